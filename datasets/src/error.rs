@@ -1,0 +1,29 @@
+//! The errors of reading crawl files.
+
+use std::path::{Path, PathBuf};
+
+/// Why an input cannot be read. Damage inside an input is no error, see [`crate::Tally`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A path or pattern names no file.
+    #[error("{}: no such file", path.display())]
+    NoSuchFile {
+        /// The path or pattern.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// An I/O error at a path.
+    pub fn io(path: &Path, source: std::io::Error) -> Self {
+        Error::Io { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a reader met besides captures, counted by kind: nothing of the input disappears without a number.
+//!
+//! A [`Finding`] is *damage* (the input is broken there; `--strict` makes it an error) or *left out* (sound input that
+//! is no capture by the rules asked for). Damage is kept with file and offset, the first
+//! [`EXAMPLES_PER_KIND_MAX`] of a kind.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How many places of each kind of damage are kept.
+pub const EXAMPLES_PER_KIND_MAX: usize = 20;
+
+/// A kind of thing met in the input that is not a capture or not a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Finding {
+    /// The file or a record ends too early.
+    Truncated,
+    /// A gzip, zstd or other container is broken; reading went on at the next member where there is one.
+    BadCompression,
+    /// A record header cannot be understood.
+    BadHeader,
+    /// A record's length does not lead to the next record.
+    BadLength,
+    /// A date cannot be understood.
+    BadDate,
+    /// A body said to be chunked is not, or its chunks are broken.
+    BadChunks,
+    /// A body cannot be decoded with its content encoding.
+    BadContentEncoding,
+    /// A JSON text is broken or lacks a field.
+    BadJson,
+    /// A table's row is broken or lacks a column.
+    BadRow,
+    /// The file's format is not known.
+    UnknownFormat,
+    /// A page's URL cannot be parsed.
+    BadPageUrl,
+    /// A record of a type that holds no page (request, warcinfo, dns, ...).
+    OtherRecord,
+    /// A response with a status other than 200.
+    OtherStatus,
+    /// A document that is not HTML.
+    NotHtml,
+    /// A page's URL is neither http nor https.
+    OtherPageScheme,
+    /// A link that cannot be parsed as a URL.
+    BadLink,
+    /// A link that is neither http nor https.
+    OtherLinkScheme,
+    /// A date with parts finer than a second, which were dropped.
+    FinerDate,
+}
+
+impl Finding {
+    /// All kinds, damage first.
+    pub const ALL: [Finding; 18] = [
+        Finding::Truncated,
+        Finding::BadCompression,
+        Finding::BadHeader,
+        Finding::BadLength,
+        Finding::BadDate,
+        Finding::BadChunks,
+        Finding::BadContentEncoding,
+        Finding::BadJson,
+        Finding::BadRow,
+        Finding::UnknownFormat,
+        Finding::BadPageUrl,
+        Finding::OtherRecord,
+        Finding::OtherStatus,
+        Finding::NotHtml,
+        Finding::OtherPageScheme,
+        Finding::BadLink,
+        Finding::OtherLinkScheme,
+        Finding::FinerDate,
+    ];
+
+    /// The kind in words, as reports print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Finding::Truncated => "truncated",
+            Finding::BadCompression => "bad compression",
+            Finding::BadHeader => "bad record header",
+            Finding::BadLength => "wrong record length",
+            Finding::BadDate => "bad date",
+            Finding::BadChunks => "bad chunked body",
+            Finding::BadContentEncoding => "bad content encoding",
+            Finding::BadJson => "bad JSON",
+            Finding::BadRow => "bad row",
+            Finding::UnknownFormat => "unknown format",
+            Finding::BadPageUrl => "bad page URL",
+            Finding::OtherRecord => "record without page",
+            Finding::OtherStatus => "status not 200",
+            Finding::NotHtml => "not HTML",
+            Finding::OtherPageScheme => "page not http(s)",
+            Finding::BadLink => "link not a URL",
+            Finding::OtherLinkScheme => "link not http(s)",
+            Finding::FinerDate => "date finer than a second",
+        }
+    }
+
+    /// Whether the input is broken here; the other kinds are sound input that is left out by rule.
+    pub fn is_damage(self) -> bool {
+        self <= Finding::BadPageUrl
+    }
+}
+
+/// A place in the input with damage.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Example {
+    /// The kind of damage.
+    pub finding: Finding,
+    /// The file.
+    pub path: PathBuf,
+    /// Where the record begins: bytes in the file as it lies on disk where the format allows it, else bytes of the
+    /// uncompressed text; a row number in tables.
+    pub offset: u64,
+    /// What exactly, in a few words.
+    pub detail: String,
+}
+
+/// Counts by kind, and the first places of damage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counts: BTreeMap<Finding, u64>,
+    examples: Vec<Example>,
+}
+
+impl Tally {
+    /// Counts something that needs no place.
+    pub fn count(&mut self, finding: Finding) {
+        *self.counts.entry(finding).or_default() += 1;
+    }
+
+    /// Counts damage and keeps its place.
+    pub fn damage(&mut self, finding: Finding, path: &Path, offset: u64, detail: impl Into<String>) {
+        self.count(finding);
+        if self.of(finding) <= EXAMPLES_PER_KIND_MAX as u64 {
+            let detail = detail.into();
+            self.examples.push(Example { finding, path: path.to_owned(), offset, detail });
+        }
+    }
+
+    /// How many of a kind were met.
+    pub fn of(&self, finding: Finding) -> u64 {
+        self.counts.get(&finding).copied().unwrap_or(0)
+    }
+
+    /// How many places are damaged.
+    pub fn damaged(&self) -> u64 {
+        self.counts.iter().filter(|(finding, _)| finding.is_damage()).map(|(_, count)| count).sum()
+    }
+
+    /// The counts, damage first.
+    pub fn counts(&self) -> impl Iterator<Item = (Finding, u64)> {
+        self.counts.iter().map(|(&finding, &count)| (finding, count))
+    }
+
+    /// The kept places of damage, in order of kind, file and offset.
+    pub fn examples(&self) -> Vec<&Example> {
+        let mut examples: Vec<_> = self.examples.iter().collect();
+        examples.sort();
+        examples
+    }
+
+    /// Adds the counts and examples of another tally; the result does not depend on the order of such additions.
+    pub fn add(&mut self, other: Tally) {
+        for (finding, count) in other.counts {
+            *self.counts.entry(finding).or_default() += count;
+        }
+        self.examples.extend(other.examples);
+        self.examples.sort();
+        let mut kept = BTreeMap::<Finding, usize>::new();
+        self.examples.retain(|example| {
+            let kept = kept.entry(example.finding).or_default();
+            *kept += 1;
+            *kept <= EXAMPLES_PER_KIND_MAX
+        });
+    }
+}

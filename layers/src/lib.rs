@@ -1,0 +1,4 @@
+//! x
+mod page;
+pub mod presence;
+pub use page::{InLinks, Page};
