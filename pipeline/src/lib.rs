@@ -1,1 +1,46 @@
-//! Pipeline.
+//! Crawl files to layers: the jobs that build link graphs of web archives, on timely dataflow.
+//!
+//! ```text
+//!            by hash of the page          by hash of the URL         by range of the key
+//! inputs -> ingest ------------> pages ---------------> replace ----------------> outlinks -> inlinks -> epoch
+//!              \ URL texts                                 ^  (fingerprint, UID)
+//!               +------> sample -----> uids ---------------+
+//!                                      by range of the key
+//! ```
+//!
+//! The jobs are those of Avcular & Suel (2011, section 3: partitioning, UID assignment, replacement; section 4:
+//! layers), in an order of our own: captures are folded into pages first, because consecutive captures share 98 % of
+//! their links, and then each distinct link of a page is replaced once. Link texts do not travel with every link: a
+//! URL becomes a 128-bit fingerprint where it is read, and its text goes on once.
+//!
+//! | file | what |
+//! |---|---|
+//! | `build` | the job: stages in order, and the commit |
+//! | `ingest`, `fold`, `pages`, `sources`, `partition`, `uids`, `replace`, `outlinks`, `inlinks` | one stage each |
+//! | `shuffle` | the dataflow that carries records between workers |
+//! | `external_sort`, `spool` | sorting and keeping more than fits into memory |
+//! | `page_record`, `wire` | how records are written |
+//! | `job`, `progress`, `error` | what workers share, how far they are, why they stop |
+
+mod build;
+mod error;
+mod external_sort;
+mod fold;
+mod ingest;
+mod inlinks;
+mod job;
+mod outlinks;
+mod page_record;
+mod pages;
+mod partition;
+mod progress;
+mod replace;
+mod shuffle;
+mod sources;
+mod spool;
+mod uids;
+mod wire;
+
+pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
+pub use error::Error;
+pub use progress::Progress;
