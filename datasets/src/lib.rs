@@ -2,10 +2,14 @@
 
 mod capture;
 mod error;
+mod interner;
 mod reader;
 mod tally;
+mod url;
 
+pub use self::url::canonical;
 pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
+pub use interner::{Base, Fingerprint, Interner};
 pub use reader::{CaptureReader, Input, LinkKinds, Part, inputs, open};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
