@@ -1,9 +1,11 @@
 //! Crawl files in, captures out. (WARC, WAT, ARC, links files, tables.)
 
 mod capture;
+mod date;
 mod error;
 mod interner;
 mod reader;
+mod tables;
 mod tally;
 mod url;
 
