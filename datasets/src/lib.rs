@@ -1,11 +1,17 @@
 //! Crawl files in, captures out. (WARC, WAT, ARC, links files, tables.)
 
 mod capture;
+mod date;
 mod error;
+mod interner;
 mod reader;
+mod tables;
 mod tally;
+mod url;
 
+pub use self::url::canonical;
 pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
+pub use interner::{Base, Fingerprint, Interner};
 pub use reader::{CaptureReader, Input, LinkKinds, Part, inputs, open};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
