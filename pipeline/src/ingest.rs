@@ -31,7 +31,7 @@ use webstrata_datasets::{
 /// Slots of the cache of URLs lately seen, at least.
 const INTERNER_SLOTS_MIN: usize = 1 << 12;
 /// Bytes of a slot.
-const INTERNER_SLOT_BYTES: usize = 48;
+const INTERNER_SLOT_BYTES: usize = 32;
 
 /// The inputs of a job, shared by its workers.
 pub(crate) struct Inputs {
@@ -107,14 +107,9 @@ impl Folder {
             }
         };
         self.links.clear();
-        let mut base = None;
+        let base = Base::new(&capture.url, &capture.base).ok();
         for link in capture.links.iter() {
-            // An absolute link needs no base, and is the same text on every page.
-            let absolute = link.starts_with("http://") || link.starts_with("https://");
-            if !absolute && base.is_none() {
-                base = Base::new(&capture.url, &capture.base).ok();
-            }
-            match self.fingerprint(base.as_ref().filter(|_| !absolute), link)? {
+            match self.fingerprint(base.as_ref(), link)? {
                 Ok(link) => self.links.push(link),
                 Err(finding) => self.tally.count(finding),
             }
