@@ -2,8 +2,11 @@
 
 mod capture;
 mod date;
+mod digest;
 mod error;
 mod interner;
+mod jsonl;
+mod lines;
 mod reader;
 mod tables;
 mod tally;
