@@ -10,6 +10,7 @@
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
 //! `url`, `outlinks`, `inlinks` one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions.
 
+mod blocks;
 mod error;
 mod inlinks;
 pub mod key;
@@ -18,6 +19,8 @@ mod outlinks;
 pub mod page;
 mod parquet;
 pub mod presence;
+pub mod query;
+mod read;
 mod records;
 pub mod schema;
 pub mod store;
@@ -31,6 +34,8 @@ pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Proven
 pub use outlinks::OutlinksWriter;
 pub use page::{Flaw, InLinks, Page};
 pub use presence::{Change, PresenceError};
+pub use query::{CaptureTime, Lifespan, Links, Precision};
+pub use read::Reader;
 pub use schema::Layer;
 pub use store::{RowDir, Store, StoreWriter};
 pub use time::{RangeLength, Window, format_time, parse_time};

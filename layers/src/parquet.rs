@@ -212,9 +212,9 @@ impl LayerFile {
         Ok(Self { path, metadata, groups })
     }
 
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// For errors about a row.
+    pub(crate) fn damaged(&self, row: u64, damage: Damage) -> Error {
+        Error::Damaged { path: self.path.clone(), row, damage }
     }
 
     /// The number of the row group that has a UID, if it has it at all.
@@ -223,11 +223,14 @@ impl LayerFile {
         self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)
     }
 
-    /// The first `columns` columns of a row group.
+    /// The first `columns` columns of a row group (all, where it has fewer).
     pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
         let Group { first_row, rows, .. } = self.groups[group];
         let file = File::open(&self.path).map_err(Error::io(&self.path))?;
-        let mask = ProjectionMask::roots(self.metadata.metadata().file_metadata().schema_descr(), 0..columns);
+        let mask = ProjectionMask::roots(
+            self.metadata.metadata().file_metadata().schema_descr(),
+            0..columns.min(self.metadata.schema().fields().len()),
+        );
         let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_row_groups(vec![group])
             .with_batch_size(rows)
