@@ -48,8 +48,8 @@ mod stub {
         write_jsonl(out, o)
     }
 }
-pub use stub::{GenerateOptions, canonical, write_jsonl, write_warc};
+pub use stub::canonical;
 /// stub
 pub mod generate {
-    pub use super::stub::Profile;
+    pub use super::stub::*;
 }

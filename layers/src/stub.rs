@@ -94,7 +94,7 @@ pub fn parse_time(text: &str, end: bool) -> Option<i64> {
     };
     Some(after.and_utc().timestamp() - 1)
 }
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub urls: u64,
     pub pages: u64,
@@ -102,12 +102,21 @@ pub struct Counts {
     pub unknown_captures: u64,
     pub links: u64,
     pub occurrences: u64,
-    pub first_time: i64,
-    pub last_time: i64,
+    pub first_time: Option<i64>,
+    pub last_time: Option<i64>,
 }
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Layer {
+    Url,
+}
+impl Layer {
+    pub fn name(self) -> &'static str {
+        "url"
+    }
+}
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FileEntry {
-    pub layer: String,
+    pub layer: Layer,
     pub partition: u32,
     pub path: String,
     pub rows: u64,

@@ -22,7 +22,10 @@ pub struct BuildOptions {
     pub kinds: datasets::LinkKinds,
     pub in_range: layers::RangeLength,
     pub min_sources: u64,
+    pub partition_urls: u64,
+    pub provenance: BTreeMap<String, String>,
 }
+pub const PARTITION_URLS: u64 = 4 << 20;
 #[derive(Default)]
 pub struct Progress {}
 impl Progress {
@@ -48,7 +51,7 @@ pub struct BuildReport {
     pub counts: layers::Counts,
     pub tally: datasets::Tally,
     pub partitions: usize,
-    pub largest_partition_over_mean: f64,
+    pub largest_over_mean: f64,
     pub seconds: f64,
     pub spilled_bytes: u64,
 }
@@ -90,12 +93,12 @@ pub fn build(options: &BuildOptions, _p: &Progress) -> Result<BuildReport, Error
         unknown_captures: 0,
         links: all.values().map(|c| c.values().flatten().collect::<BTreeSet<_>>().len() as u64).sum(),
         occurrences: all.values().flat_map(|c| c.values()).map(|l| l.len() as u64).sum(),
-        first_time: times().min().unwrap_or(0),
-        last_time: times().max().unwrap_or(0),
+        first_time: times().min(),
+        last_time: times().max(),
     };
     let m = layers::Manifest {
         format: 1, epoch: 0, rows: vec![], in_range: options.in_range, counts: counts.clone(), provenance: BTreeMap::new(), urls, pages,
     };
     let epoch = layers::write(&options.store, m)?;
-    Ok(BuildReport { epoch, counts, tally, partitions: 1, largest_partition_over_mean: 1.0, seconds: 0.1, spilled_bytes: 0 })
+    Ok(BuildReport { epoch, counts, tally, partitions: 1, largest_over_mean: 1.0, seconds: 0.1, spilled_bytes: 0 })
 }
