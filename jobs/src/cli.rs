@@ -18,7 +18,7 @@ A STORE is a directory of Parquet files. `webstrata help COMMAND` tells more.";
 
 /// Time-aware link graphs of web archives
 #[derive(Debug, Parser)]
-#[command(name = "webstrata", version, after_help = OVERVIEW)]
+#[command(name = "webstrata", version, after_help = OVERVIEW, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
