@@ -1,1 +1,78 @@
-fn main() {}
+//! `webstrata`: the command line. Each subcommand is one file: parse, one call of a library, print.
+//!
+//! Results go to standard output, everything else (progress, notes, errors) to standard error. Exit code 0: done; 1: it
+//! failed, or what was asked for was not found; 2: the command line makes no sense. A reader of the output that goes
+//! away early is no failure.
+
+mod ask;
+mod build;
+mod captures;
+mod check;
+mod cli;
+mod demo;
+mod generate;
+mod info;
+mod links;
+mod progress;
+mod query;
+
+use clap::Parser;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let result = cli.command.run(&mut out).and_then(|outcome| {
+        out.flush()?;
+        Ok(outcome)
+    });
+    match result {
+        Ok(cli::Outcome::Done) => ExitCode::SUCCESS,
+        Ok(cli::Outcome::Failed) => ExitCode::FAILURE,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // What was printed so far stands before the error; that it cannot be printed is no second error.
+            let _ = out.flush();
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
+            if error.is::<cli::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+/// Whether the reader of our output has gone.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The error and its causes on one line; a cause that the text before it already says is not said again.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn causes_are_said_once_and_on_one_line() {
+        let error = Err::<(), _>(io::Error::other("disk\nfull")).context("x: disk full").context("build").unwrap_err();
+        assert_eq!(one_line(&error), "build: x: disk full");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_told_from_other_errors() {
+        assert!(is_closed_pipe(&io::Error::from(io::ErrorKind::BrokenPipe).into()));
+        assert!(!is_closed_pipe(&io::Error::from(io::ErrorKind::NotFound).into()));
+    }
+}

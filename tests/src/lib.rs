@@ -1,1 +1,22 @@
-//! Tests.
+//! What the end-to-end tests stand on: a slow oracle that needs no store, and small random crawls.
+//!
+//! Nothing here shares code with the crates under test: a fault in them must not hide itself. Map: [`oracle`] answers
+//! every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`stores`] builds stores in
+//! temporary directories and compares answers and bytes.
+
+pub mod crawls;
+pub mod oracle;
+pub mod stores;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the workspace.
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// The directory of shared test data: `WEBSTRATA_SHARED`, else `shared` beside the workspace; `None` where it is missing.
+pub fn shared() -> Option<PathBuf> {
+    let dir = std::env::var_os("WEBSTRATA_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from);
+    dir.is_dir().then_some(dir)
+}

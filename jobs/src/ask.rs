@@ -1,0 +1,111 @@
+//! What every question needs: an open store, and the UID of a URL as a person writes it.
+
+use anyhow::{Context, bail};
+use std::io::{self, Write};
+use std::path::Path;
+use webstrata_datasets::canonical;
+use webstrata_layers::{Links, Reader, Store, Window};
+
+/// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
+pub(crate) const READ_MEMORY: usize = 256 << 20;
+
+/// Opens a store for questions.
+pub(crate) fn open(store: &Path) -> anyhow::Result<Reader> {
+    Ok(Reader::new(Store::open(store)?, READ_MEMORY))
+}
+
+/// A URL that is in the store.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) uid: u64,
+    /// As the store spells it.
+    pub(crate) url: String,
+}
+
+/// Finds a URL in the store. The fragment is dropped and the spelling made canonical; where the scheme is missing, http
+/// and https are tried.
+///
+/// # Errors
+/// It is not in the store (the error names the same URL under another scheme or with or without `www.` where that is),
+/// it is no URL, or it lacks a scheme and both are there.
+pub(crate) fn find(links: &impl Links, text: &str) -> anyhow::Result<Found> {
+    let bare = text.trim();
+    let written: Vec<String> = if bare.contains("://") {
+        vec![bare.to_owned()]
+    } else {
+        ["http", "https"].iter().map(|scheme| format!("{scheme}://{bare}")).collect()
+    };
+    let mut candidates = Vec::new();
+    for url in &written {
+        match canonical(None, url) {
+            Ok(url) => candidates.push(url),
+            Err(finding) => bail!("{text:?} cannot be asked for: {}", finding.name()),
+        }
+    }
+    let mut found = present(links, &candidates)?;
+    match found.len() {
+        0 => {}
+        1 => return Ok(found.remove(0)),
+        _ => bail!("{bare} is in the store with http and with https; write which one"),
+    }
+    let near = present(links, &neighbours(&candidates))?;
+    let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
+    match near.first() {
+        Some(near) => bail!("{shown} is not in the store; {} is", near.url),
+        None => bail!("{shown} is not in the store, neither as a page nor as the target of a link"),
+    }
+}
+
+fn present(links: &impl Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for url in urls {
+        if let Some(uid) = links.uid(url).with_context(|| format!("looking for {url}"))? {
+            found.push(Found { uid, url: url.clone() });
+        }
+    }
+    Ok(found)
+}
+
+/// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
+fn neighbours(urls: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    for url in urls {
+        let Some((_, rest)) = url.split_once("://") else { continue };
+        let www = rest.strip_prefix("www.").map_or_else(|| format!("www.{rest}"), str::to_owned);
+        for rest in [rest, &www] {
+            let slash = rest.strip_suffix('/').map_or_else(|| format!("{rest}/"), str::to_owned);
+            for rest in [rest, &slash] {
+                all.extend(["http", "https"].map(|scheme| format!("{scheme}://{rest}")));
+            }
+        }
+    }
+    all.retain(|url| !urls.contains(url) && canonical(None, url).is_ok_and(|same| same == *url));
+    all
+}
+
+/// Whether the question is an as-of one and the links of the capture that answers it are unknown.
+pub(crate) fn is_unknown(links: &impl Links, uid: u64, window: Window) -> anyhow::Result<bool> {
+    let Window::AsOf(at) = window else { return Ok(false) };
+    let captures = links.captures(uid)?;
+    Ok(captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known))
+}
+
+/// A remark for people, on standard error.
+pub(crate) fn note(text: &str) {
+    // Nobody may be there to read it: not a reason to fail.
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_other_spellings_of_one_address() {
+        let near = neighbours(&["http://example.org/a".to_owned()]);
+        for url in ["https://example.org/a", "http://www.example.org/a", "http://example.org/a/"] {
+            assert!(near.iter().any(|found| found == url), "{url} in {near:?}");
+        }
+        assert!(!near.iter().any(|found| found == "http://example.org/a"));
+    }
+}

@@ -1,0 +1,225 @@
+//! `webstrata build`: crawl files in, a new epoch of a store out.
+
+use crate::cli::{Format, FormatArgs, Outcome, size};
+use crate::progress;
+use clap::{Args, ValueEnum};
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+use webstrata_datasets::{Finding, LinkKinds, Tally};
+use webstrata_layers::{RangeLength, format_time};
+use webstrata_pipeline::{BuildOptions, BuildReport, PARTITION_URLS, Progress, build};
+
+/// How many damaged places the text report names.
+const PLACES_SHOWN: usize = 10;
+
+const EXAMPLES: &str = "\
+Formats are told by content, not by name: WARC, ARC, WAT, links files, JSON
+lines, capture Parquet, Archives Unleashed tables, LGA; plain, gzip or zstd.
+
+Damaged records are counted and passed over, the good ones around them kept.
+
+Examples:
+  webstrata build --out STORE crawl/ more/*.warc.gz
+  webstrata build --out STORE --memory 4G --spill /scratch crawl/
+  webstrata build --out STORE --links redirects,embeds --strict crawl.warc.gz
+  zcat captures.jsonl.gz | webstrata build --out STORE -";
+
+/// Arguments of `build`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BuildArgs {
+    /// Crawl files, directories, globs, or - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Directory of the store; one that is there gets a new epoch
+    #[arg(long, value_name = "STORE")]
+    pub(crate) out: PathBuf,
+    /// Threads that work; all processors if not given
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) workers: Option<u16>,
+    /// Memory for all workers together; the rest goes to disk
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(crate) memory: usize,
+    /// Where temporary files go; as TMPDIR says if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spill: Option<PathBuf>,
+    /// Kinds of links, besides anchors
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub(crate) links: Vec<Kind>,
+    /// In-link ranges: month, day, year, or a number of days
+    #[arg(long, value_name = "LENGTH", default_value = "month")]
+    pub(crate) in_range: RangeLength,
+    /// Leave out URLs never captured and linked from fewer pages
+    #[arg(long, value_name = "PAGES", default_value_t = 0)]
+    pub(crate) min_sources: u64,
+    /// Exit with code 1 if any input is damaged
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// A kind of link that a user can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// a, area, frame, iframe; always there
+    Anchors,
+    /// Location headers and meta refresh
+    Redirects,
+    /// Images, scripts, style sheets, forms, media
+    Embeds,
+    /// Heritrix outlink lines in metadata records
+    Outlinks,
+    /// Only the other kinds given
+    NoAnchors,
+}
+
+fn kinds(given: &[Kind]) -> LinkKinds {
+    let has = |kind| given.contains(&kind);
+    LinkKinds {
+        anchors: !has(Kind::NoAnchors),
+        redirects: has(Kind::Redirects),
+        embeds: has(Kind::Embeds),
+        outlinks: has(Kind::Outlinks),
+    }
+}
+
+pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let workers = args.workers.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let options = BuildOptions {
+        inputs: args.inputs.clone(),
+        store: args.out.clone(),
+        workers,
+        memory_max: args.memory,
+        spill: args.spill.clone(),
+        kinds: kinds(&args.links),
+        in_range: args.in_range,
+        min_sources: args.min_sources,
+        partition_urls: PARTITION_URLS,
+        provenance: BTreeMap::new(),
+    };
+    let progress = Progress::default();
+    let report = progress::shown(&progress, || build(&options, &progress))?;
+    match args.format.format {
+        Format::Text => print_text(&report, args, out)?,
+        Format::Json => print_json(&report, args, out)?,
+    }
+    let damaged = report.tally.damaged();
+    if args.strict && damaged > 0 {
+        out.flush()?;
+        writeln!(io::stderr(), "error: {damaged} damaged places in the input (--strict)")?;
+        return Ok(Outcome::Failed);
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_text(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
+    let counts = &report.counts;
+    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out.display(), report.epoch, report.seconds)?;
+    for (name, count) in [
+        ("URLs", counts.urls),
+        ("pages", counts.pages),
+        ("captures", counts.captures),
+        ("  with unknown links", counts.unknown_captures),
+        ("links (page to URL)", counts.links),
+        ("links in captures", counts.occurrences),
+    ] {
+        writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
+    }
+    if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
+        writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
+    }
+    let most = report.largest_over_mean;
+    writeln!(out, "  partitions: {}, the largest {most:.2} times the mean", report.partitions)?;
+    if report.spilled_bytes > 0 {
+        writeln!(out, "  temporary files: {}", BinaryBytes(report.spilled_bytes))?;
+    }
+    print_tally(&report.tally, out)
+}
+
+fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
+    for (damage, title) in [(true, "damaged, passed over:"), (false, "left out or changed:")] {
+        let counts: Vec<_> = tally.counts().filter(|(finding, _)| finding.is_damage() == damage).collect();
+        if !counts.is_empty() {
+            writeln!(out, "{title}")?;
+        }
+        for (finding, count) in counts {
+            writeln!(out, "  {:<22} {:>15}", finding.name(), HumanCount(count).to_string())?;
+        }
+    }
+    let places = tally.examples();
+    if !places.is_empty() {
+        writeln!(out, "first damaged places (file, offset):")?;
+    }
+    for place in places.iter().take(PLACES_SHOWN) {
+        writeln!(out, "  {} {}: {}: {}", place.path.display(), place.offset, place.finding.name(), place.detail)?;
+    }
+    if places.len() > PLACES_SHOWN {
+        writeln!(
+            out,
+            "  and more; --format json names up to {} of each kind",
+            webstrata_datasets::EXAMPLES_PER_KIND_MAX
+        )?;
+    }
+    Ok(())
+}
+
+fn print_json(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let findings: serde_json::Map<_, _> = Finding::ALL
+        .iter()
+        .filter(|&&f| report.tally.of(f) > 0)
+        .map(|&f| (f.name().to_owned(), json!(report.tally.of(f))))
+        .collect();
+    let damaged: Vec<_> = report
+        .tally
+        .examples()
+        .iter()
+        .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
+        .collect();
+    let value = json!({
+        "store": args.out.display().to_string(),
+        "epoch": report.epoch,
+        "seconds": report.seconds,
+        "counts": report.counts,
+        "partitions": report.partitions,
+        "largest_over_mean": report.largest_over_mean,
+        "spilled_bytes": report.spilled_bytes,
+        "findings": findings,
+        "damaged": report.tally.damaged(),
+        "damaged_places": damaged,
+    });
+    writeln!(out, "{value}")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_add_to_anchors() {
+        assert_eq!(kinds(&[]), LinkKinds::default());
+        let redirects = kinds(&[Kind::Redirects]);
+        assert!(redirects.anchors && redirects.redirects && !redirects.embeds && !redirects.outlinks);
+        assert!(!kinds(&[Kind::Outlinks, Kind::NoAnchors]).anchors);
+    }
+
+    #[test]
+    fn the_report_names_damage_with_file_and_offset() {
+        let mut tally = Tally::default();
+        for offset in 0..12 {
+            tally.damage(Finding::Truncated, "a.warc".as_ref(), offset, "ends in a header");
+        }
+        tally.count(Finding::NotHtml);
+        let mut out = Vec::new();
+        print_tally(&tally, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("  a.warc 9: truncated: ends in a header\n  and more"), "{text}");
+        assert!(!text.contains("a.warc 10"), "{text}");
+        assert!(text.contains("left out or changed:\n  not HTML"), "{text}");
+    }
+}

@@ -1,0 +1,86 @@
+//! `webstrata info`: what a store holds, from its manifest alone.
+
+use crate::cli::{Format, FormatArgs, Outcome};
+use clap::Args;
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use webstrata_layers::{Layer, Manifest, Store, format_time};
+
+/// Arguments of `info`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  webstrata info STORE\n  webstrata info STORE --format json | jq .counts.links")]
+pub(crate) struct InfoArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let store = Store::open(&args.store)?;
+    match args.format.format {
+        Format::Text => print_text(store.manifest(), args, out)?,
+        Format::Json => print_json(store.manifest(), args, out)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// (files, bytes) of each layer.
+fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
+    let mut layers = BTreeMap::<Layer, (u64, u64)>::new();
+    for file in manifest.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files) {
+        let sum = layers.entry(file.layer).or_default();
+        sum.0 += 1;
+        sum.1 += file.bytes;
+    }
+    layers
+}
+
+fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let counts = &manifest.counts;
+    let partitions: usize = manifest.rows.iter().map(|row| row.partitions.len()).sum();
+    writeln!(out, "{}: format {}, epoch {}", args.store.display(), manifest.format, manifest.epoch)?;
+    writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", manifest.rows.len(), manifest.in_range)?;
+    if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
+        writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
+    }
+    for (name, count) in [
+        ("URLs", counts.urls),
+        ("pages", counts.pages),
+        ("captures", counts.captures),
+        ("  with unknown links", counts.unknown_captures),
+        ("links (page to URL)", counts.links),
+        ("links in captures", counts.occurrences),
+    ] {
+        writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
+    }
+    writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;
+    for (layer, (files, bytes)) in layers(manifest) {
+        let bits = bytes as f64 * 8.0 / counts.occurrences.max(1) as f64;
+        let layer = layer.name();
+        writeln!(out, "  {layer:<10} {files:>6} {:>20} {bits:>24.3}", BinaryBytes(bytes).to_string())?;
+    }
+    Ok(())
+}
+
+fn print_json(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let layers: serde_json::Map<_, _> = layers(manifest)
+        .into_iter()
+        .map(|(layer, (files, bytes))| (layer.name().to_owned(), json!({"files": files, "bytes": bytes})))
+        .collect();
+    let value = json!({
+        "store": args.store.display().to_string(),
+        "format": manifest.format,
+        "epoch": manifest.epoch,
+        "in_range": manifest.in_range.to_string(),
+        "counts": manifest.counts,
+        "rows": manifest.rows,
+        "layers": layers,
+        "provenance": manifest.provenance,
+    });
+    writeln!(out, "{value}")?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! `webstrata links`: what a page linked to, or what linked to a URL, at a time.
+//!
+//! Printed in the order of the store: URLs of one host stand together.
+
+use crate::ask::{self, Found};
+use crate::cli::{Format, FormatArgs, Outcome, Usage, time_from, time_to};
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use webstrata_layers::{Lifespan, Links, Precision, Window, format_time};
+
+const EXAMPLES: &str = "\
+Times have 4 to 14 digits or are RFC 3339. A short time is a whole period: for
+--from its first second counts, for --to and --at its last. With no time given,
+every capture counts. Both ends belong to the window.
+
+Examples:
+  webstrata links STORE http://example.org/ --from 2006 --to 200803
+  webstrata links STORE http://example.org/ --in --at 20070601
+  webstrata links STORE http://example.org/ --lifespans";
+
+/// Arguments of `links`.
+#[derive(Args, Debug, Default)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LinksArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// The URL; http and https are tried where the scheme is missing
+    pub(crate) url: String,
+    /// Pages that link to the URL, instead of links of the page
+    #[arg(long = "in")]
+    pub(crate) inward: bool,
+    /// Links of captures from this time on
+    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "at")]
+    pub(crate) from: Option<i64>,
+    /// Links of captures up to this time
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "at")]
+    pub(crate) to: Option<i64>,
+    /// Links of the latest capture not after this time
+    #[arg(long, value_name = "T", value_parser = time_to)]
+    pub(crate) at: Option<i64>,
+    /// When each link was there: first and last capture of a run
+    #[arg(long, conflicts_with = "at")]
+    pub(crate) lifespans: bool,
+    /// With --in: faster, and may name pages too many
+    #[arg(long, requires = "inward", conflicts_with = "lifespans")]
+    pub(crate) range_precision: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let window = match (args.at, args.from, args.to) {
+        (Some(at), ..) => Window::AsOf(at),
+        (None, from, to) => Window::Seen { from: from.unwrap_or(i64::MIN), to: to.unwrap_or(i64::MAX) },
+    };
+    if matches!(window, Window::Seen { from, to } if from > to) {
+        return Err(Usage("--from is later than --to").into());
+    }
+    let reader = ask::open(&args.store)?;
+    let asked = ask::find(&reader, &args.url)?;
+    if args.lifespans {
+        print_lifespans(&reader, args, &asked, out)?;
+    } else {
+        print_links(&reader, args, &asked, window, out)?;
+    }
+    if args.format.format == Format::Text {
+        remarks(&reader, args, &asked, window)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_links(
+    links: &impl Links,
+    args: &LinksArgs,
+    asked: &Found,
+    window: Window,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let precision = if args.range_precision { Precision::Range } else { Precision::Exact };
+    let found =
+        if args.inward { links.in_links(asked.uid, window, precision)? } else { links.out_links(asked.uid, window)? };
+    if args.format.format == Format::Json {
+        let urls = found.iter().map(|&uid| links.url(uid)).collect::<Result<Vec<_>, _>>()?;
+        let mut answer = header(args, asked);
+        answer["links"] = json!(urls);
+        if !args.inward && ask::is_unknown(links, asked.uid, window)? {
+            answer["unknown"] = json!(true);
+        }
+        writeln!(out, "{answer}")?;
+    } else {
+        for uid in found {
+            writeln!(out, "{}", links.url(uid)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_lifespans(links: &impl Links, args: &LinksArgs, asked: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut spans = if args.inward {
+        let mut spans = Vec::new();
+        for source in links.in_links(asked.uid, Window::Seen { from: i64::MIN, to: i64::MAX }, Precision::Exact)? {
+            let own = links.lifespans(source)?.into_iter().filter(|span| span.link == asked.uid);
+            spans.extend(own.map(|span| Lifespan { link: source, ..span }));
+        }
+        spans
+    } else {
+        links.lifespans(asked.uid)?
+    };
+    let (from, to) = (args.from.unwrap_or(i64::MIN), args.to.unwrap_or(i64::MAX));
+    spans.retain(|span| span.first <= to && span.last >= from);
+    let mut list = Vec::new();
+    for span in spans {
+        let (first, last, url) = (format_time(span.first), format_time(span.last), links.url(span.link)?);
+        if args.format.format == Format::Json {
+            list.push(json!({"link": url, "first": first, "last": last}));
+        } else {
+            writeln!(out, "{first} {last} {url}")?;
+        }
+    }
+    if args.format.format == Format::Json {
+        let mut answer = header(args, asked);
+        answer["lifespans"] = Value::Array(list);
+        writeln!(out, "{answer}")?;
+    }
+    Ok(())
+}
+
+fn header(args: &LinksArgs, asked: &Found) -> Value {
+    let mut answer = json!({"url": asked.url, "direction": if args.inward { "in" } else { "out" }});
+    for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
+        if let Some(time) = time {
+            answer[name] = json!(format_time(time));
+        }
+    }
+    answer
+}
+
+/// Says, to people, why an answer about a page's links may be empty.
+fn remarks(links: &impl Links, args: &LinksArgs, asked: &Found, window: Window) -> anyhow::Result<()> {
+    if args.inward {
+        return Ok(());
+    }
+    let captures = links.captures(asked.uid)?;
+    let inside = |time: i64| match window {
+        Window::Seen { from, to } => from <= time && time <= to,
+        Window::AsOf(at) => time <= at,
+    };
+    if captures.is_empty() {
+        ask::note(&format!("{} was never captured; it is only linked to (see --in)", asked.url));
+    } else if !captures.iter().any(|capture| inside(capture.time)) {
+        ask::note(&format!("{} has {} captures, none of them in that time", asked.url, captures.len()));
+    } else if ask::is_unknown(links, asked.uid, window)? {
+        ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
+    }
+    Ok(())
+}

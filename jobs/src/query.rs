@@ -1,0 +1,159 @@
+//! `webstrata query`: questions as JSON lines in, answers as JSON lines out, in the same order.
+//!
+//! One question is in memory at a time. Output is buffered while more questions wait and flushed when none does, so
+//! that a program can talk to `query` through a pair of pipes. A line that is no question gets an answer that says so,
+//! and the next line is read; only an unreadable store or stream ends the run.
+
+use crate::ask;
+use crate::cli::{Outcome, size};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use webstrata_datasets::canonical;
+use webstrata_layers::{Links, Precision, Reader, Store, Window, format_time, parse_time};
+
+const FORMS: &str = r#"A question is one line:
+  {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
+        links of any capture in [from, to]; both ends may be left out
+  {"id", "op": "links", "url", "direction": "out"|"in", "at"}
+        links of the latest capture not after that time
+  {"id", "op": "captures", "url"}
+An answer is one line:
+  {"id", "links": [URL, ...]}   {"id", "captures": [TIME, ...]}
+  {"id", "error": TEXT}         {"line": NUMBER, "error": TEXT}
+"unknown" in an answer: true for as-of links, or a list of captures, where
+links are not known.
+
+Example:
+  webstrata query STORE < questions.jsonl > answers.jsonl"#;
+
+/// Arguments of `query`.
+#[derive(Args, Debug)]
+#[command(after_help = FORMS)]
+pub(crate) struct QueryArgs {
+    /// Directory of the store
+    pub(crate) store: PathBuf,
+    /// Memory for pages that were read lately
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(crate) memory: usize,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    #[serde(default)]
+    id: Value,
+    op: Op,
+    url: String,
+    #[serde(default)]
+    direction: Direction,
+    from: Option<String>,
+    to: Option<String>,
+    at: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Op {
+    Links,
+    Captures,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    #[default]
+    Out,
+    In,
+}
+
+pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let reader = Reader::new(Store::open(&args.store)?, args.memory);
+    answer_all(&reader, questions, out)?;
+    Ok(Outcome::Done)
+}
+
+fn answer_all(links: &impl Links, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut questions = BufReader::with_capacity(1 << 16, questions);
+    let mut line = Vec::new();
+    let mut number = 0u64;
+    while questions.read_until(b'\n', &mut line)? > 0 {
+        number += 1;
+        if !line.trim_ascii().is_empty() {
+            serde_json::to_writer(&mut *out, &answer_line(links, &line, number)?).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+            // Whoever asks may wait for this answer before the next question.
+            if questions.buffer().is_empty() {
+                out.flush()?;
+            }
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// The answer to one line; an error only where the store cannot be read.
+fn answer_line(links: &impl Links, line: &[u8], number: u64) -> anyhow::Result<Value> {
+    let error = match serde_json::from_slice::<Question>(line) {
+        Ok(question) => match answer(links, &question)? {
+            Ok(mut answer) => {
+                answer["id"] = question.id;
+                return Ok(answer);
+            }
+            Err(error) => error,
+        },
+        Err(error) => format!("not a question: {error}"),
+    };
+    let id = serde_json::from_slice::<Value>(line).ok().and_then(|value| value.get("id").cloned());
+    Ok(match id {
+        Some(id) => json!({"id": id, "error": error}),
+        None => json!({"line": number, "error": error}),
+    })
+}
+
+/// The answer without its id, or what is wrong with the question.
+fn answer(links: &impl Links, question: &Question) -> anyhow::Result<Result<Value, String>> {
+    let window = match window(question) {
+        Ok(window) => window,
+        Err(error) => return Ok(Err(error)),
+    };
+    let Ok(url) = canonical(None, &question.url) else {
+        return Ok(Err(format!("not an http or https URL: {}", question.url)));
+    };
+    let Some(uid) = links.uid(&url)? else {
+        return Ok(Err("url not in store".to_owned()));
+    };
+    if matches!(question.op, Op::Captures) {
+        let captures = links.captures(uid)?;
+        let times: Vec<_> = captures.iter().map(|capture| format_time(capture.time)).collect();
+        let unknown: Vec<_> = captures.iter().filter(|c| !c.known).map(|c| format_time(c.time)).collect();
+        let mut answer = json!({"captures": times});
+        if !unknown.is_empty() {
+            answer["unknown"] = json!(unknown);
+        }
+        return Ok(Ok(answer));
+    }
+    let found = match question.direction {
+        Direction::Out => links.out_links(uid, window)?,
+        Direction::In => links.in_links(uid, window, Precision::Exact)?,
+    };
+    let urls = found.iter().map(|&uid| links.url(uid)).collect::<Result<Vec<_>, _>>()?;
+    let mut answer = json!({"links": urls});
+    if matches!(question.direction, Direction::Out) && ask::is_unknown(links, uid, window)? {
+        answer["unknown"] = json!(true);
+    }
+    Ok(Ok(answer))
+}
+
+fn window(question: &Question) -> Result<Window, String> {
+    let time = |text: &str, end| parse_time(text, end).ok_or_else(|| format!("not a time: {text}"));
+    match (&question.at, &question.from, &question.to) {
+        (Some(at), None, None) => Ok(Window::AsOf(time(at, true)?)),
+        (Some(_), ..) => Err("\"at\" goes with neither \"from\" nor \"to\"".to_owned()),
+        (None, from, to) => Ok(Window::Seen {
+            from: from.as_deref().map_or(Ok(i64::MIN), |from| time(from, false))?,
+            to: to.as_deref().map_or(Ok(i64::MAX), |to| time(to, true))?,
+        }),
+    }
+}

@@ -1,0 +1,384 @@
+//! The binary as a user runs it: help, right and wrong arguments, and what it says when things go wrong.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const SUBCOMMANDS: [&str; 8] = ["build", "info", "check", "links", "captures", "query", "generate", "demo"];
+
+const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x","http://a.example/#top"]}
+{"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}
+{"url":"https://d.example/","ts":"20060601000000","links":["http://b.example/x"]}
+"#;
+
+fn webstrata<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(args);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Runs a command line given as one text; `{}` stands for a directory.
+fn run(dir: &Path, line: &str) -> Output {
+    let words = line.split(' ').map(|word| word.replace("{}", &dir.display().to_string()));
+    webstrata(words).stdin(Stdio::null()).output().unwrap()
+}
+
+fn succeeds(dir: &Path, line: &str) -> String {
+    let output = run(dir, line);
+    assert!(output.status.success(), "{line}: {output:?}");
+    text(&output.stdout)
+}
+
+/// The one line of error, without `error: `.
+fn fails(dir: &Path, line: &str, code: i32) -> String {
+    let output = run(dir, line);
+    assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
+    let error = text(&output.stderr);
+    if code == 1 {
+        assert!(error.starts_with("error: ") && error.lines().count() == 1, "{line}: {error}");
+    }
+    error.trim_start_matches("error: ").trim_end().to_owned()
+}
+
+/// A directory with `crawl.jsonl` and, built from it, `store`.
+fn built() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("crawl.jsonl"), CRAWL).unwrap();
+    succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
+    dir
+}
+
+#[test]
+fn help_fits_in_80_columns_and_exits_with_0() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = SUBCOMMANDS.iter().flat_map(|name| [format!("{name} --help"), format!("{name} -h")]);
+    for line in pages.chain(["--help".into(), "-h".into()]) {
+        let help = succeeds(dir.path(), &line);
+        assert!(help.contains("Usage: webstrata"), "{line}");
+        let wide: Vec<_> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{line}: {wide:?}");
+        assert!(help.contains("xample"), "{line}: no example");
+    }
+    assert!(succeeds(dir.path(), "--version").starts_with("webstrata "));
+}
+
+#[test]
+fn wrong_command_lines_exit_with_2() {
+    let dir = built();
+    for line in [
+        "",
+        "nonsense",
+        "build --out {}/x",
+        "build {}/crawl.jsonl",
+        "build --out {}/x --memory lots {}/crawl.jsonl",
+        "build --out {}/x -w 0 {}/crawl.jsonl",
+        "build --out {}/x --links everything {}/crawl.jsonl",
+        "build --out {}/x --in-range fortnight {}/crawl.jsonl",
+        "links {}/store http://a.example/ --at 2006 --from 2005",
+        "links {}/store http://a.example/ --at yesterday",
+        "links {}/store http://a.example/ --range-precision",
+        "links {}/store http://a.example/ --from 2007 --to 2006",
+        "generate --months 0",
+    ] {
+        let error = fails(dir.path(), line, 2);
+        assert!(!error.is_empty(), "{line}");
+    }
+    assert!(!dir.path().join("x").exists(), "a wrong command line left a store");
+}
+
+#[test]
+fn links_at_times() {
+    let dir = built();
+    let links = |options: &str| succeeds(dir.path(), &format!("links {{}}/store http://a.example/{options}"));
+    assert_eq!(links(" --from 2006 --to 2006"), "http://a.example/\nhttp://b.example/x\n");
+    assert_eq!(links(" --at 20070115120000"), "http://b.example/x\nhttp://c.example/\n");
+    assert_eq!(links(" --at 20070115115959"), "http://a.example/\nhttp://b.example/x\n");
+    assert_eq!(links(" --from 2008"), "");
+    assert_eq!(links("#fragment --to 2006-12-31T23:59:59Z"), "http://a.example/\nhttp://b.example/x\n");
+    let lifespans = "20060115120000 20060115120000 http://a.example/
+20060115120000 20070115120000 http://b.example/x
+20070115120000 20070115120000 http://c.example/
+";
+    assert_eq!(links(" --lifespans"), lifespans);
+    let sources = |options: &str| succeeds(dir.path(), &format!("links {{}}/store http://b.example/x --in{options}"));
+    assert_eq!(sources(""), "http://a.example/\nhttps://d.example/\n");
+    assert_eq!(sources(" --from 2007"), "http://a.example/\n");
+    assert_eq!(sources(" --lifespans --to 200603"), "20060115120000 20070115120000 http://a.example/\n");
+    let json = links(" --at 2006 --format json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["at"], "20061231235959");
+    assert_eq!(json["links"], serde_json::json!(["http://a.example/", "http://b.example/x"]));
+    assert_eq!(succeeds(dir.path(), "captures {}/store http://a.example/"), "20060115120000\n20070115120000\n");
+}
+
+#[test]
+fn a_url_that_is_not_there_gets_a_hint() {
+    let dir = built();
+    assert_eq!(succeeds(dir.path(), "captures {}/store d.example/"), "20060601000000\n");
+    let error = fails(dir.path(), "links {}/store http://d.example/", 1);
+    assert_eq!(error, "http://d.example/ is not in the store; https://d.example/ is");
+    let error = fails(dir.path(), "links {}/store http://www.a.example/", 1);
+    assert!(error.ends_with("; http://a.example/ is"), "{error}");
+    let error = fails(dir.path(), "links {}/store nowhere.example", 1);
+    assert!(error.contains("nowhere.example is not in the store"), "{error}");
+    let error = fails(dir.path(), "links {}/store ftp://a.example/", 1);
+    assert!(error.contains("ftp://a.example/"), "{error}");
+    let output = run(dir.path(), "captures {}/store http://c.example/");
+    assert!(output.status.success() && text(&output.stderr).contains("never captured"), "{output:?}");
+}
+
+#[test]
+fn questions_as_json_lines() {
+    let dir = built();
+    let questions = r#"{"id":1,"op":"links","url":"http://a.example/","direction":"out","from":"20060101000000","to":"20061231235959"}
+{"id":"two","op":"links","url":"http://b.example/x","direction":"in","at":"20061231235959"}
+{"id":3,"op":"captures","url":"http://a.example/"}
+{"id":4,"op":"captures","url":"http://not-in-store.example/"}
+
+not a question
+{"id":6,"op":"guess","url":"http://a.example/"}
+{"id":7,"op":"links","url":"http://a.example/","at":"soon"}
+{"id":8,"op":"links","url":"http://a.example/","from":"2007"}"#;
+    let store = dir.path().join("store");
+    let mut child =
+        webstrata(["query".as_ref(), store.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(questions.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let answers: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected = serde_json::json!([
+        {"id": 1, "links": ["http://a.example/", "http://b.example/x"]},
+        {"id": "two", "links": ["http://a.example/", "https://d.example/"]},
+        {"id": 3, "captures": ["20060115120000", "20070115120000"]},
+        {"id": 4, "error": "url not in store"},
+    ]);
+    assert_eq!(serde_json::json!(answers[..4]), expected);
+    assert_eq!(answers[4]["line"], 6);
+    assert_eq!((&answers[5]["id"], &answers[6]["id"]), (&6.into(), &7.into()));
+    assert!(answers[4..7].iter().all(|answer| answer["error"].is_string()), "{answers:?}");
+    assert_eq!(answers[7]["links"], serde_json::json!(["http://b.example/x", "http://c.example/"]));
+}
+
+#[test]
+fn a_program_can_ask_one_question_after_another() {
+    let dir = built();
+    let store = dir.path().join("store");
+    let mut child =
+        webstrata(["query".as_ref(), store.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut ask, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for id in 0..3 {
+        writeln!(ask, r#"{{"id":{id},"op":"captures","url":"http://a.example/"}}"#).unwrap();
+        let mut answer = String::new();
+        // Would wait for ever if the answer stayed in a buffer.
+        answers.read_line(&mut answer).unwrap();
+        assert!(answer.contains(&format!("\"id\":{id}")), "{answer}");
+    }
+    drop(ask);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn info_and_check_of_a_sound_store() {
+    let dir = built();
+    let info: serde_json::Value = serde_json::from_str(&succeeds(dir.path(), "info {}/store --format json")).unwrap();
+    let counts = &info["counts"];
+    for (name, count) in [("urls", 4), ("pages", 2), ("captures", 3), ("links", 4), ("occurrences", 5)] {
+        assert_eq!(counts[name], count, "{name} in {counts}");
+    }
+    assert_eq!(info["epoch"], 1);
+    assert!(succeeds(dir.path(), "info {}/store").contains("from 20060115120000 to 20070115120000"));
+    assert!(succeeds(dir.path(), "check {}/store").contains("sound"));
+}
+
+#[test]
+fn check_finds_damage() {
+    let dir = built();
+    let damaged = parquet_files(&dir.path().join("store"));
+    let path = damaged.iter().find(|path| path.to_string_lossy().contains("/ol/")).expect("an out-link layer");
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+    let output = run(dir.path(), "check {}/store");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!((text(&output.stdout) + &text(&output.stderr)).contains("ol/part-"), "{output:?}");
+}
+
+fn parquet_files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(parquet_files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "parquet") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let dir = built();
+    let error = fails(dir.path(), "build --out {}/other {}/missing.warc.gz", 1);
+    assert!(error.contains("missing.warc.gz"), "{error}");
+    assert!(run(dir.path(), "info {}/other").status.code() == Some(1), "a failed build left a store");
+    for line in ["info {}/nothing", "check {}/nothing", "links {}/nothing http://a.example/", "query {}/nothing"] {
+        let error = fails(dir.path(), line, 1);
+        assert!(error.contains("nothing"), "{line}: {error}");
+    }
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let error = fails(dir.path(), "info {}/empty", 1);
+    assert!(error.contains("not a store"), "{error}");
+}
+
+#[test]
+fn a_store_of_a_newer_format_is_refused() {
+    let dir = built();
+    let manifest = dir.path().join("store/epochs/000001.json");
+    let mut value: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    value["format"] = 99.into();
+    fs::write(&manifest, value.to_string()).unwrap();
+    for line in ["info {}/store", "links {}/store http://a.example/", "build --out {}/store {}/crawl.jsonl"] {
+        let error = fails(dir.path(), line, 1);
+        assert!(error.contains("99") && error.contains("format"), "{line}: {error}");
+    }
+}
+
+#[test]
+fn damage_is_reported_and_is_an_error_only_when_strict() {
+    let dir = tempfile::tempdir().unwrap();
+    let broken = CRAWL.replacen(r#""links":["#, r#""links":!["#, 1);
+    fs::write(dir.path().join("broken.jsonl"), broken).unwrap();
+    let report = succeeds(dir.path(), "build --out {}/store {}/broken.jsonl");
+    assert!(report.contains("bad JSON") && report.contains("broken.jsonl 0"), "{report}");
+    let report: serde_json::Value =
+        serde_json::from_str(&succeeds(dir.path(), "build --out {}/json {}/broken.jsonl --format json")).unwrap();
+    assert_eq!((&report["damaged"], &report["counts"]["captures"]), (&1.into(), &2.into()));
+    assert_eq!(report["damaged_places"][0]["kind"], "bad JSON");
+    let error = fails(dir.path(), "build --out {}/strict --strict {}/broken.jsonl", 1);
+    assert!(error.contains("1 damaged"), "{error}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = webstrata(["generate", "--occurrences", "300000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(line.starts_with('{') && output.status.success() && output.stderr.is_empty(), "{line} {output:?}");
+}
+
+#[test]
+fn the_demo_shows_commands_that_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let shown = succeeds(dir.path(), "demo --dir {}/demo");
+    let commands: Vec<_> = shown.lines().filter_map(|line| line.strip_prefix("$ webstrata ")).collect();
+    assert_eq!(commands.len(), 5, "{shown}");
+    for command in &commands[2..] {
+        let answer = succeeds(dir.path(), &command.replace('\'', ""));
+        let first = answer.lines().next().expect("an answer");
+        assert!(shown.contains(first), "{command} says {first}");
+    }
+    assert!(shown.contains("What to try next"), "{shown}");
+}
+
+/// Writes a crawl that takes a while to build.
+fn larger_crawl(dir: &Path) {
+    succeeds(dir, "generate --occurrences 200000 --seed 3 --out {}/large.jsonl");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_build_killed_at_any_moment_leaves_the_old_epoch_or_none() {
+    use std::os::unix::process::ExitStatusExt;
+    let dir = built();
+    larger_crawl(dir.path());
+    let start = Instant::now();
+    succeeds(dir.path(), "build --out {}/whole {}/large.jsonl");
+    let whole = start.elapsed();
+    let mut killed = 0;
+    for round in 0..8u32 {
+        let fresh = format!("fresh-{round}");
+        for store in ["store", &fresh] {
+            let before = run(dir.path(), &format!("info {{}}/{store} --format json"));
+            let words = ["build".to_owned(), "--out".into(), dir.path().join(store).display().to_string()];
+            let crawl = dir.path().join("large.jsonl").display().to_string();
+            let mut child = webstrata(words.into_iter().chain([crawl]))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(whole * (2 * round + 1) / 16 + Duration::from_millis(u64::from(round)));
+            child.kill().unwrap();
+            if child.wait().unwrap().signal().is_none() {
+                continue;
+            }
+            killed += 1;
+            let after = run(dir.path(), &format!("info {{}}/{store} --format json"));
+            if after.status.success() && after.stdout != before.stdout {
+                // Killed after the new epoch was there: it must be whole.
+                assert!(text(&after.stdout).contains("\"occurrences\""));
+            } else {
+                assert_eq!(after.status.code(), before.status.code(), "{after:?}");
+            }
+            if after.status.success() {
+                succeeds(dir.path(), &format!("check {{}}/{store}"));
+            }
+        }
+    }
+    assert!(killed >= 4, "only {killed} builds were killed in time");
+    succeeds(dir.path(), "build --out {}/store {}/large.jsonl");
+    succeeds(dir.path(), "check {}/store");
+}
+
+/// A small file system that is gone when this is dropped.
+#[cfg(target_os = "linux")]
+struct SmallDisk(PathBuf);
+
+#[cfg(target_os = "linux")]
+impl SmallDisk {
+    fn mount(at: PathBuf, size: &str) -> Option<SmallDisk> {
+        fs::create_dir(&at).unwrap();
+        let options = format!("size={size}");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
+        mount.is_ok_and(|output| output.status.success()).then_some(SmallDisk(at))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).output();
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_one_line_and_leaves_the_old_epoch() {
+    let dir = built();
+    larger_crawl(dir.path());
+    let Some(disk) = SmallDisk::mount(dir.path().join("disk"), "128k") else {
+        eprintln!("skipped: a small file system cannot be mounted here");
+        return;
+    };
+    succeeds(dir.path(), "build --out {}/disk/store {}/crawl.jsonl");
+    let before = succeeds(dir.path(), "info {}/disk/store");
+    let error = fails(dir.path(), "build --out {}/disk/store {}/large.jsonl", 1);
+    assert!(error.contains("disk/store") && error.to_lowercase().contains("no space"), "{error}");
+    assert_eq!(succeeds(dir.path(), "info {}/disk/store"), before);
+    succeeds(dir.path(), "check {}/disk/store");
+    drop(disk);
+}

@@ -1,0 +1,316 @@
+//! Small random crawls, the same for the same seed, with what real ones hold: pages captured often and once, two
+//! captures in one second, the same capture twice, empty pages, links said twice, links to the page itself, fragments,
+//! other spellings of one URL, and (as WARC) revisits, also of captures that are not there.
+
+use crate::oracle::{Oracle, Time};
+use serde_json::json;
+use std::fmt::Write;
+
+/// One capture: texts as a crawl file spells them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// The page.
+    pub url: String,
+    /// When.
+    pub time: Time,
+    /// What it links to.
+    pub links: Links,
+}
+
+/// The links of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Spelled out.
+    Here(Vec<String>),
+    /// Those of the capture with this index, which is one of the same page and earlier.
+    SameAs(usize),
+    /// Those of a capture that is not in the crawl.
+    Lost,
+}
+
+/// A crawl; captures in the order in which they were made up, which is not that of time.
+#[derive(Clone, Debug, Default)]
+pub struct Crawl {
+    /// Its captures.
+    pub captures: Vec<Capture>,
+    canonical: Vec<(String, Vec<String>)>,
+}
+
+/// How large a crawl is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Pages that are captured.
+    pub pages: u64,
+    /// Captures, all together.
+    pub captures: u64,
+    /// Links of a capture, at most.
+    pub links: u64,
+}
+
+/// A sequence of numbers that looks random (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.draw() % end
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// Puts a list into another order.
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            let other = usize::try_from(self.below(last as u64 + 1)).expect("an index");
+            list.swap(last, other);
+        }
+    }
+}
+
+/// URL number `n`, canonical: hosts with many and few pages, queries, both schemes, ports, non-ASCII paths.
+pub fn url(n: u64) -> String {
+    let host = ["www.example.org", "example.org", "a.example", "b.a.example", "example-a.org"][(n % 5) as usize];
+    match n % 11 {
+        0 => format!("https://{host}/{n}"),
+        1 => format!("http://{host}/list?page={n}&sort=a"),
+        2 => format!("http://{host}:8080/{n}"),
+        3 => format!("http://{host}/caf%C3%A9/{n}.html"),
+        4 if n < 100 => format!("http://{host}/"),
+        _ => format!("http://{host}/d{}/{n}.html", n % 3),
+    }
+}
+
+/// A URL as a page may write it.
+fn spelled(url: &str, random: &mut Random) -> String {
+    match random.below(12) {
+        0 => format!("{url}#part"),
+        1 => url.replacen("http://", "HTTP://", 1),
+        2 => url.replacen("example", "EXAMPLE", 1),
+        3 => url.replacen(".html", ".html#", 1),
+        4 => url.replacen("/d1/", "/x/../d1/", 1),
+        5 => url.replace("caf%C3%A9", "café"),
+        6 if url.starts_with("https://") => url.replacen(".org/", ".org:443/", 1),
+        _ => url.to_owned(),
+    }
+}
+
+impl Crawl {
+    /// A crawl whose captures all have their links, some said twice.
+    pub fn random(seed: u64, size: Size) -> Crawl {
+        Self::make(seed, size, false)
+    }
+
+    /// A crawl with revisits too.
+    pub fn with_revisits(seed: u64, size: Size) -> Crawl {
+        Self::make(seed, size, true)
+    }
+
+    fn make(seed: u64, size: Size, revisits: bool) -> Crawl {
+        let mut random = Random(seed);
+        let mut crawl = Crawl::default();
+        let mut latest = vec![None::<usize>; usize::try_from(size.pages).expect("a size")];
+        let mut clock = 1_140_000_000;
+        while (crawl.captures.len() as u64) < size.captures {
+            clock += i64::try_from(random.below(90_000)).expect("small");
+            // Half of the captures are of a tenth of the pages.
+            let page = if random.once_in(2) { random.below(size.pages) } else { random.below(size.pages / 10 + 1) };
+            let slot = usize::try_from(page).expect("an index");
+            let before = latest[slot].filter(|_| !random.once_in(9));
+            let time = match latest[slot] {
+                // Revisits must come later, or it is not clear what they refer to.
+                Some(before) if !revisits && random.once_in(15) => crawl.captures[before].time,
+                _ => clock + 1,
+            };
+            let (links, canonical) = match before {
+                Some(_) if revisits && random.once_in(12) => (Links::Lost, None),
+                Some(before) if revisits && random.once_in(3) => {
+                    (Links::SameAs(before), Some(crawl.canonical[before].1.clone()))
+                }
+                _ => {
+                    let canonical = evolve(before.map(|index| &crawl.canonical[index].1), &size, page, &mut random);
+                    (Links::Here(canonical.iter().map(|link| spelled(link, &mut random)).collect()), Some(canonical))
+                }
+            };
+            clock = clock.max(time);
+            let capture = Capture { url: spelled(&url(page), &mut random), time, links };
+            if !revisits && random.once_in(30) {
+                crawl.push(capture.clone(), &url(page), canonical.clone());
+            }
+            let is_lost = canonical.is_none();
+            crawl.push(capture, &url(page), canonical);
+            if !is_lost {
+                latest[slot] = Some(crawl.captures.len() - 1);
+            }
+        }
+        crawl
+    }
+
+    fn push(&mut self, capture: Capture, url: &str, canonical: Option<Vec<String>>) {
+        self.captures.push(capture);
+        self.canonical.push((url.to_owned(), canonical.unwrap_or_default()));
+    }
+
+    /// The oracle that knows this crawl.
+    pub fn oracle(&self) -> Oracle {
+        let mut oracle = Oracle::default();
+        for (capture, (url, links)) in self.captures.iter().zip(&self.canonical) {
+            match capture.links {
+                Links::Lost => oracle.add_unknown(url, capture.time),
+                _ => oracle.add(url, capture.time, links.iter().map(String::as_str)),
+            }
+        }
+        oracle
+    }
+
+    /// The crawl as JSON lines, one a capture; times as 14 digits or as seconds. Only for crawls without revisits.
+    pub fn json_lines(&self) -> Vec<String> {
+        let line = |(index, capture): (usize, &Capture)| {
+            let Links::Here(links) = &capture.links else { panic!("a revisit has no JSON line") };
+            let time = if index % 3 == 0 { json!(capture.time) } else { json!(digits(capture.time)) };
+            json!({"url": capture.url, "ts": time, "links": links}).to_string()
+        };
+        self.captures.iter().enumerate().map(line).collect()
+    }
+
+    /// The crawl as WARC, one record a capture, revisits as revisit records.
+    pub fn warc(&self) -> Vec<String> {
+        let digest = |index: usize| {
+            let mut random = Random(index as u64);
+            (0..32)
+                .map(|_| char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[(random.draw() % 32) as usize]))
+                .collect::<String>()
+        };
+        let record = |(index, capture): (usize, &Capture)| {
+            let mut header = String::new();
+            let mut origin = index;
+            while let Links::SameAs(before) = self.captures[origin].links {
+                origin = before;
+            }
+            let (kind, body) = match &capture.links {
+                Links::Here(links) => ("response", html(links)),
+                _ => ("revisit", String::new()),
+            };
+            let http = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            let block = if kind == "response" { http + &body } else { http };
+            let _ = write!(
+                header,
+                "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{index:012}>\r\n"
+            );
+            let _ = write!(header, "WARC-Date: {}\r\nWARC-Target-URI: {}\r\n", rfc3339(capture.time), capture.url);
+            if kind == "revisit" {
+                let _ = write!(
+                    header,
+                    "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n"
+                );
+                let (url, time) = match &capture.links {
+                    Links::Lost => ("http://lost.example/", 86_400),
+                    _ => (self.captures[origin].url.as_str(), self.captures[origin].time),
+                };
+                let _ =
+                    write!(header, "WARC-Refers-To-Target-URI: {url}\r\nWARC-Refers-To-Date: {}\r\n", rfc3339(time));
+            }
+            let digest = digest(if matches!(capture.links, Links::Lost) { index + 1_000_000 } else { origin });
+            let _ = write!(
+                header,
+                "WARC-Payload-Digest: sha1:{digest}\r\nContent-Type: application/http;msgtype=response\r\n"
+            );
+            let _ = write!(header, "Content-Length: {}\r\n\r\n", block.len());
+            header + &block + "\r\n\r\n"
+        };
+        self.captures.iter().enumerate().map(record).collect()
+    }
+}
+
+/// New links of a page: mostly those it had.
+fn evolve(before: Option<&Vec<String>>, size: &Size, page: u64, random: &mut Random) -> Vec<String> {
+    if random.once_in(20) {
+        return Vec::new();
+    }
+    let mut links = before.cloned().unwrap_or_default();
+    if !links.is_empty() && random.once_in(2) {
+        return links;
+    }
+    links.retain(|_| !random.once_in(10));
+    let most = usize::try_from(1 + random.below(size.links)).expect("small");
+    while links.len() < most {
+        let target = if random.once_in(8) { page } else { random.below(1 + size.pages * 3) };
+        links.push(url(target));
+    }
+    links
+}
+
+fn html(links: &[String]) -> String {
+    let mut body = String::from("<!doctype html><title>A page</title>\n");
+    for link in links {
+        let _ = writeln!(body, "<p>See <a href=\"{}\">this</a>.</p>", link.replace('&', "&amp;"));
+    }
+    body
+}
+
+/// A time as 14 digits, by an own calendar.
+pub fn digits(time: Time) -> String {
+    rfc3339(time).chars().filter(char::is_ascii_digit).collect()
+}
+
+fn rfc3339(time: Time) -> String {
+    let (mut day, second) = (time.div_euclid(86_400), time.rem_euclid(86_400));
+    let mut year = 1970;
+    let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    while day >= 365 + i64::from(leap(year)) {
+        day -= 365 + i64::from(leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    for days in [31, 28 + i64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if day < days {
+            break;
+        }
+        day -= days;
+        month += 1;
+    }
+    format!("{year:04}-{month:02}-{:02}T{:02}:{:02}:{:02}Z", day + 1, second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_text() {
+        assert_eq!(digits(0), "19700101000000");
+        assert_eq!(rfc3339(1_709_210_096), "2024-02-29T12:34:56Z");
+    }
+
+    #[test]
+    fn crawls_hold_what_they_promise() {
+        let size = Size { pages: 40, captures: 800, links: 12 };
+        let crawl = Crawl::random(5, size);
+        let totals = crawl.oracle().totals();
+        assert!(totals.captures < crawl.captures.len() as u64, "no two captures in one second");
+        let links = |capture: &Capture| match &capture.links {
+            Links::Here(links) => links.clone(),
+            _ => Vec::new(),
+        };
+        assert!(crawl.captures.iter().any(|capture| links(capture).is_empty()));
+        assert!(crawl.captures.iter().flat_map(links).any(|link| link.contains('#')));
+        let revisits = Crawl::with_revisits(5, size);
+        assert!(revisits.oracle().totals().unknown_captures > 10);
+        assert!(revisits.captures.iter().filter(|capture| matches!(capture.links, Links::SameAs(_))).count() > 50);
+    }
+}

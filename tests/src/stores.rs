@@ -1,0 +1,158 @@
+//! Stores built for tests: in temporary directories, compared with the oracle question by question, and byte by byte
+//! with one another.
+
+use crate::oracle::{Oracle, Totals, When};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use webstrata_datasets::LinkKinds;
+use webstrata_layers::{Counts, Links, Precision, RangeLength, Reader, Store, Window};
+use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
+
+/// Options of a plain build.
+pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
+    BuildOptions {
+        inputs,
+        store: store.to_owned(),
+        workers: 1,
+        memory_max: 256 << 20,
+        spill: None,
+        kinds: LinkKinds::default(),
+        in_range: RangeLength::Month,
+        min_sources: 0,
+        partition_urls: PARTITION_URLS,
+        provenance: BTreeMap::new(),
+    }
+}
+
+/// Opens a store for questions.
+pub fn reader(store: &Path) -> Reader {
+    Reader::new(Store::open(store).expect("a store"), 64 << 20)
+}
+
+/// The counts of a store as the oracle counts.
+pub fn totals(counts: &Counts) -> Totals {
+    Totals {
+        urls: counts.urls,
+        pages: counts.pages,
+        captures: counts.captures,
+        unknown_captures: counts.unknown_captures,
+        links: counts.links,
+        occurrences: counts.occurrences,
+    }
+}
+
+/// Windows worth asking about a page: nothing, everything, single captures, seconds beside them, pieces.
+pub fn windows(oracle: &Oracle, url: &str) -> Vec<When> {
+    let mut own: Vec<i64> = oracle.captures(url).iter().map(|capture| capture.0).collect();
+    if own.is_empty() {
+        let times = oracle.times();
+        own.extend(times.iter().step_by(times.len() / 5 + 1));
+    }
+    let own: Vec<i64> = own.iter().step_by(own.len() / 6 + 1).copied().chain(own.last().copied()).collect();
+    let (first, last) = (own[0], own[own.len() - 1]);
+    let mut windows = vec![When::Seen(i64::MIN, i64::MAX), When::Seen(last + 1, i64::MAX), When::AsOf(first - 1)];
+    for (index, &time) in own.iter().enumerate() {
+        windows.extend([
+            When::Seen(time, time),
+            When::Seen(time + 1, time + 1),
+            When::AsOf(time),
+            When::AsOf(time - 1),
+        ]);
+        windows.push(When::Seen(own[index / 2], time));
+    }
+    windows
+}
+
+/// Asks a store everything about one URL; the first difference is the error.
+pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[When]) -> Result<(), String> {
+    let fail = |what: String| Err(format!("{url}: {what}"));
+    let failed = |error: webstrata_layers::Error| format!("{url}: {error}");
+    let Some(uid) = links.uid(url).map_err(failed)? else { return fail("not in the store".into()) };
+    if links.url(uid).map_err(failed)? != url {
+        return fail(format!("UID {uid} is {:?}", links.url(uid)));
+    }
+    let captures: Vec<_> = links.captures(uid).map_err(failed)?.iter().map(|c| (c.time, c.known)).collect();
+    if captures != oracle.captures(url) {
+        return fail(format!("captures {captures:?}, expected {:?}", oracle.captures(url)));
+    }
+    let texts = |uids: Vec<u64>| -> Result<BTreeSet<String>, String> {
+        if !uids.is_sorted_by(|a, b| a < b) {
+            return Err(format!("{url}: UIDs do not rise: {uids:?}"));
+        }
+        uids.into_iter().map(|uid| links.url(uid).map_err(failed)).collect()
+    };
+    for &when in windows {
+        let window = match when {
+            When::Seen(from, to) => Window::Seen { from, to },
+            When::AsOf(at) => Window::AsOf(at),
+        };
+        let (got, want) = (texts(links.out_links(uid, window).map_err(failed)?)?, oracle.out_links(url, when));
+        if !got.iter().eq(want.iter().copied()) {
+            return fail(format!("{when:?}: links {got:?}, expected {want:?}"));
+        }
+        let got = texts(links.in_links(uid, window, Precision::Exact).map_err(failed)?)?;
+        let want = oracle.in_links(url, when);
+        if !got.iter().eq(want.iter().copied()) {
+            return fail(format!("{when:?}: linked from {got:?}, expected {want:?}"));
+        }
+        let wide = texts(links.in_links(uid, window, Precision::Range).map_err(failed)?)?;
+        if let Some(lost) = got.iter().find(|source| !wide.contains(*source)) {
+            return fail(format!("{when:?}: range precision loses {lost}"));
+        }
+    }
+    let mut spans = BTreeSet::new();
+    for span in links.lifespans(uid).map_err(failed)? {
+        spans.insert((links.url(span.link).map_err(failed)?, span.first, span.last));
+    }
+    let want = oracle.lifespans(url);
+    if !spans.iter().map(|(url, first, last)| (url.as_str(), *first, *last)).eq(want.iter().copied()) {
+        return fail(format!("lifespans {spans:?}, expected {want:?}"));
+    }
+    Ok(())
+}
+
+/// Asks a store everything about every URL of the oracle, and for the totals.
+///
+/// # Panics
+/// At the first difference.
+pub fn assert_answers(store: &Path, oracle: &Oracle) {
+    let counts = Store::open(store).expect("a store").manifest().counts;
+    assert_eq!(totals(&counts), oracle.totals());
+    let reader = reader(store);
+    for url in oracle.urls() {
+        if let Err(difference) = compare_url(&reader, oracle, url, &windows(oracle, url)) {
+            panic!("{difference}");
+        }
+    }
+}
+
+/// The bytes of a store: path inside it and content, without the lock. The manifest's `provenance`, which says how many
+/// files were read, is taken out.
+///
+/// # Panics
+/// The store cannot be read.
+pub fn bytes(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![store.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let mut content = fs::read(&path).expect("a file");
+            let name = path.strip_prefix(store).expect("below the store").to_owned();
+            if name.starts_with("epochs") {
+                let mut manifest: serde_json::Value = serde_json::from_slice(&content).expect("a manifest");
+                manifest["provenance"] = serde_json::Value::Null;
+                content = manifest.to_string().into_bytes();
+            }
+            if name != Path::new("LOCK") {
+                files.insert(name, content);
+            }
+        }
+    }
+    files
+}

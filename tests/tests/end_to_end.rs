@@ -1,0 +1,166 @@
+//! Crawl files in, answers out, compared with the oracle; and the same store whatever the workers, files and memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use webstrata_pipeline::{Progress, build};
+use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::stores::{assert_answers, bytes, options, totals};
+
+const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
+const LARGER: Size = Size { pages: 400, captures: 4000, links: 25 };
+
+fn temporary() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// Writes parts of a crawl to files.
+fn files(dir: &Path, prefix: &str, ending: &str, parts: &[&[String]]) -> Vec<PathBuf> {
+    let write = |(index, part): (usize, &&[String])| {
+        let path = dir.join(format!("{prefix}{index}.{ending}"));
+        fs::write(&path, part.concat()).unwrap();
+        path
+    };
+    parts.iter().enumerate().map(write).collect()
+}
+
+fn lines(crawl: &Crawl) -> Vec<String> {
+    crawl.json_lines().into_iter().map(|line| line + "\n").collect()
+}
+
+#[test]
+fn random_crawls_are_answered_as_the_oracle_answers() {
+    for seed in 0..6 {
+        let dir = temporary();
+        let crawl = Crawl::random(seed, SMALL);
+        let lines = lines(&crawl);
+        let inputs = files(dir.path(), "part", "jsonl", &[&lines[..200], &lines[200..]]);
+        let store = dir.path().join("store");
+        let report = build(&options(&store, inputs), &Progress::default()).unwrap();
+        assert_eq!(totals(&report.counts), crawl.oracle().totals(), "seed {seed}");
+        assert_eq!(report.tally.damaged(), 0, "seed {seed}: {:?}", report.tally);
+        assert_answers(&store, &crawl.oracle());
+    }
+}
+
+#[test]
+fn revisits_take_the_links_that_they_refer_to() {
+    for seed in 10..13 {
+        let dir = temporary();
+        let crawl = Crawl::with_revisits(seed, SMALL);
+        let records = crawl.warc();
+        // Revisits stand in another file than what they refer to, and before it.
+        let inputs = files(dir.path(), "crawl", "warc", &[&records[350..], &records[..350]]);
+        let store = dir.path().join("store");
+        let report = build(&options(&store, inputs), &Progress::default()).unwrap();
+        assert_eq!(report.tally.damaged(), 0, "seed {seed}: {:?}", report.tally);
+        assert_answers(&store, &crawl.oracle());
+    }
+}
+
+#[test]
+fn the_store_is_the_same_for_any_workers_and_any_files() {
+    let dir = temporary();
+    let mut lines = lines(&Crawl::random(21, LARGER));
+    let one = files(dir.path(), "one", "jsonl", &[&lines]);
+    let reference = dir.path().join("reference");
+    build(&options(&reference, one.clone()), &Progress::default()).unwrap();
+    let expected = bytes(&reference);
+    assert!(expected.keys().any(|path| path.starts_with("rows")));
+
+    Random(3).shuffle(&mut lines);
+    let thirds: Vec<&[String]> = lines.chunks(lines.len() / 3 + 1).collect();
+    let mut split = files(dir.path(), "split", "jsonl", &thirds);
+    split.reverse();
+    for workers in [1, 2, 4] {
+        for (name, inputs) in [("one", &one), ("split", &split)] {
+            let store = dir.path().join(format!("{name}-{workers}"));
+            let mut options = options(&store, inputs.clone());
+            options.workers = workers;
+            build(&options, &Progress::default()).unwrap();
+            assert_same(&expected, &bytes(&store), &format!("{name}, {workers} workers"));
+        }
+    }
+}
+
+fn assert_same(expected: &BTreeMap<PathBuf, Vec<u8>>, got: &BTreeMap<PathBuf, Vec<u8>>, what: &str) {
+    assert!(expected.keys().eq(got.keys()), "{what}: {:?}, expected {:?}", got.keys(), expected.keys());
+    for (path, content) in expected {
+        assert!(content == &got[path], "{what}: {} differs", path.display());
+    }
+}
+
+#[test]
+fn a_small_memory_budget_goes_to_disk_and_changes_nothing() {
+    let dir = temporary();
+    let crawl = Crawl::random(22, LARGER);
+    let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
+    let (roomy, tight) = (dir.path().join("roomy"), dir.path().join("tight"));
+    build(&options(&roomy, inputs.clone()), &Progress::default()).unwrap();
+    let mut options = options(&tight, inputs);
+    let spill = dir.path().join("spill");
+    fs::create_dir(&spill).unwrap();
+    options.spill = Some(spill.clone());
+    options.memory_max = 256 << 10;
+    options.workers = 2;
+    let report = build(&options, &Progress::default()).unwrap();
+    assert!(report.spilled_bytes > 0, "the tight build did not spill");
+    assert_same(&bytes(&roomy), &bytes(&tight), "tight memory");
+    assert_eq!(fs::read_dir(&spill).unwrap().count(), 0, "temporary files are left");
+}
+
+#[test]
+fn seldom_linked_urls_are_left_out_on_request() {
+    let dir = temporary();
+    let crawl = Crawl::random(23, SMALL);
+    let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
+    let store = dir.path().join("store");
+    let mut options = options(&store, inputs);
+    options.min_sources = 4;
+    build(&options, &Progress::default()).unwrap();
+    let fewer = crawl.oracle().with_min_sources(4);
+    assert!(fewer.totals().urls < crawl.oracle().totals().urls);
+    assert_answers(&store, &fewer);
+}
+
+#[test]
+fn every_length_of_in_link_ranges_gives_the_same_answers() {
+    let dir = temporary();
+    let crawl = Crawl::random(24, SMALL);
+    let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
+    for length in ["day", "year", "10"] {
+        let store = dir.path().join(length);
+        let mut options = options(&store, inputs.clone());
+        options.in_range = length.parse().unwrap();
+        build(&options, &Progress::default()).unwrap();
+        assert_answers(&store, &crawl.oracle());
+    }
+}
+
+#[test]
+fn many_partitions_answer_as_one() {
+    let dir = temporary();
+    let crawl = Crawl::random(25, LARGER);
+    let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
+    let store = dir.path().join("store");
+    let mut options = options(&store, inputs);
+    options.partition_urls = 100;
+    options.workers = 2;
+    let report = build(&options, &Progress::default()).unwrap();
+    assert!(report.partitions >= 8, "{} partitions", report.partitions);
+    assert_answers(&store, &crawl.oracle());
+}
+
+#[test]
+fn a_second_build_is_a_new_epoch_that_replaces_the_first() {
+    let dir = temporary();
+    let store = dir.path().join("store");
+    for (epoch, seed) in [(1, 31), (2, 32)] {
+        let crawl = Crawl::random(seed, SMALL);
+        let inputs = files(dir.path(), &format!("crawl{seed}-"), "jsonl", &[&lines(&crawl)]);
+        let report = build(&options(&store, inputs), &Progress::default()).unwrap();
+        assert_eq!(report.epoch, epoch);
+        assert_answers(&store, &crawl.oracle());
+    }
+}

@@ -1,0 +1,68 @@
+//! Histories of real sites, where they are at hand (`WEBSTRATA_SHARED`, see [`webstrata_tests::shared`]): all of them in
+//! one store, and a sample of its URLs against the oracle.
+
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use webstrata_layers::{Links, parse_time};
+use webstrata_pipeline::{Progress, build};
+use webstrata_tests::crawls::Random;
+use webstrata_tests::oracle::Oracle;
+use webstrata_tests::stores::{compare_url, options, reader, totals, windows};
+
+/// URLs asked about; each gives about 20 to 40 questions.
+const URLS_ASKED: usize = 400;
+
+/// The sites' capture files, or `None` and a message.
+fn capture_files() -> Option<Vec<PathBuf>> {
+    let dir = webstrata_tests::shared().map(|dir| dir.join("data/real")).filter(|dir| dir.is_dir());
+    let Some(dir) = dir else {
+        eprintln!("skipped: no shared test data (set WEBSTRATA_SHARED)");
+        return None;
+    };
+    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.to_string_lossy().ends_with(".captures.jsonl.gz"));
+    files.sort();
+    assert!(!files.is_empty(), "the shared test data holds no capture files");
+    Some(files)
+}
+
+fn oracle(files: &[PathBuf]) -> Oracle {
+    let bare = |url: &str| url.split('#').next().unwrap_or_default().to_owned();
+    let mut oracle = Oracle::default();
+    for path in files {
+        for line in BufReader::new(MultiGzDecoder::new(File::open(path).unwrap())).lines() {
+            let capture: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let time = parse_time(capture["ts"].as_str().unwrap(), false).unwrap();
+            let links: Vec<_> =
+                capture["links"].as_array().unwrap().iter().map(|link| bare(link.as_str().unwrap())).collect();
+            oracle.add(&bare(capture["url"].as_str().unwrap()), time, links.iter().map(String::as_str));
+        }
+    }
+    oracle
+}
+
+#[test]
+fn histories_of_real_sites_are_answered_as_the_oracle_answers() {
+    let Some(files) = capture_files() else { return };
+    let oracle = oracle(&files);
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let mut options = options(&store, files);
+    options.workers = 2;
+    let report = build(&options, &Progress::default()).unwrap();
+    assert_eq!(totals(&report.counts), oracle.totals());
+    assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
+
+    let reader = reader(&store);
+    let mut urls: Vec<_> = oracle.urls().into_iter().collect();
+    Random(2011).shuffle(&mut urls);
+    for url in urls.iter().take(URLS_ASKED) {
+        let asked = windows(&oracle, url);
+        if let Err(difference) = compare_url(&reader, &oracle, url, &asked) {
+            panic!("{difference}");
+        }
+    }
+    assert_eq!(reader.uid("http://not-in-store.example/").unwrap(), None);
+}
