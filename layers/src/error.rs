@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::manifest::ManifestFlaw;
+use crate::manifest::{Counts, ManifestFlaw};
 use crate::page::Flaw;
 use crate::presence::PresenceError;
 
@@ -162,6 +162,24 @@ pub enum Error {
         epoch: u64,
         /// How many URLs it has.
         urls: u64,
+    },
+    /// The counts of a row in the manifest are not those of its files.
+    #[error("row {row}: the manifest counts {expected:?}, the files have {got:?}")]
+    Counts {
+        /// The row.
+        row: u32,
+        /// The manifest's.
+        expected: Box<Counts>,
+        /// The files'.
+        got: Box<Counts>,
+    },
+    /// The in-link layers do not mirror the out-link layers.
+    #[error("in-links do not mirror out-links: {in_links} triples of source, link and time range against {out_links}")]
+    NotMirrored {
+        /// Triples of the out side.
+        out_links: u64,
+        /// Triples of the in side.
+        in_links: u64,
     },
     /// The store has several rows, which this version cannot read as one.
     #[error("{path} has {rows} rows; this version reads stores of one row", path = path.display())]

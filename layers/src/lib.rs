@@ -11,6 +11,7 @@
 //! `url`, `outlinks`, `inlinks` one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions.
 
 mod blocks;
+pub mod check;
 mod error;
 mod inlinks;
 pub mod key;
@@ -27,6 +28,7 @@ pub mod store;
 pub mod time;
 mod url;
 
+pub use check::CheckReport;
 pub use error::{Damage, Error};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};

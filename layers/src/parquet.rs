@@ -166,7 +166,8 @@ pub(crate) struct LayerFile {
 }
 
 impl LayerFile {
-    /// Reads the footer; compares size, rows and columns with what they must be.
+    /// Reads the footer; compares size, rows and columns with what they must be. The file's checksum must have been verified:
+    /// on some damaged files the Parquet library panics.
     pub(crate) fn open(store: &Path, entry: &FileEntry) -> Result<Self, Error> {
         let path = store.join(&entry.path);
         let file = File::open(&path).map_err(Error::io(&path))?;

@@ -1,5 +1,6 @@
 //! Answers from the layers on disk: [`Reader`].
 //!
+//! A file is read whole once, against its checksum, when a question first needs it; so damage is an error, never an answer.
 //! Reads row groups on demand and keeps those used last, decoded, up to a bound of memory. A UID leads to its partition through
 //! the manifest and to its row group through the file's statistics; a URL by its key, through first keys. Threads may share
 //! a reader: the cache is locked for look-ups, not while decoding (two threads may decode the same block; one is kept).
@@ -101,6 +102,8 @@ impl Reader {
             return Ok(file);
         }
         // The manifest was checked: each partition has each layer, in this order.
+        // Checksum first: a damaged file must not give a wrong answer, and the Parquet library panics on some.
+        self.store.verify(&entry.files[layer as usize])?;
         let file = LayerFile::open(self.store.dir(), &entry.files[layer as usize])?;
         Ok(place.get_or_init(|| file))
     }
