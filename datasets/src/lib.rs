@@ -1,9 +1,24 @@
 //! Crawl files in, captures out. (WARC, WAT, ARC, links files, tables.)
 
+mod arc;
+mod aut_csv;
 mod capture;
+mod charset;
+mod compressed;
+mod detect;
+mod document;
 mod error;
+mod html;
+mod http;
+mod jsonl;
+mod lga;
+mod links_file;
 mod reader;
+mod record;
+mod tables;
 mod tally;
+mod warc;
+mod wat;
 
 pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
