@@ -47,7 +47,7 @@ pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut Place<'_>) ->
         }
         let (decoded, good) = decode(encoding, &body);
         if !good {
-            place.damage(Finding::BadContentEncoding, encoding.get(..20).unwrap_or("unknown"));
+            place.damage(Finding::BadContentEncoding, encoding.get(..40).unwrap_or(encoding));
         }
         if let Some(decoded) = decoded.filter(|_| good || !looks_like_html(&body)) {
             body = Cow::Owned(decoded);

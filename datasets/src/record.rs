@@ -62,14 +62,13 @@ impl Fields {
     /// `false` if it is no field.
     pub(crate) fn push(&mut self, line: &[u8]) -> bool {
         let folded = matches!(line.first(), Some(b' ' | b'\t'));
-        if folded {
-            if let Some((_, value)) = self.fields.last_mut() {
+        if folded
+            && let Some((_, value)) = self.fields.last_mut() {
                 self.text.push(b' ');
                 self.text.extend_from_slice(line.trim_ascii());
                 value.end = self.text.len();
                 return true;
             }
-        }
         let Some(colon) = memchr::memchr(b':', line) else { return false };
         let name = line[..colon].trim_ascii();
         if name.is_empty() {
@@ -124,35 +123,41 @@ pub(crate) fn bare_uri(uri: &str) -> &str {
 
 /// Seconds since 1970 of a date to the second, and whether it had finer parts: W3C dates of WARC (any case, any offset)
 /// and the 14 digits of ARC, with more digits after them. A date without its second gives nothing: it names no time.
+/// ClueWeb09 writes the day of the year behind the month (`2008-10-294T...`); that is understood where both agree.
 pub(crate) fn parse_date(date: &str) -> Option<(i64, bool)> {
     let date = date.trim().as_bytes();
     let digits = date.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = |range: Range<usize>| -> Option<i64> {
         let text = date.get(range)?;
-        if !text.iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        Some(text.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
+        let digits = text.iter().all(u8::is_ascii_digit);
+        digits.then(|| text.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
     };
-    let (parts, finer, offset) = if digits == date.len() && (14..=20).contains(&digits) {
-        ([0..4, 4..6, 6..8, 8..10, 10..12, 12..14], digits > 14, 0)
-    } else {
-        let marks = [(4, b"-".as_slice()), (7, b"-"), (10, b"Tt "), (13, b":"), (16, b":")];
-        if !marks.iter().all(|(at, any)| date.get(*at).is_some_and(|byte| any.contains(byte))) {
-            return None;
-        }
-        let mut rest = date.get(19..)?;
-        let mut finer = false;
-        if let [b'.' | b',', fraction @ ..] = rest {
-            let len = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            finer = len > 0;
-            rest = &fraction[len..];
-        }
-        ([0..4, 5..7, 8..10, 11..13, 14..16, 17..19], finer, offset_seconds(rest.trim_ascii())?)
-    };
-    let [year, month, day, hour, minute, second] = parts.map(number);
-    let (year, month, day) = (year?, month?, day?);
-    let (hour, minute, second) = (hour?, minute?, second?);
+    if digits == date.len() && (14..=20).contains(&digits) {
+        let [month, day, hour, minute, second] = [4, 6, 8, 10, 12].map(|at| number(at..at + 2));
+        return Some((seconds(number(0..4)?, month?, day?, hour?, minute?, second?)?, digits > 14));
+    }
+    let long_day = usize::from(date.get(10).is_some_and(u8::is_ascii_digit));
+    let t = 10 + long_day;
+    let marks = [(4, b"-".as_slice()), (7, b"-"), (t, b"Tt "), (t + 3, b":"), (t + 6, b":")];
+    if !marks.iter().all(|(at, any)| date.get(*at).is_some_and(|byte| any.contains(byte))) {
+        return None;
+    }
+    let mut rest = date.get(t + 9..)?;
+    let mut finer = false;
+    if let [b'.' | b',', fraction @ ..] = rest {
+        let len = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        finer = len > 0;
+        rest = &fraction[len..];
+    }
+    let (year, month, mut day) = (number(0..4)?, number(5..7)?, number(8..t)?);
+    if long_day == 1 {
+        day -= days_since_1970(year, month, 1) - days_since_1970(year, 1, 1);
+    }
+    let [hour, minute, second] = [t + 1, t + 4, t + 7].map(|at| number(at..at + 2));
+    Some((seconds(year, month, day, hour?, minute?, second?)? - offset_seconds(rest.trim_ascii())?, finer))
+}
+
+fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         4 | 6 | 9 | 11 => 30,
@@ -160,10 +165,10 @@ pub(crate) fn parse_date(date: &str) -> Option<(i64, bool)> {
         1..=12 => 31,
         _ => return None,
     };
-    if year == 0 || day == 0 || day > days || hour > 23 || minute > 59 || second > 60 {
+    if year == 0 || day < 1 || day > days || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    Some(((days_since_1970(year, month, day) * 24 + hour) * 3600 + minute * 60 + second - offset, finer))
+    Some(((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second)
 }
 
 fn offset_seconds(zone: &[u8]) -> Option<i64> {
@@ -263,6 +268,8 @@ mod tests {
             ("2000-02-29T00:00:00Z", Some((951_782_400, false))),
             ("1970-01-01T00:00:00Z", Some((0, false))),
             ("1969-12-31T23:59:59Z", Some((-1, false))),
+            ("2008-10-294T05:21:46-0700", Some((1_224_505_306, false))),
+            ("2008-11-294T05:21:46-0700", None),
             ("2014-02-29T00:00:00Z", None),
             ("2014-01", None),
             ("2014-13-01T00:00:00Z", None),

@@ -96,7 +96,9 @@ pub(crate) fn capture(
         let html = response.and_then(|response| response.html.as_ref()).or(payload.html.as_ref());
         let named = own_type.map(http::media_type).and_then(|text| http::is_html(&text));
         let named = named.or_else(|| record_type.map(http::media_type).and_then(|text| http::is_html(&text)));
-        if named.unwrap_or(html.is_some()) {
+        // Extractors leave resource records unread: without metadata of the HTML their links are not known.
+        let known = response.is_some() || html.is_some();
+        if known && named.unwrap_or(html.is_some()) {
             if let Some(refresh) =
                 response.filter(|_| kinds.redirects).and_then(|response| response.headers.get("Refresh"))
             {
