@@ -1,17 +1,44 @@
-//! Crawl files in, captures out. (WARC, WAT, ARC, links files, tables.)
+//! Crawl files in, captures out: the readers of everything that holds links with a page and a time.
+//!
+//! ```text
+//! paths -> inputs -> open: [compressed] -> [detect] -> one reader a format -> Capture -> [interner] -> fingerprints
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `reader` | the way in: [`inputs`], [`open`], [`CaptureReader`] |
+//! | `compressed`, `detect` | bytes of a file whatever its container, and which format they are |
+//! | `warc`, `arc`, `wat` | records of crawlers, by way of `record`, `http`, `document`, `charset` and `html` |
+//! | `jsonl`, `links_file`, `aut_csv`, `tables`, `lga` | captures and link tables, by way of `lines` |
+//! | `capture`, `digest`, `date` | what leaves a reader |
+//! | `url`, `interner`, `surt` | what a URL is, its fingerprint, its urlkey |
+//! | `tally`, `error` | damage and omissions, counted; errors |
 
+mod arc;
+mod aut_csv;
 mod capture;
+mod charset;
+mod compressed;
 mod date;
+mod detect;
 mod digest;
+mod document;
 mod error;
+mod html;
+mod http;
 mod interner;
 mod jsonl;
+mod lga;
 mod lines;
+mod links_file;
 mod reader;
+mod record;
 mod surt;
 mod tables;
 mod tally;
 mod url;
+mod warc;
+mod wat;
 
 pub use self::url::canonical;
 pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};

@@ -1,7 +1,16 @@
 //! The way into the crate: a list of inputs, and a reader of captures for each.
 
-use crate::{Capture, Error, Tally};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::arc::ArcReader;
+use crate::compressed::{Lines, Notes, Text};
+use crate::detect::{self, Format};
+use crate::document::Documents;
+use crate::warc::WarcReader;
+use crate::{Capture, Error, Finding, Tally};
 
 /// A file, or a part of one, that one worker reads on its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +67,74 @@ pub trait CaptureReader: Send {
 /// # Errors
 /// A path or pattern that names nothing, or a directory that cannot be read.
 pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
-    let _ = paths;
-    Ok(Vec::new())
+    let mut files = BTreeSet::new();
+    for path in paths {
+        if path.as_os_str() == STDIN || path.is_file() {
+            files.insert(path.clone());
+        } else if path.is_dir() {
+            files_below(path, &mut files)?;
+        } else if path.exists() {
+            files.insert(path.clone()); // a pipe or a device
+        } else {
+            let before = files.len();
+            let mut named = false;
+            let found = path.to_str().and_then(|pattern| glob::glob(pattern).ok());
+            for path in found.into_iter().flatten() {
+                let path = path.map_err(|error| {
+                    let path = error.path().to_owned();
+                    Error::io(&path, error.into())
+                })?;
+                named = true;
+                if path.is_dir() {
+                    files_below(&path, &mut files)?;
+                } else {
+                    files.insert(path);
+                }
+            }
+            if !named && files.len() == before {
+                return Err(Error::NoSuchFile { path: path.clone() });
+            }
+        }
+    }
+    let mut inputs = Vec::new();
+    for path in files {
+        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+        let groups = if is_parquet(&path) { crate::tables::row_groups(&path).ok() } else { None };
+        match groups {
+            Some(groups) => inputs.extend(groups.into_iter().enumerate().map(|(group, bytes)| Input {
+                path: path.clone(),
+                part: Part::RowGroup(group),
+                bytes,
+            })),
+            // A broken Parquet file is reported when it is opened.
+            None => inputs.push(Input { path, part: Part::Whole, bytes }),
+        }
+    }
+    Ok(inputs)
+}
+
+const STDIN: &str = "-";
+
+fn files_below(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
+    let entries = std::fs::read_dir(directory).map_err(|error| Error::io(directory, error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io(directory, error))?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let kind = entry.file_type().map_err(|error| Error::io(&entry.path(), error))?;
+        if kind.is_dir() {
+            files_below(&entry.path(), files)?;
+        } else if kind.is_file() || entry.path().is_file() {
+            files.insert(entry.path()); // links to directories are not followed: they may lead in circles
+        }
+    }
+    Ok(())
+}
+
+fn is_parquet(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }
 
 /// Opens an input; its format is told by its first bytes, not by its name.
@@ -68,6 +143,71 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
 /// The file cannot be opened or read. A file of unknown format is no error: it gives no capture and counts as
 /// [`crate::Finding::UnknownFormat`].
 pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
-    let _ = kinds;
-    Err(Error::io(&input.path, std::io::ErrorKind::Unsupported.into()))
+    let path = &input.path;
+    if let Part::RowGroup(group) = input.part {
+        return crate::tables::open(path, group);
+    }
+    let stdin = path.as_os_str() == STDIN;
+    let source: Box<dyn Read + Send> = if stdin {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|error| Error::io(path, error))?)
+    };
+    read(source, path, kinds)
+}
+
+/// A reader of captures from a source of bytes; `path` is what the tally calls it.
+fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
+    let io = |error| Error::io(path, error);
+    let mut text = Text::new(source).map_err(io)?;
+    let notes = text.notes();
+    while text.peek(1).map_err(io)?.is_empty() && text.resume() {}
+    let format = detect::format(text.peek(detect::HEAD_BYTES).map_err(io)?);
+    let documents = Documents::new(kinds);
+    let reader: Box<dyn CaptureReader> = match format {
+        Format::Warc => Box::new(WarcReader::new(text, path.to_owned(), documents)),
+        Format::Arc => Box::new(ArcReader::new(text, path.to_owned(), documents)),
+        Format::JsonLines => crate::jsonl::open(Box::new(Lines(text)), path),
+        Format::Lga => crate::lga::open(Box::new(Lines(text)), path),
+        Format::AutCsv => crate::aut_csv::open(Box::new(Lines(text)), path),
+        Format::LinksFile => crate::links_file::open(Box::new(Lines(text)), path),
+        Format::Parquet => Box::new(Unknown { path: path.to_owned(), detail: "broken Parquet", told: false }),
+        Format::Unknown(detail) => Box::new(Unknown { path: path.to_owned(), detail, told: false }),
+    };
+    Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
+}
+
+/// Takes the damage of the container over into the tally.
+struct Watched {
+    reader: Box<dyn CaptureReader>,
+    notes: Notes,
+    path: PathBuf,
+}
+
+impl CaptureReader for Watched {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        let read = self.reader.read(capture, tally);
+        if let Ok(mut notes) = self.notes.lock() {
+            for note in notes.drain(..) {
+                tally.damage(note.finding, &self.path, note.offset, note.detail);
+            }
+        }
+        read
+    }
+}
+
+/// A file of unknown format: counted, no capture.
+struct Unknown {
+    path: PathBuf,
+    detail: &'static str,
+    told: bool,
+}
+
+impl CaptureReader for Unknown {
+    fn read(&mut self, _: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        if !std::mem::replace(&mut self.told, true) {
+            tally.damage(Finding::UnknownFormat, &self.path, 0, self.detail);
+        }
+        Ok(false)
+    }
 }

@@ -1,0 +1,143 @@
+//! The character encoding of an HTML document, as the WHATWG finds it: byte order mark, HTTP header, `<meta>` in the first
+//! 1024 bytes, and where all say nothing usable a guess (chardetng).
+//!
+//! Reads: the bytes of a document. Writes: bytes in UTF-8, the same ones wherever they are ASCII or UTF-8 already.
+//! Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::borrow::Cow;
+
+const META_BYTES: usize = 1024;
+const GUESS_BYTES: usize = 256 << 10;
+
+/// The document in UTF-8. `label` is the charset of the HTTP header, `url` the page's (its top-level domain helps a guess).
+pub(crate) fn utf8<'a>(document: &'a [u8], label: Option<&str>, url: &str) -> Cow<'a, [u8]> {
+    if let Some((encoding, mark)) = Encoding::for_bom(document) {
+        return decode(encoding, &document[mark..]);
+    }
+    let labelled = label.and_then(|label| Encoding::for_label(label.trim_matches(['"', '\'', ' ']).as_bytes()));
+    if let Some(encoding) = labelled
+        && !encoding.is_ascii_compatible() {
+            return decode(encoding, document);
+        }
+    if document.is_ascii()
+        && labelled.is_none_or(|encoding| encoding.is_ascii_compatible())
+        && !document.contains(&0x1b)
+    {
+        return Cow::Borrowed(document);
+    }
+    let encoding = labelled.or_else(|| declared(&document[..document.len().min(META_BYTES)]));
+    decode(encoding.unwrap_or_else(|| guess(document, url)), document)
+}
+
+fn decode<'a>(encoding: &'static Encoding, document: &'a [u8]) -> Cow<'a, [u8]> {
+    if encoding == UTF_8 {
+        return Cow::Borrowed(document);
+    }
+    match encoding.decode_without_bom_handling(document).0 {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+fn guess(document: &[u8], url: &str) -> &'static Encoding {
+    if std::str::from_utf8(document).is_ok() {
+        return UTF_8;
+    }
+    let host = url.split_once("://").map_or("", |(_, rest)| rest).split(['/', ':', '?', '#']).next().unwrap_or("");
+    let domain = host.rsplit('.').next().unwrap_or("").to_ascii_lowercase();
+    let domain = Some(domain.as_bytes()).filter(|domain| !domain.is_empty() && domain.is_ascii());
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    detector.feed(&document[..document.len().min(GUESS_BYTES)], true);
+    detector.guess(domain, Utf8Detection::Allow)
+}
+
+/// The encoding that the document itself names: `<?xml encoding=...?>` or `<meta ... charset=...>`.
+fn declared(head: &[u8]) -> Option<&'static Encoding> {
+    let encoding = xml(head).or_else(|| meta(head))?;
+    // The document was read as ASCII so far, so it cannot be UTF-16.
+    if encoding == UTF_16LE || encoding == UTF_16BE {
+        return Some(UTF_8);
+    }
+    if encoding.name() == "x-user-defined" { Some(WINDOWS_1252) } else { Some(encoding) }
+}
+
+fn xml(head: &[u8]) -> Option<&'static Encoding> {
+    if !head.starts_with(b"<?xml") {
+        return None;
+    }
+    let end = memchr::memchr(b'>', head)?;
+    Encoding::for_label(value_after(&head[..end], b"encoding")?)
+}
+
+fn meta(head: &[u8]) -> Option<&'static Encoding> {
+    let mut rest = head;
+    while let Some(open) = memchr::memchr(b'<', rest) {
+        rest = &rest[open..];
+        if rest.starts_with(b"<!--") {
+            rest = &rest[memchr::memmem::find(&rest[2..], b"-->")? + 2..];
+        } else if rest.len() > 5 && rest[1..5].eq_ignore_ascii_case(b"meta") && !rest[5].is_ascii_alphanumeric() {
+            let tag = &rest[5..memchr::memchr(b'>', rest).unwrap_or(rest.len())];
+            if let Some(encoding) = value_after(tag, b"charset").and_then(Encoding::for_label) {
+                return Some(encoding);
+            }
+            rest = &rest[5..];
+        } else {
+            rest = &rest[1..];
+        }
+    }
+    None
+}
+
+/// The value behind `name=`, without quotes.
+fn value_after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let mut at = 0;
+    loop {
+        at += text[at..].windows(name.len()).position(|window| window.eq_ignore_ascii_case(name))? + name.len();
+        let Some(value) = text[at..].trim_ascii_start().strip_prefix(b"=") else { continue };
+        let value = value.trim_ascii_start();
+        let value = value.strip_prefix(b"\"").or_else(|| value.strip_prefix(b"'")).unwrap_or(value);
+        let end = value
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\'' | b';' | b'>' | b'/') || byte.is_ascii_whitespace());
+        return Some(&value[..end.unwrap_or(value.len())]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(document: &[u8], label: Option<&str>) -> String {
+        String::from_utf8(utf8(document, label, "http://example.ru/").into_owned()).unwrap()
+    }
+
+    #[test]
+    fn order_of_the_sources() {
+        let koi8 = b"<meta charset=koi8-r>\xd0\xd2\xc9";
+        assert_eq!(text(koi8, None), "<meta charset=koi8-r>при");
+        assert_eq!(text(koi8, Some("windows-1252")), "<meta charset=koi8-r>ÐÒÉ");
+        assert_eq!(text(koi8, Some("uft-8")), "<meta charset=koi8-r>при");
+        assert_eq!(text(b"\xff\xfea\0", Some("utf-8")), "a");
+        assert_eq!(
+            text(b"<meta http-equiv=x content='text/html; charset=\"iso-8859-1\"'>\xe9", None).chars().last(),
+            Some('é')
+        );
+        assert_eq!(text(b"<?xml version='1.0' encoding='iso-8859-2'?>\xb1", None).chars().last(), Some('ą'));
+        assert_eq!(text("<p>né".as_bytes(), None), "<p>né");
+    }
+
+    #[test]
+    fn ascii_and_utf8_are_not_copied() {
+        assert!(matches!(utf8(b"<a href=x>", Some("iso-8859-1"), ""), Cow::Borrowed(_)));
+        assert!(matches!(utf8("é".as_bytes(), Some("utf-8"), ""), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn cut_documents_do_no_harm() {
+        for document in [&b"<"[..], b"<meta", b"<!--", b"<meta charset", b"<meta charset=", b"<?xml", b"\x80"] {
+            utf8(document, None, "nonsense");
+        }
+    }
+}
