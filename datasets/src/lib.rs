@@ -38,8 +38,19 @@ mod stub {
         let pages = (o.occurrences / 10 / o.months as u64).max(1);
         for m in 0..o.months as u64 {
             for p in 0..pages {
-                let links: Vec<String> = (0..10).map(|k| format!("\"http://h{}.example/{}\"", k % 4, (p * 7 + k * k + (m * k) % 13 + o.seed) % pages)).collect();
-                writeln!(out, "{{\"url\":\"http://h{}.example/{}\",\"ts\":{},\"links\":[{}]}}", p % 4, p, 1146441600 + m * 2629800 + p, links.join(","))?;
+                let links: Vec<String> = (0..10)
+                    .map(|k| {
+                        format!("\"http://h{}.example/{}\"", k % 4, (p * 7 + k * k + (m * k) % 13 + o.seed) % pages)
+                    })
+                    .collect();
+                writeln!(
+                    out,
+                    "{{\"url\":\"http://h{}.example/{}\",\"ts\":{},\"links\":[{}]}}",
+                    p % 4,
+                    p,
+                    1146441600 + m * 2629800 + p,
+                    links.join(",")
+                )?;
             }
         }
         Ok(())

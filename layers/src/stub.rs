@@ -239,9 +239,7 @@ pub trait Links {
             Window::Seen { from, to } => {
                 caps.iter().filter(|c| from <= c.0 && c.0 <= to).flat_map(|c| c.1.clone().unwrap_or_default()).collect()
             }
-            Window::AsOf(t) => {
-                caps.iter().filter(|c| c.0 <= t).last().and_then(|c| c.1.clone()).unwrap_or_default()
-            }
+            Window::AsOf(t) => caps.iter().filter(|c| c.0 <= t).last().and_then(|c| c.1.clone()).unwrap_or_default(),
         };
         all.sort();
         all.dedup();

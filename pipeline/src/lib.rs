@@ -97,7 +97,14 @@ pub fn build(options: &BuildOptions, _p: &Progress) -> Result<BuildReport, Error
         last_time: times().max(),
     };
     let m = layers::Manifest {
-        format: 1, epoch: 0, rows: vec![], in_range: options.in_range, counts: counts.clone(), provenance: BTreeMap::new(), urls, pages,
+        format: 1,
+        epoch: 0,
+        rows: vec![],
+        in_range: options.in_range,
+        counts: counts.clone(),
+        provenance: BTreeMap::new(),
+        urls,
+        pages,
     };
     let epoch = layers::write(&options.store, m)?;
     Ok(BuildReport { epoch, counts, tally, partitions: 1, largest_over_mean: 1.0, seconds: 0.1, spilled_bytes: 0 })
