@@ -11,7 +11,7 @@ pub(crate) const READ_MEMORY: usize = 256 << 20;
 
 /// Opens a store for questions.
 pub(crate) fn open(store: &Path) -> anyhow::Result<Reader> {
-    Ok(Reader::new(Store::open(store)?, READ_MEMORY))
+    Ok(Reader::new(Store::open(store)?, READ_MEMORY)?)
 }
 
 /// A URL that is in the store.

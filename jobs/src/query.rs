@@ -69,7 +69,7 @@ enum Direction {
 }
 
 pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let reader = Reader::new(Store::open(&args.store)?, args.memory);
+    let reader = Reader::new(Store::open(&args.store)?, args.memory)?;
     answer_all(&reader, questions, out)?;
     Ok(Outcome::Done)
 }

@@ -1,7 +1,44 @@
-//! x
-#![allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::cast_possible_truncation)]
-mod page;
+//! The on-disk contract of Webstrata: layers of Parquet files that hold a link graph over time, and the way to ask them.
+//!
+//! ```text
+//! pages, in-links, URLs --> [url, outlinks, inlinks writers] --> rows/NNNNNN/{url,ol,ts,bv,il,tr,ibv}/part-*.parquet
+//!                                 [StoreWriter::commit] --> epochs/NNNNNN.json, then CURRENT
+//! questions --> [Reader: Links] --> [Store] --> those files
+//! ```
+//!
+//! Map: [`key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
+//! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
+//! `url`, `outlinks`, `inlinks` one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions.
+
+mod blocks;
+pub mod check;
+mod error;
+mod inlinks;
+pub mod key;
+pub mod manifest;
+mod outlinks;
+pub mod page;
+mod parquet;
 pub mod presence;
-mod stub;
-pub use page::{InLinks, Page};
-pub use stub::*;
+pub mod query;
+mod read;
+mod records;
+pub mod schema;
+pub mod store;
+pub mod time;
+mod url;
+
+pub use check::{CheckReport, check};
+pub use error::{Damage, Error};
+pub use inlinks::InlinksWriter;
+pub use key::{key, url_of_key};
+pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
+pub use outlinks::OutlinksWriter;
+pub use page::{Flaw, InLinks, Page};
+pub use presence::{Change, PresenceError};
+pub use query::{CaptureTime, Lifespan, Links, Precision};
+pub use read::Reader;
+pub use schema::Layer;
+pub use store::{RowDir, Store, StoreWriter};
+pub use time::{RangeLength, Window, format_time, parse_time};
+pub use url::UrlWriter;

@@ -78,34 +78,75 @@ pub fn build(options: &BuildOptions, _p: &Progress) -> Result<BuildReport, Error
         }
     }
     let mut urls: BTreeSet<String> = all.keys().cloned().collect();
-    urls.extend(all.values().flat_map(|c| c.values()).flatten().cloned());
-    let urls: Vec<String> = urls.into_iter().collect();
-    let uid = |u: &String| urls.binary_search(u).unwrap() as u64;
-    let pages: BTreeMap<u64, Vec<(i64, Option<Vec<u64>>)>> = all
-        .iter()
-        .map(|(u, c)| (uid(u), c.iter().map(|(t, l)| (*t, Some(l.iter().map(uid).collect()))).collect()))
-        .collect();
-    let times = || all.values().flat_map(|c| c.keys().copied());
-    let counts = layers::Counts {
-        urls: urls.len() as u64,
-        pages: pages.len() as u64,
-        captures: times().count() as u64,
-        unknown_captures: 0,
-        links: all.values().map(|c| c.values().flatten().collect::<BTreeSet<_>>().len() as u64).sum(),
-        occurrences: all.values().flat_map(|c| c.values()).map(|l| l.len() as u64).sum(),
-        first_time: times().min(),
-        last_time: times().max(),
+    let mut sources: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (u, c) in &all {
+        for l in c.values().flatten() {
+            sources.entry(l.clone()).or_default().insert(u.clone());
+        }
+    }
+    urls.extend(sources.keys().cloned());
+    let key = |u: &str| {
+        let mut k = vec![];
+        layers::key(u, &mut k);
+        k
     };
-    let m = layers::Manifest {
-        format: 1,
-        epoch: 0,
-        rows: vec![],
-        in_range: options.in_range,
-        counts: counts.clone(),
-        provenance: BTreeMap::new(),
-        urls,
-        pages,
+    let keys: BTreeMap<Vec<u8>, String> = urls.iter().map(|u| (key(u), u.clone())).collect();
+    let urls: Vec<String> = keys.values().cloned().collect();
+    let uids: BTreeMap<&String, u64> = urls.iter().enumerate().map(|(i, u)| (u, i as u64)).collect();
+    let writer = layers::StoreWriter::open(&options.store)?;
+    let row = writer.begin_row()?;
+    let mut w = layers::UrlWriter::create(&row, 0)?;
+    for (i, u) in urls.iter().enumerate() {
+        w.push(i as u64, u, u)?;
+    }
+    let first_key = w.first_key();
+    let mut files = w.finish()?;
+    let mut counts = layers::Counts::default();
+    let mut w = layers::OutlinksWriter::create(&row, 0)?;
+    let matrix = |list: &[u64], caps: Vec<BTreeSet<u64>>| {
+        let mut changes = vec![];
+        for (i, l) in list.iter().enumerate() {
+            let mut now = true;
+            for (j, c) in caps.iter().enumerate() {
+                if c.contains(l) != now {
+                    now = !now;
+                    changes.push(layers::presence::Change { link: i as u32, capture: j as u32 });
+                }
+            }
+        }
+        changes
     };
-    let epoch = layers::write(&options.store, m)?;
+    for u in &urls {
+        let Some(c) = all.get(u) else { continue };
+        let links: BTreeSet<u64> = c.values().flatten().map(|l| uids[l]).collect();
+        let links: Vec<u64> = links.into_iter().collect();
+        let changes = matrix(&links, c.values().map(|s| s.iter().map(|l| uids[l]).collect()).collect());
+        let page = layers::Page { uid: uids[u], timestamps: c.keys().copied().collect(), unknown: vec![], links, changes };
+        counts.add_page(&page);
+        w.push(&page)?;
+    }
+    files.extend(w.finish()?);
+    let mut w = layers::InlinksWriter::create(&row, 0)?;
+    for u in &urls {
+        let Some(ss) = sources.get(u) else { continue };
+        let mut ranges: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
+        for s in ss {
+            for (t, l) in &all[s] {
+                if l.contains(u) {
+                    ranges.entry(options.in_range.start(*t)).or_default().insert(uids[s]);
+                }
+            }
+        }
+        let mut list: Vec<u64> = ss.iter().map(|s| uids[s]).collect();
+        list.sort();
+        let changes = matrix(&list, ranges.values().cloned().collect());
+        w.push(&layers::InLinks { uid: uids[u], ranges: ranges.keys().copied().collect(), sources: list, changes })?;
+    }
+    files.extend(w.finish()?);
+    counts.urls = urls.len() as u64;
+    let n = urls.len() as u64;
+    let part = layers::PartitionEntry { partition: 0, first_uid: 0, urls: n, first_key, files };
+    let row = layers::RowEntry { row: row.row(), first_uid: 0, urls: n, partitions: vec![part], counts };
+    let epoch = writer.commit(layers::NewEpoch { rows: vec![row], in_range: options.in_range, provenance: Default::default() })?;
     Ok(BuildReport { epoch, counts, tally, partitions: 1, largest_over_mean: 1.0, seconds: 0.1, spilled_bytes: 0 })
 }

@@ -1,0 +1,286 @@
+//! Decoded row groups: the records of one side, or URLs, as compact arrays; and a cache of them bounded by bytes.
+//!
+//! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with their
+//! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the layers
+//! have the same UIDs, rising; no value is null that must not be; times are whole seconds.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
+
+use crate::error::{Damage, Error};
+use crate::page::{Flaw, InLinks, Page};
+use crate::parquet::LayerFile;
+use crate::presence::Change;
+
+/// A row group of one side.
+pub(crate) struct Block {
+    uids: ScalarBuffer<u64>,
+    link_ends: OffsetBuffer<i32>,
+    links: ScalarBuffer<u64>,
+    time_ends: OffsetBuffer<i32>,
+    /// Seconds.
+    times: Vec<i64>,
+    /// Of the out side only.
+    unknown: Option<(OffsetBuffer<i32>, ScalarBuffer<u32>)>,
+    change_ends: OffsetBuffer<i32>,
+    changes: Vec<u8>,
+}
+
+/// One record of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) uid: u64,
+    pub(crate) links: &'a [u64],
+    pub(crate) times: &'a [i64],
+    pub(crate) unknown: &'a [u32],
+    /// As coded.
+    pub(crate) changes: &'a [u8],
+}
+
+impl Block {
+    /// Reads and decodes a row group of three aligned layers.
+    pub(crate) fn read(files: [&LayerFile; 3], group: usize) -> Result<Self, Error> {
+        let Some(first_row) = files[0].groups.get(group).map(|group| group.first_row) else {
+            return Err(files[0].damaged(0, Damage::NotAligned));
+        };
+        if files.iter().any(|file| file.groups != files[0].groups) {
+            return Err(files[0].damaged(first_row, Damage::NotAligned));
+        }
+        let [links, times, changes] = files.map(|file| file.read(group, usize::MAX));
+        Self::decode([links?, times?, changes?])
+            .map_err(|(file, row, damage)| files[file].damaged(first_row + row, damage))
+    }
+
+    /// Errors: the layer (0 to 2), the row in the group, and what is wrong.
+    fn decode([links, times, changes]: [RecordBatch; 3]) -> Result<Self, (usize, u64, Damage)> {
+        let null = |file| move || (file, 0, Damage::Null);
+        let uids = |batch: &RecordBatch, file| {
+            let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
+            uids.map(|uids| uids.values().clone()).ok_or_else(null(file))
+        };
+        let first = uids(&links, 0)?;
+        if let Some(at) = first.windows(2).position(|pair| pair[0] >= pair[1]) {
+            return Err((0, at as u64 + 1, Damage::Order { previous: first[at], got: first[at + 1] }));
+        }
+        for (file, batch) in [(1, &times), (2, &changes)] {
+            let other = uids(batch, file)?;
+            if other != first {
+                let at = other.iter().zip(first.iter()).position(|(a, b)| a != b).unwrap_or(0);
+                return Err((file, at as u64, Damage::NotAligned));
+            }
+        }
+
+        let link_lists = links.column(1).as_list_opt::<i32>().ok_or_else(null(0))?;
+        let link_values = link_lists.values().as_primitive_opt::<UInt64Type>().ok_or_else(null(0))?;
+        let time_lists = times.column(1).as_list_opt::<i32>().ok_or_else(null(1))?;
+        let time_values = time_lists.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null(1))?;
+        let time_ends = time_lists.offsets().clone();
+        if let Some(at) = time_values.values().iter().position(|time| time % 1000 != 0) {
+            let row = time_ends.iter().skip(1).take_while(|&&end| end as usize <= at).count();
+            return Err((1, row as u64, Flaw::TimeOutside(time_values.value(at)).into()));
+        }
+        let unknown = match times.columns().get(2) {
+            None => None,
+            Some(column) => {
+                let lists = column.as_list_opt::<i32>().ok_or_else(null(1))?;
+                empty_is_null(1, lists.offsets(), lists)?;
+                let values = lists.values().as_primitive_opt::<UInt32Type>().ok_or_else(null(1))?;
+                Some((lists.offsets().clone(), values.values().clone()))
+            }
+        };
+        let coded = changes.column(1).as_binary_opt::<i32>().ok_or_else(null(2))?;
+        empty_is_null(2, coded.offsets(), coded)?;
+        Ok(Self {
+            uids: first,
+            link_ends: link_lists.offsets().clone(),
+            links: link_values.values().clone(),
+            time_ends,
+            times: time_values.values().iter().map(|time| time / 1000).collect(),
+            unknown,
+            change_ends: coded.offsets().clone(),
+            changes: coded.value_data().to_vec(),
+        })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let unknown = self.unknown.as_ref().map_or(0, |(ends, values)| 4 * (ends.len() + values.len()));
+        let lists = 8 * (self.uids.len() + self.links.len() + self.times.len()) + 12 * self.uids.len();
+        lists + unknown + self.changes.len() + size_of::<Self>()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.uids.len()
+    }
+
+    /// The row that has a UID.
+    pub(crate) fn row_of(&self, uid: u64) -> Option<usize> {
+        self.uids.binary_search(&uid).ok()
+    }
+
+    /// The record of a row.
+    pub(crate) fn view(&self, row: usize) -> View<'_> {
+        View {
+            uid: self.uids[row],
+            links: slice(&self.links, &self.link_ends, row),
+            times: slice(&self.times, &self.time_ends, row),
+            unknown: self.unknown.as_ref().map_or(&[], |(ends, values)| slice(values, ends, row)),
+            changes: slice(&self.changes, &self.change_ends, row),
+        }
+    }
+}
+
+impl View<'_> {
+    /// The record as a page, with its decoded changes.
+    pub(crate) fn page(&self, changes: Vec<Change>) -> Result<Page, Damage> {
+        let (timestamps, unknown, links) = (self.times.to_vec(), self.unknown.to_vec(), self.links.to_vec());
+        let page = Page { uid: self.uid, timestamps, unknown, links, changes };
+        page.flaw().map_or(Ok(()), Err)?;
+        Ok(page)
+    }
+
+    /// The record as in-links, with its decoded changes.
+    pub(crate) fn in_links(&self, changes: Vec<Change>) -> Result<InLinks, Damage> {
+        let record = InLinks { uid: self.uid, ranges: self.times.to_vec(), sources: self.links.to_vec(), changes };
+        record.flaw().map_or(Ok(()), Err)?;
+        Ok(record)
+    }
+}
+
+/// The part of `values` that belongs to a row; arrow has checked that ends rise and stay inside.
+fn slice<'a, T>(values: &'a [T], ends: &OffsetBuffer<i32>, row: usize) -> &'a [T] {
+    &values[ends[row].unsigned_abs() as usize..ends[row + 1].unsigned_abs() as usize]
+}
+
+/// Refuses lists that are empty and not null, and the reverse.
+fn empty_is_null(file: usize, ends: &OffsetBuffer<i32>, lists: &dyn Array) -> Result<(), (usize, u64, Damage)> {
+    let wrong = (0..lists.len()).find(|&row| (ends[row] == ends[row + 1]) != lists.is_null(row));
+    wrong.map_or(Ok(()), |row| Err((file, row as u64, Damage::EmptyNotNull)))
+}
+
+/// A row group of the url layer.
+pub(crate) struct UrlBlock {
+    first_uid: u64,
+    urls: StringArray,
+    /// Only where asked for.
+    surts: Option<StringArray>,
+}
+
+impl UrlBlock {
+    /// Reads and decodes a row group; checks that UIDs are dense.
+    pub(crate) fn read(file: &LayerFile, group: usize, with_surts: bool) -> Result<Self, Error> {
+        let first_row = file.groups[group].first_row;
+        let batch = file.read(group, if with_surts { 3 } else { 2 })?;
+        let damaged = |row: u64, damage| file.damaged(first_row + row, damage);
+        let text = |at: usize| -> Result<StringArray, Error> {
+            let texts = batch.column(at).as_string_opt::<i32>().filter(|texts| texts.null_count() == 0);
+            texts.cloned().ok_or_else(|| damaged(0, Damage::Null))
+        };
+        let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
+        let uids = uids.ok_or_else(|| damaged(0, Damage::Null))?.values();
+        let first_uid = uids[0];
+        for (row, &got) in (0u64..).zip(uids.iter()) {
+            let expected = first_uid.wrapping_add(row);
+            if got != expected {
+                return Err(damaged(row, Damage::NotDense { expected, got }));
+            }
+        }
+        let surts = if with_surts { Some(text(2)?) } else { None };
+        Ok(Self { first_uid, urls: text(1)?, surts })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.urls.get_array_memory_size() + self.surts.as_ref().map_or(0, Array::get_array_memory_size)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.urls.len()
+    }
+
+    pub(crate) fn first_uid(&self) -> u64 {
+        self.first_uid
+    }
+
+    /// The URL of a UID, if it is here.
+    pub(crate) fn url(&self, uid: u64) -> Option<&str> {
+        let row = usize::try_from(uid.checked_sub(self.first_uid)?).ok().filter(|&row| row < self.len())?;
+        Some(self.urls.value(row))
+    }
+
+    /// The urlkey of a UID, if it is here and was read.
+    pub(crate) fn surt(&self, uid: u64) -> Option<&str> {
+        let row = usize::try_from(uid.checked_sub(self.first_uid)?).ok().filter(|&row| row < self.len())?;
+        self.surts.as_ref().map(|surts| surts.value(row))
+    }
+}
+
+/// Values that were used last, bounded by bytes; a single value may be larger than the bound.
+pub(crate) struct Cache<K, V> {
+    bytes_max: usize,
+    bytes: usize,
+    clock: u64,
+    held: HashMap<K, Held<V>>,
+}
+
+struct Held<V> {
+    value: V,
+    bytes: usize,
+    used: u64,
+}
+
+impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, bytes: 0, clock: 0, held: HashMap::new() }
+    }
+
+    pub(crate) fn get(&mut self, key: K) -> Option<V> {
+        self.clock += 1;
+        let held = self.held.get_mut(&key)?;
+        held.used = self.clock;
+        Some(held.value.clone())
+    }
+
+    /// Adds a value; drops those not used for longest until there is room. Cost: a pass over the keys for each dropped.
+    pub(crate) fn put(&mut self, key: K, value: V, bytes: usize) {
+        self.remove(key);
+        while self.bytes.saturating_add(bytes) > self.bytes_max {
+            let Some(oldest) = self.held.iter().min_by_key(|(_, held)| held.used).map(|(&key, _)| key) else {
+                break;
+            };
+            self.remove(oldest);
+        }
+        self.clock += 1;
+        self.bytes += bytes;
+        self.held.insert(key, Held { value, bytes, used: self.clock });
+    }
+
+    fn remove(&mut self, key: K) {
+        if let Some(held) = self.held.remove(&key) {
+            self.bytes -= held.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cache;
+
+    #[test]
+    fn the_cache_drops_what_was_not_used_for_longest() {
+        let mut cache = Cache::new(100);
+        cache.put(1, "one", 40);
+        cache.put(2, "two", 40);
+        assert_eq!(cache.get(1), Some("one"));
+        cache.put(3, "three", 40);
+        assert_eq!((cache.get(1), cache.get(2), cache.get(3)), (Some("one"), None, Some("three")));
+        cache.put(3, "again", 60);
+        assert_eq!((cache.get(1), cache.get(3), cache.bytes), (Some("one"), Some("again"), 100));
+        cache.put(4, "large", 500);
+        assert_eq!((cache.get(1), cache.get(3), cache.get(4), cache.bytes), (None, None, Some("large"), 500));
+    }
+}

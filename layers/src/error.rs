@@ -1,0 +1,279 @@
+//! What can go wrong with a store: one error type, with the data to find the place.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::manifest::{Counts, ManifestFlaw};
+use crate::page::Flaw;
+use crate::presence::PresenceError;
+
+/// What can go wrong with a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused to read, write, sync, rename or lock.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A layer file is not readable as Parquet, or could not be written as such.
+    #[error("{path}: {source}", path = path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What the Parquet library said.
+        source: Box<parquet::errors::ParquetError>,
+    },
+    /// A writer was given a value that does not come after the one before it.
+    #[error("{what} out of order: {got} after {previous}")]
+    OutOfOrder {
+        /// What is ordered: `UID` or `URL key of`.
+        what: &'static str,
+        /// The value before.
+        previous: String,
+        /// The value given.
+        got: String,
+    },
+    /// A writer was given a record that breaks an invariant.
+    #[error("record of UID {uid}: {flaw}")]
+    BadRecord {
+        /// The record.
+        uid: u64,
+        /// The invariant.
+        flaw: Flaw,
+    },
+    /// A writer was given a URL without text or without urlkey.
+    #[error("UID {uid} has an empty URL or urlkey")]
+    EmptyUrl {
+        /// The URL's UID.
+        uid: u64,
+    },
+    /// The directory has no CURRENT file.
+    #[error("{path} is not a store (it has no CURRENT file)", path = path.display())]
+    NotAStore {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A new store cannot be made in a directory that holds other things.
+    #[error("{path} is not empty and not a store: it holds {found:?}", path = path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// One of the things.
+        found: String,
+    },
+    /// CURRENT holds no number.
+    #[error("{path} holds {text:?} where the number of an epoch is expected", path = path.display())]
+    BadCurrent {
+        /// The CURRENT file.
+        path: PathBuf,
+        /// Its start.
+        text: String,
+    },
+    /// CURRENT, or the caller, names an epoch that has no manifest.
+    #[error("{path} has no epoch {epoch}", path = path.display())]
+    MissingEpoch {
+        /// The store.
+        path: PathBuf,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// A manifest is not JSON, or not of the expected shape.
+    #[error("{path}: {source}", path = path.display())]
+    ManifestSyntax {
+        /// The manifest.
+        path: PathBuf,
+        /// Where and what.
+        source: serde_json::Error,
+    },
+    /// A manifest contradicts itself.
+    #[error("{path}: {flaw}", path = path.display())]
+    BadManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// The contradiction.
+        flaw: ManifestFlaw,
+    },
+    /// The store was written by a later version.
+    #[error("{path} has format {found}, this program knows up to {known}", path = path.display())]
+    NewerFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format known here.
+        known: u32,
+    },
+    /// Another writer has the store open.
+    #[error("{path} is locked by another writer", path = path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A file has not the bytes that the manifest says it has.
+    #[error("{path}: expected checksum {expected}, got {got}", path = path.display())]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// The manifest's.
+        expected: String,
+        /// The file's.
+        got: String,
+    },
+    /// A file has not the size that the manifest says it has.
+    #[error("{path}: expected {expected} bytes, got {got}", path = path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// The manifest's.
+        expected: u64,
+        /// The file's.
+        got: u64,
+    },
+    /// A layer file has other columns or types than the format says.
+    #[error("{path}: expected columns {expected}, got {got}", path = path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// The format's.
+        expected: String,
+        /// The file's.
+        got: String,
+    },
+    /// A record in a file breaks an invariant.
+    #[error("{path}, row {row}: {damage}", path = path.display())]
+    Damaged {
+        /// The file (of the layers of a page: the one with the links).
+        path: PathBuf,
+        /// The row in the file.
+        row: u64,
+        /// The invariant.
+        damage: Damage,
+    },
+    /// The UID names no URL of this epoch.
+    #[error("UID {uid} names no URL: epoch {epoch} has {urls}")]
+    UnknownUid {
+        /// The UID.
+        uid: u64,
+        /// The epoch asked.
+        epoch: u64,
+        /// How many URLs it has.
+        urls: u64,
+    },
+    /// The counts of a row in the manifest are not those of its files.
+    #[error("row {row}: the manifest counts {expected:?}, the files have {got:?}")]
+    Counts {
+        /// The row.
+        row: u32,
+        /// The manifest's.
+        expected: Box<Counts>,
+        /// The files'.
+        got: Box<Counts>,
+    },
+    /// The in-link layers do not mirror the out-link layers.
+    #[error("in-links do not mirror out-links: {in_links} triples of source, link and time range against {out_links}")]
+    NotMirrored {
+        /// Triples of the out side.
+        out_links: u64,
+        /// Triples of the in side.
+        in_links: u64,
+    },
+    /// The store has several rows, which this version cannot read as one.
+    #[error("{path} has {rows} rows; this version reads stores of one row", path = path.display())]
+    SeveralRows {
+        /// The store.
+        path: PathBuf,
+        /// How many.
+        rows: usize,
+    },
+}
+
+/// What is wrong with a record read from a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// The record breaks an invariant of its type.
+    #[error("{0}")]
+    Record(#[from] Flaw),
+    /// Presence changes do not decode.
+    #[error("{0}")]
+    Presence(#[from] PresenceError),
+    /// UIDs do not rise.
+    #[error("UID {got} after {previous}")]
+    Order {
+        /// The UID before.
+        previous: u64,
+        /// The UID found.
+        got: u64,
+    },
+    /// UIDs of the url layer are not dense.
+    #[error("UID {got} where {expected} is expected")]
+    NotDense {
+        /// The UID that comes next.
+        expected: u64,
+        /// The UID found.
+        got: u64,
+    },
+    /// Layers that belong together have different UIDs, rows or row groups here.
+    #[error("the layers are not aligned here")]
+    NotAligned,
+    /// Keys do not rise, or the first key of a partition is not the manifest's.
+    #[error("the key of {got:?} does not come after that of {previous:?}")]
+    Keys {
+        /// The URL before.
+        previous: String,
+        /// The URL found.
+        got: String,
+    },
+    /// Empty URL or urlkey.
+    #[error("empty URL or urlkey")]
+    EmptyUrl,
+    /// A UID outside the URLs of the store, or of the partition.
+    #[error("UID {uid} is outside {first}..{end}")]
+    UidOutside {
+        /// The UID.
+        uid: u64,
+        /// First of the UIDs that may stand here.
+        first: u64,
+        /// One past the last.
+        end: u64,
+    },
+    /// A required value is missing.
+    #[error("a value is null that must not be")]
+    Null,
+    /// A list of no unknown captures, or of no changes, that is empty and not null.
+    #[error("an empty value where null is expected")]
+    EmptyNotNull,
+    /// The range start is not the start of a range of the manifest's length.
+    #[error("time {0} is not the start of a range")]
+    NotRangeStart(i64),
+}
+
+impl Error {
+    /// For `map_err` after a call to the operating system.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+        move |source| Error::Io { path: path.to_owned(), source }
+    }
+
+    /// For `map_err` after a call to the Parquet library; errors of the system under it come out as such.
+    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error + '_ {
+        move |source| match source {
+            parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(source) => Error::Io { path: path.to_owned(), source: *source },
+                Err(inner) => Error::Parquet {
+                    path: path.to_owned(),
+                    source: Box::new(parquet::errors::ParquetError::External(inner)),
+                },
+            },
+            source => Error::Parquet { path: path.to_owned(), source: Box::new(source) },
+        }
+    }
+
+    /// For `map_err` after building or reading arrays.
+    pub(crate) fn arrow(path: &Path) -> impl FnOnce(arrow::error::ArrowError) -> Error + '_ {
+        move |source| Error::parquet(path)(source.into())
+    }
+}

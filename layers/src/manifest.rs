@@ -1,0 +1,314 @@
+//! The manifest of an epoch: which rows, partitions and files it has, with counts and checksums. One JSON file.
+//!
+//! Reads and writes `epochs/NNNNNN.json`. Pure data: [`Manifest::flaw`] finds contradictions, [`crate::Store`] reads files.
+//! Invariants: paths are relative and stay inside the store; rows number UIDs without gaps from 0, partitions the UIDs of
+//! their row; each partition has one file a layer. No dates and no machine names: the same input gives the same bytes.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::page::Page;
+use crate::schema::Layer;
+use crate::time::RangeLength;
+
+/// The newest format that this version reads, and the one that it writes.
+pub const FORMAT: u32 = 1;
+
+/// A file of one layer and partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// The layer.
+    pub layer: Layer,
+    /// The partition.
+    pub partition: u32,
+    /// Path relative to the store, with `/`.
+    pub path: String,
+    /// Rows of the Parquet file.
+    pub rows: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// XXH3-64 of the file, 16 hexadecimal digits.
+    pub checksum: String,
+}
+
+/// One partition of a row: a slice of the key order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionEntry {
+    /// The number of the partition in its row.
+    pub partition: u32,
+    /// UID of its first URL.
+    pub first_uid: u64,
+    /// How many URLs it has: its UIDs are `first_uid..first_uid + urls`.
+    pub urls: u64,
+    /// Key of its first URL in hexadecimal digits; empty when it has no URL.
+    pub first_key: String,
+    /// Its files: one a layer, in the order of [`Layer::ALL`].
+    pub files: Vec<FileEntry>,
+}
+
+/// One row: an immutable generation of layers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowEntry {
+    /// The number of the row.
+    pub row: u32,
+    /// UID of its first URL.
+    pub first_uid: u64,
+    /// How many URLs it has.
+    pub urls: u64,
+    /// Its partitions, in key order.
+    pub partitions: Vec<PartitionEntry>,
+    /// What it holds.
+    pub counts: Counts,
+}
+
+/// What a row, or an epoch, holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// URLs: pages and link targets.
+    pub urls: u64,
+    /// URLs with at least one capture.
+    pub pages: u64,
+    /// Captures.
+    pub captures: u64,
+    /// Captures whose links are unknown.
+    pub unknown_captures: u64,
+    /// Pairs of a page and a link of any of its captures.
+    pub links: u64,
+    /// Triples of a page, a known capture and a link in it.
+    pub occurrences: u64,
+    /// Time of the first capture; `null` without captures.
+    pub first_time: Option<i64>,
+    /// Time of the last capture; `null` without captures.
+    pub last_time: Option<i64>,
+}
+
+impl Counts {
+    /// Counts a page and what it holds (not its URL).
+    pub fn add_page(&mut self, page: &Page) {
+        self.add(&Counts {
+            urls: 0,
+            pages: 1,
+            captures: page.timestamps.len() as u64,
+            unknown_captures: page.unknown.len() as u64,
+            links: page.links.len() as u64,
+            occurrences: page.occurrences(),
+            first_time: page.timestamps.first().copied(),
+            last_time: page.timestamps.last().copied(),
+        });
+    }
+
+    /// Adds other counts to these. Pages and links that are in both count twice.
+    pub fn add(&mut self, other: &Counts) {
+        self.urls += other.urls;
+        self.pages += other.pages;
+        self.captures += other.captures;
+        self.unknown_captures += other.unknown_captures;
+        self.links += other.links;
+        self.occurrences += other.occurrences;
+        self.first_time = self.first_time.into_iter().chain(other.first_time).min();
+        self.last_time = self.last_time.into_iter().chain(other.last_time).max();
+    }
+}
+
+/// What an epoch was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// How many input files it read.
+    pub inputs: u64,
+    /// Whatever else the program has to say: settings, tallies of bad input.
+    #[serde(default)]
+    pub details: BTreeMap<String, String>,
+}
+
+/// What a writer says of a new epoch; the store adds the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEpoch {
+    /// All rows of the epoch, old and new, oldest first.
+    pub rows: Vec<RowEntry>,
+    /// Length of the ranges of the in-link layers.
+    pub in_range: RangeLength,
+    /// What it was made from.
+    pub provenance: Provenance,
+}
+
+/// An epoch: all that is needed to find and trust its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the format, see [`FORMAT`].
+    pub format: u32,
+    /// The number of the epoch.
+    pub epoch: u64,
+    /// Length of the ranges of the in-link layers.
+    pub in_range: RangeLength,
+    /// Sums over the rows.
+    pub counts: Counts,
+    /// What the epoch was made from.
+    pub provenance: Provenance,
+    /// The rows, oldest first.
+    pub rows: Vec<RowEntry>,
+}
+
+/// A contradiction in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestFlaw {
+    /// A path is absolute, leaves the store, or is not plain.
+    #[error("path {0:?} is not a plain relative path inside the store")]
+    Path(String),
+    /// A path is named twice.
+    #[error("file {0:?} is named twice")]
+    Twice(String),
+    /// A partition lacks a layer, or has files of other layers or partitions, or in another order.
+    #[error("row {row}, partition {partition}: not one file a layer, in order")]
+    Files {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+    },
+    /// Layers of one partition differ in rows.
+    #[error("row {row}, partition {partition}: the layers differ in rows")]
+    Rows {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+    },
+    /// Rows or partitions do not number UIDs without gaps.
+    #[error("row {row}: UID {got} where {expected} is expected")]
+    Uids {
+        /// The row.
+        row: u32,
+        /// What the numbers before lead to.
+        expected: u64,
+        /// What is said.
+        got: u64,
+    },
+    /// First keys are not hexadecimal, or do not rise.
+    #[error("row {row}, partition {partition}: first key {key:?} is no key or does not rise")]
+    FirstKey {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// The key.
+        key: String,
+    },
+    /// Counts that are not the sums of what they count.
+    #[error("the counts are not the sums of their parts")]
+    Counts,
+    /// The number inside is not that of the file's name.
+    #[error("it says that it is epoch {0}")]
+    Epoch(u64),
+}
+
+impl Manifest {
+    /// The manifest of a new epoch.
+    pub(crate) fn new(epoch: u64, new: NewEpoch) -> Self {
+        let mut counts = Counts::default();
+        new.rows.iter().for_each(|row| counts.add(&row.counts));
+        let NewEpoch { rows, in_range, provenance } = new;
+        Self { format: FORMAT, epoch, in_range, counts, provenance, rows }
+    }
+
+    /// All files of the epoch.
+    pub fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        self.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files)
+    }
+
+    /// The first contradiction found.
+    pub fn flaw(&self) -> Option<ManifestFlaw> {
+        self.sound().err()
+    }
+
+    fn sound(&self) -> Result<(), ManifestFlaw> {
+        let mut paths = std::collections::BTreeSet::new();
+        for file in self.files() {
+            if !is_plain(&file.path) {
+                return Err(ManifestFlaw::Path(file.path.clone()));
+            }
+            if !paths.insert(&file.path) {
+                return Err(ManifestFlaw::Twice(file.path.clone()));
+            }
+        }
+        let (mut next, mut counts) = (0u64, Counts::default());
+        let expect = |row: u32, expected: u64, got: u64| {
+            if expected == got { Ok(()) } else { Err(ManifestFlaw::Uids { row, expected, got }) }
+        };
+        for row in &self.rows {
+            expect(row.row, next, row.first_uid)?;
+            let mut key_before = Vec::new();
+            for partition in &row.partitions {
+                expect(row.row, next, partition.first_uid)?;
+                next = next.checked_add(partition.urls).ok_or(ManifestFlaw::Counts)?;
+                partition.sound(row.row, &mut key_before)?;
+            }
+            expect(row.row, row.first_uid.saturating_add(row.urls), next)?;
+            let pages: u64 = row.partitions.iter().filter_map(|p| p.file(Layer::Ol)).map(|file| file.rows).sum();
+            if row.counts.urls != row.urls || row.counts.pages != pages {
+                return Err(ManifestFlaw::Counts);
+            }
+            counts.add(&row.counts);
+        }
+        if counts == self.counts { Ok(()) } else { Err(ManifestFlaw::Counts) }
+    }
+}
+
+impl PartitionEntry {
+    /// The file of a layer.
+    pub fn file(&self, layer: Layer) -> Option<&FileEntry> {
+        self.files.iter().find(|file| file.layer == layer)
+    }
+
+    /// The key of the first URL; empty without URLs, `None` when the text is not hexadecimal.
+    pub fn first_key_bytes(&self) -> Option<Vec<u8>> {
+        from_hex(&self.first_key)
+    }
+
+    fn sound(&self, row: u32, key_before: &mut Vec<u8>) -> Result<(), ManifestFlaw> {
+        let partition = self.partition;
+        let in_order = self.files.iter().map(|file| (file.layer, file.partition));
+        if !in_order.eq(Layer::ALL.map(|layer| (layer, partition))) {
+            return Err(ManifestFlaw::Files { row, partition });
+        }
+        let rows = |layer| self.file(layer).map_or(0, |file| file.rows);
+        let out = rows(Layer::Ol) == rows(Layer::Ts) && rows(Layer::Ol) == rows(Layer::Bv);
+        let into = rows(Layer::Il) == rows(Layer::Tr) && rows(Layer::Il) == rows(Layer::Ibv);
+        if rows(Layer::Url) != self.urls || !out || !into {
+            return Err(ManifestFlaw::Rows { row, partition });
+        }
+        let flaw = || ManifestFlaw::FirstKey { row, partition, key: self.first_key.clone() };
+        let key = self.first_key_bytes().ok_or_else(flaw)?;
+        if key.is_empty() != (self.urls == 0) {
+            return Err(flaw());
+        }
+        if !key.is_empty() {
+            if *key_before >= key {
+                return Err(flaw());
+            }
+            *key_before = key;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
+}
+
+/// Whether a path has only plain names between single slashes.
+fn is_plain(path: &str) -> bool {
+    let plain = Path::new(path).components().all(|component| matches!(component, Component::Normal(_)));
+    plain && path.split('/').all(|name| !name.is_empty() && name != "." && !name.contains(['\\', ':', '\0']))
+}

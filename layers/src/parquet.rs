@@ -1,0 +1,245 @@
+//! Layer files as Parquet: the only file that knows it.
+//!
+//! Reads and writes one file of one layer, a row group at a time, as Arrow arrays in the layer's schema.
+//!
+//! Choices, measured for size on monthly crawls (bits a link occurrence) and kept by the golden test:
+//! - data pages of version 1 (version 2 leaves the levels of lists uncompressed: +0.1 bit), one page a column chunk, so
+//!   that the compressor sees all of it; hence no page index. Memory is bounded by row groups, see [`crate::records`].
+//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary; changes with
+//!   their lengths delta packed; URLs front coded.
+//! - statistics only for `uid`, for look-ups; no embedded Arrow schema, no dates: the same rows give the same bytes.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::Schema;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnPath;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Damage, Error};
+use crate::manifest::FileEntry;
+use crate::schema::Layer;
+use crate::store::RowDir;
+
+/// Larger than any page: pages end where row groups end.
+const PAGE_MAX: usize = 1 << 30;
+
+/// How a layer is encoded and compressed.
+fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::ParquetError> {
+    let level = match layer {
+        Layer::Ol | Layer::Ts | Layer::Bv => 19,
+        Layer::Url | Layer::Il | Layer::Tr | Layer::Ibv => 5,
+    };
+    let column = |path: &[&str]| ColumnPath::new(path.iter().map(|&name| name.to_owned()).collect());
+    let builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_created_by("webstrata layers format 1".to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(level)?))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_column_statistics_enabled(column(&["uid"]), EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_data_page_size_limit(PAGE_MAX)
+        .set_data_page_row_count_limit(PAGE_MAX)
+        .set_max_row_group_row_count(None)
+        .set_dictionary_enabled(false)
+        .set_column_encoding(column(&["uid"]), Encoding::DELTA_BINARY_PACKED);
+    let times = |name| column(&[name, "list", "element"]);
+    Ok(match layer {
+        Layer::Url => builder
+            .set_column_encoding(column(&["url"]), Encoding::DELTA_BYTE_ARRAY)
+            .set_column_encoding(column(&["surt"]), Encoding::DELTA_BYTE_ARRAY),
+        Layer::Ol | Layer::Il => {
+            builder.set_column_encoding(column(&["links", "list", "element"]), Encoding::BYTE_STREAM_SPLIT)
+        }
+        // Where there are too many times for a dictionary, split byte streams follow it.
+        Layer::Ts => builder
+            .set_column_dictionary_enabled(times("timestamps"), true)
+            .set_column_encoding(times("timestamps"), Encoding::BYTE_STREAM_SPLIT),
+        Layer::Tr => builder
+            .set_column_dictionary_enabled(times("ranges"), true)
+            .set_column_encoding(times("ranges"), Encoding::BYTE_STREAM_SPLIT),
+        Layer::Bv | Layer::Ibv => builder.set_column_encoding(column(&["changes"]), Encoding::DELTA_LENGTH_BYTE_ARRAY),
+    }
+    .build())
+}
+
+/// Writes the file of one layer and partition.
+pub(crate) struct LayerWriter {
+    writer: ArrowWriter<Sink>,
+    schema: Arc<Schema>,
+    path: PathBuf,
+    entry: FileEntry,
+}
+
+impl LayerWriter {
+    /// Creates the file in its row directory; a file of that name is replaced.
+    pub(crate) fn create(row: &RowDir, layer: Layer, partition: u32) -> Result<Self, Error> {
+        let (path, relative) = row.file(layer, partition)?;
+        let schema = layer.schema();
+        let options = || -> Result<_, parquet::errors::ParquetError> {
+            Ok(ArrowWriterOptions::new()
+                .with_properties(properties(layer)?)
+                .with_skip_arrow_metadata(true)
+                .with_schema_root("webstrata".to_owned()))
+        };
+        let file = File::create(&path).map_err(Error::io(&path))?;
+        let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
+        let writer = options()
+            .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
+            .map_err(Error::parquet(&path))?;
+        let checksum = String::new();
+        let entry = FileEntry { layer, partition, path: relative, rows: 0, bytes: 0, checksum };
+        Ok(Self { writer, schema, path, entry })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes one row group.
+    pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(Error::arrow(&self.path))?;
+        self.entry.rows += batch.num_rows() as u64;
+        self.writer.write(&batch).and_then(|()| self.writer.flush()).map_err(Error::parquet(&self.path))
+    }
+
+    /// Writes the footer, and says what was written.
+    pub(crate) fn finish(self) -> Result<FileEntry, Error> {
+        let Self { writer, path, mut entry, .. } = self;
+        let mut sink = writer.into_inner().map_err(Error::parquet(&path))?;
+        sink.flush().map_err(Error::io(&path))?;
+        entry.bytes = sink.bytes;
+        entry.checksum = format!("{:016x}", sink.hash.digest());
+        Ok(entry)
+    }
+}
+
+/// A file that is hashed and measured while it is written.
+struct Sink {
+    file: BufWriter<File>,
+    hash: Xxh3,
+    bytes: u64,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A row group: where it lies in its file, and which UIDs it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Rows of the file before it.
+    pub(crate) first_row: u64,
+    /// Its rows; never 0.
+    pub(crate) rows: usize,
+    /// Its lowest UID.
+    pub(crate) first_uid: u64,
+    /// Its highest UID.
+    pub(crate) last_uid: u64,
+}
+
+/// A file of one layer, open for reading; holds the footer, not the file (stores have more files than systems open).
+pub(crate) struct LayerFile {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    /// The row groups, in UID order.
+    pub(crate) groups: Vec<Group>,
+}
+
+impl LayerFile {
+    /// Reads the footer; compares size, rows and columns with what they must be. The file's checksum must have been verified:
+    /// on some damaged files the Parquet library panics.
+    pub(crate) fn open(store: &Path, entry: &FileEntry) -> Result<Self, Error> {
+        let path = store.join(&entry.path);
+        let file = File::open(&path).map_err(Error::io(&path))?;
+        let got = file.metadata().map_err(Error::io(&path))?.len();
+        if got != entry.bytes {
+            return Err(Error::Size { path, expected: entry.bytes, got });
+        }
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(Error::parquet(&path))?;
+        let expected = entry.layer.schema();
+        if metadata.schema().fields() != expected.fields() {
+            let text = |schema: &Schema| {
+                schema.fields().iter().map(|field| format!("{field:?}")).collect::<Vec<_>>().join(", ")
+            };
+            return Err(Error::Schema { got: text(metadata.schema()), expected: text(&expected), path });
+        }
+        let (mut groups, mut first_row, mut next_uid) = (Vec::new(), 0u64, 0u64);
+        for group in metadata.metadata().row_groups() {
+            let damaged = |damage| Error::Damaged { path: path.clone(), row: first_row, damage };
+            let rows = u64::try_from(group.num_rows()).map_err(|_| damaged(Damage::NotAligned))?;
+            let Some(Statistics::Int64(uids)) = group.columns().first().and_then(|column| column.statistics()) else {
+                return Err(damaged(Damage::Null));
+            };
+            let bound = |bound: Option<&i64>| bound.copied().and_then(|uid| u64::try_from(uid).ok());
+            let (Some(first_uid), Some(last_uid)) = (bound(uids.min_opt()), bound(uids.max_opt())) else {
+                return Err(damaged(Damage::Null));
+            };
+            if first_uid < next_uid
+                || last_uid < first_uid
+                || last_uid - first_uid < rows.saturating_sub(1)
+                || rows == 0
+            {
+                return Err(damaged(Damage::Order { previous: next_uid.max(last_uid), got: first_uid }));
+            }
+            let fits = rows <= entry.rows - first_row;
+            let rows = usize::try_from(rows).ok().filter(|_| fits).ok_or_else(|| damaged(Damage::NotAligned))?;
+            groups.push(Group { first_row, rows, first_uid, last_uid });
+            first_row += rows as u64;
+            next_uid = last_uid.saturating_add(1);
+        }
+        if first_row != entry.rows {
+            return Err(Error::Damaged { path, row: first_row, damage: Damage::NotAligned });
+        }
+        Ok(Self { path, metadata, groups })
+    }
+
+    /// For errors about a row.
+    pub(crate) fn damaged(&self, row: u64, damage: Damage) -> Error {
+        Error::Damaged { path: self.path.clone(), row, damage }
+    }
+
+    /// The number of the row group that has a UID, if it has it at all.
+    pub(crate) fn group_of(&self, uid: u64) -> Option<usize> {
+        let at = self.groups.partition_point(|group| group.last_uid < uid);
+        self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)
+    }
+
+    /// The first `columns` columns of a row group (all, where it has fewer).
+    pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
+        let Group { first_row, rows, .. } = self.groups[group];
+        let file = File::open(&self.path).map_err(Error::io(&self.path))?;
+        let mask = ProjectionMask::roots(
+            self.metadata.metadata().file_metadata().schema_descr(),
+            0..columns.min(self.metadata.schema().fields().len()),
+        );
+        let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(rows)
+            .with_projection(mask)
+            .build()
+            .map_err(Error::parquet(&self.path))?;
+        let short = || Error::Damaged { path: self.path.clone(), row: first_row, damage: Damage::NotAligned };
+        let batch = batches.next().ok_or_else(short)?.map_err(Error::arrow(&self.path))?;
+        if batch.num_rows() == rows { Ok(batch) } else { Err(short()) }
+    }
+}

@@ -1,0 +1,81 @@
+//! The layers of a store: their names, columns and types. The specification in words is `format.md`.
+//!
+//! Invariants: the first column of each layer is `uid`; only what is said to be nullable may be null; list elements are
+//! required and named `element`. Types are such that SQL engines and data frames read them with no help.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use serde::{Deserialize, Serialize};
+
+/// A layer of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// URLs in key order, each with its UID.
+    Url,
+    /// Out-links: the union of the links of all captures of a page.
+    Ol,
+    /// Timestamps of the captures of a page.
+    Ts,
+    /// Which link was in which capture, as changes.
+    Bv,
+    /// In-links: the pages that ever linked to a URL.
+    Il,
+    /// The time ranges in which a URL was linked to.
+    Tr,
+    /// Which source linked in which range, as changes.
+    Ibv,
+}
+
+impl Layer {
+    /// All layers, in the order in which manifests list them.
+    pub const ALL: [Layer; 7] = [Layer::Url, Layer::Ol, Layer::Ts, Layer::Bv, Layer::Il, Layer::Tr, Layer::Ibv];
+
+    /// The name, as in paths and manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Url => "url",
+            Layer::Ol => "ol",
+            Layer::Ts => "ts",
+            Layer::Bv => "bv",
+            Layer::Il => "il",
+            Layer::Tr => "tr",
+            Layer::Ibv => "ibv",
+        }
+    }
+
+    /// The columns.
+    pub fn schema(self) -> Arc<Schema> {
+        let uid = Field::new("uid", DataType::UInt64, false);
+        let list = |name: &str, of: DataType| Field::new(name, DataType::List(element(of)), false);
+        let changes = || Field::new("changes", DataType::Binary, true);
+        let columns = match self {
+            Layer::Url => {
+                vec![uid, Field::new("url", DataType::Utf8, false), Field::new("surt", DataType::Utf8, false)]
+            }
+            Layer::Ol | Layer::Il => vec![uid, list("links", DataType::UInt64)],
+            Layer::Ts => vec![uid, list("timestamps", time()), list("unknown", DataType::UInt32).with_nullable(true)],
+            Layer::Tr => vec![uid, list("ranges", time())],
+            Layer::Bv | Layer::Ibv => vec![uid, changes()],
+        };
+        Arc::new(Schema::new(Fields::from(columns)))
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The element of a list.
+pub(crate) fn element(of: DataType) -> Arc<Field> {
+    Arc::new(Field::new("element", of, false))
+}
+
+/// Times: milliseconds since 1970, UTC (the finest unit that all readers take for a timestamp and that holds seconds).
+pub(crate) fn time() -> DataType {
+    DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
+}

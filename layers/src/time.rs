@@ -1,0 +1,277 @@
+//! Times: seconds since 1970, UTC. Windows that questions ask about, lengths of in-link ranges, and times as text.
+//!
+//! Pure functions. The calendar is the Gregorian one, run backwards before 1582, without leap seconds (as chrono has it).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+const DAY: i64 = 86_400;
+/// Days of a cycle of 400 years.
+const CYCLE_DAYS: i64 = 146_097;
+/// Days from 0000-03-01 to 1970-01-01.
+const DAYS_BEFORE_1970: i64 = 719_468;
+
+/// The time that a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Window {
+    /// Any known capture in the closed interval.
+    Seen {
+        /// First second.
+        from: i64,
+        /// Last second.
+        to: i64,
+    },
+    /// The latest capture not after this second (Memento's sense).
+    AsOf(i64),
+}
+
+impl Window {
+    /// Everything ever seen.
+    pub const ALWAYS: Window = Window::Seen { from: i64::MIN, to: i64::MAX };
+}
+
+/// The length of the time ranges of the in-link layers; as text `month`, `year`, `day`, or a number of days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum RangeLength {
+    /// Calendar months.
+    Month,
+    /// Calendar years.
+    Year,
+    /// So many days, counted from 1970-01-01; nought counts as one.
+    Days(u32),
+}
+
+/// Text that is not a length of ranges.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a range length: month, day, year or a number of days")]
+pub struct RangeLengthError {
+    /// The text.
+    pub text: String,
+}
+
+impl RangeLength {
+    /// The first second of the range that a time falls in.
+    pub fn start(self, time: i64) -> i64 {
+        match self {
+            RangeLength::Month => {
+                let (year, month, _) = civil(time.div_euclid(DAY));
+                days(year, month, 1).saturating_mul(DAY)
+            }
+            RangeLength::Year => days(civil(time.div_euclid(DAY)).0, 1, 1).saturating_mul(DAY),
+            RangeLength::Days(count) => {
+                let length = DAY * i64::from(count.max(1));
+                time.div_euclid(length).saturating_mul(length)
+            }
+        }
+    }
+
+    /// The last second of the range that starts at `start`.
+    pub fn end(self, start: i64) -> i64 {
+        let next = match self {
+            RangeLength::Month => {
+                let (year, month, _) = civil(start.div_euclid(DAY));
+                let (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+                days(year, month, 1).saturating_mul(DAY)
+            }
+            RangeLength::Year => days(civil(start.div_euclid(DAY)).0 + 1, 1, 1).saturating_mul(DAY),
+            RangeLength::Days(count) => self.start(start).saturating_add(DAY * i64::from(count.max(1))),
+        };
+        next.saturating_sub(1)
+    }
+}
+
+impl fmt::Display for RangeLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RangeLength::Month => f.write_str("month"),
+            RangeLength::Year => f.write_str("year"),
+            RangeLength::Days(0 | 1) => f.write_str("day"),
+            RangeLength::Days(count) => count.fmt(f),
+        }
+    }
+}
+
+impl FromStr for RangeLength {
+    type Err = RangeLengthError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "month" => Ok(RangeLength::Month),
+            "year" => Ok(RangeLength::Year),
+            "day" => Ok(RangeLength::Days(1)),
+            _ => match text.parse() {
+                Ok(count) if count > 0 => Ok(RangeLength::Days(count)),
+                _ => Err(RangeLengthError { text: text.to_owned() }),
+            },
+        }
+    }
+}
+
+impl TryFrom<String> for RangeLength {
+    type Error = RangeLengthError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<RangeLength> for String {
+    fn from(length: RangeLength) -> Self {
+        length.to_string()
+    }
+}
+
+/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC; years outside 0 to 9999 take the digits (and the sign) that they need.
+pub fn format_time(seconds: i64) -> String {
+    let (year, month, day) = civil(seconds.div_euclid(DAY));
+    let second = seconds.rem_euclid(DAY);
+    format!("{year:04}{month:02}{day:02}{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// A time from text: 4, 6, 8, 10, 12 or 14 digits (`2006`, `200605`, ... to the second), or RFC 3339.
+///
+/// With `end`, the last second of what the digits name (of that year, month, day, hour, minute), else the first.
+/// `None` for other text and for days and hours that do not exist. Fractions of a second are dropped.
+pub fn parse_time(text: &str, end: bool) -> Option<i64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return chrono::DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp());
+    }
+    if !(4..=14).contains(&text.len()) || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    let number = |at: usize, width: usize| text.get(at..at + width).and_then(|digits| digits.parse::<i64>().ok());
+    let year = number(0, 4)?;
+    let pick = |at: usize, first: i64, last: i64| number(at, 2).unwrap_or(if end { last } else { first });
+    let month = pick(4, 1, 12);
+    let month_days = days(year + month / 12, month % 12 + 1, 1) - days(year, month.clamp(1, 12), 1);
+    let day = pick(6, 1, month_days);
+    let (hour, minute, second) = (pick(8, 0, 23), pick(10, 0, 59), pick(12, 0, 59));
+    let real = (1..=12).contains(&month) && (1..=month_days).contains(&day) && hour < 24 && minute < 60 && second < 60;
+    real.then(|| days(year, month, day) * DAY + hour * 3600 + minute * 60 + second)
+}
+
+/// Year, month and day of a number of days since 1970-01-01. Years are counted from March, so that the leap day is last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + DAYS_BEFORE_1970;
+    let (cycle, day) = (days.div_euclid(CYCLE_DAYS), days.rem_euclid(CYCLE_DAYS));
+    let year = (day - day / 1460 + day / 36_524 - day / (CYCLE_DAYS - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (month_day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    (cycle * 400 + year + i64::from(month <= 2), month, month_day)
+}
+
+/// Days since 1970-01-01 of a day of the calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let month = if month > 2 { month - 3 } else { month + 9 };
+    cycle * CYCLE_DAYS + 365 * year + year / 4 - year / 100 + (153 * month + 2) / 5 + day - 1 - DAYS_BEFORE_1970
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::{DateTime, Datelike};
+    use proptest::prelude::*;
+
+    #[test]
+    fn digits_name_whole_spans() {
+        let cases = [
+            ("2006", "20060101000000", "20061231235959"),
+            ("200602", "20060201000000", "20060228235959"),
+            ("200402", "20040201000000", "20040229235959"),
+            ("200612", "20061201000000", "20061231235959"),
+            ("20060501", "20060501000000", "20060501235959"),
+            ("2006050112", "20060501120000", "20060501125959"),
+            ("200605011234", "20060501123400", "20060501123459"),
+            ("20060501123456", "20060501123456", "20060501123456"),
+            ("2006-05-01T14:34:56.9+02:00", "20060501123456", "20060501123456"),
+        ];
+        for (text, first, last) in cases {
+            assert_eq!(parse_time(text, false).map(format_time).as_deref(), Some(first), "{text}");
+            assert_eq!(parse_time(text, true).map(format_time).as_deref(), Some(last), "{text}");
+        }
+        assert_eq!(parse_time("19700101000000", false), Some(0));
+    }
+
+    #[test]
+    fn times_that_do_not_exist_are_refused() {
+        for text in [
+            "",
+            "2",
+            "200",
+            "20065",
+            "200600",
+            "200613",
+            "20060229",
+            "20060431",
+            "2006050124",
+            "200605011260",
+            "20060501125960",
+            "2006050112595900",
+            "2006-05",
+            "may 2006",
+            "+2006",
+            "２００６",
+        ] {
+            assert_eq!(parse_time(text, false), None, "{text}");
+            assert_eq!(parse_time(text, true), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn range_lengths_as_text() {
+        for (text, length) in [
+            ("month", RangeLength::Month),
+            ("year", RangeLength::Year),
+            ("day", RangeLength::Days(1)),
+            ("7", RangeLength::Days(7)),
+        ] {
+            assert_eq!(text.parse(), Ok(length));
+            assert_eq!(length.to_string(), text);
+            assert_eq!(serde_json::to_string(&length).unwrap(), format!("{text:?}"));
+            assert_eq!(serde_json::from_str::<RangeLength>(&format!("{text:?}")).unwrap(), length);
+        }
+        for text in ["", "0", "-1", "week", "Month", "4294967296"] {
+            assert_eq!(text.parse::<RangeLength>(), Err(RangeLengthError { text: text.to_owned() }));
+        }
+    }
+
+    #[test]
+    fn extreme_times_do_not_panic() {
+        for time in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
+            for length in [RangeLength::Month, RangeLength::Year, RangeLength::Days(0), RangeLength::Days(u32::MAX)] {
+                let start = length.start(time);
+                assert!(length.end(start) >= start);
+            }
+            assert!(!format_time(time).is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_chrono(time in -62_135_596_800i64..253_402_300_800) {
+            let date = DateTime::from_timestamp(time, 0).unwrap();
+            prop_assert_eq!(format_time(time), date.format("%Y%m%d%H%M%S").to_string());
+            prop_assert_eq!(parse_time(&format_time(time), false), Some(time));
+            let month = date.date_naive().with_day(1).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp();
+            prop_assert_eq!(RangeLength::Month.start(time), month);
+        }
+
+        #[test]
+        fn ranges_cover_all_time_once(time in -99_999_999_999i64..99_999_999_999, days in 1u32..400) {
+            for length in [RangeLength::Month, RangeLength::Year, RangeLength::Days(days)] {
+                let start = length.start(time);
+                let end = length.end(start);
+                prop_assert!(start <= time && time <= end);
+                prop_assert_eq!(length.start(start), start);
+                prop_assert_eq!(length.start(end), start);
+                prop_assert_eq!(length.start(end + 1), end + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A small store made by plain loops, for tests: captures to pages to in-links to files.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use webstrata_layers::*;
+
+/// The links of each (page, time); `None` where they are unknown.
+pub(crate) type Captures = BTreeMap<(u64, i64), Option<BTreeSet<u64>>>;
+
+pub(crate) struct Model {
+    pub(crate) captures: Captures,
+    pub(crate) urls: u64,
+    pub(crate) in_range: RangeLength,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) in_links: Vec<InLinks>,
+}
+
+impl Model {
+    pub(crate) fn new(captures: Captures, urls: u64, in_range: RangeLength) -> Self {
+        let uids: BTreeSet<u64> = captures.keys().map(|(uid, _)| *uid).collect();
+        let pages: Vec<Page> = uids.into_iter().map(|uid| page(&captures, uid)).collect();
+        let mut seen: BTreeMap<u64, BTreeMap<u64, BTreeSet<i64>>> = BTreeMap::new();
+        for ((source, time), links) in &captures {
+            for link in links.iter().flatten() {
+                seen.entry(*link).or_default().entry(*source).or_default().insert(in_range.start(*time));
+            }
+        }
+        let in_links = seen.into_iter().map(|(uid, sources)| {
+            let ranges: BTreeSet<i64> = sources.values().flatten().copied().collect();
+            let matrix: Vec<Vec<bool>> =
+                sources.values().map(|own| ranges.iter().map(|range| own.contains(range)).collect()).collect();
+            let (sources, ranges) = (sources.into_keys().collect(), ranges.into_iter().collect());
+            InLinks { uid, ranges, sources, changes: changes(&matrix, &[]) }
+        });
+        let in_links = in_links.collect();
+        Self { captures, urls, in_range, pages, in_links }
+    }
+
+    /// In key order for UIDs up to 9.
+    pub(crate) fn url(uid: u64) -> String {
+        format!("http://example.com/{uid}")
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts { urls: self.urls, ..Counts::default() };
+        self.pages.iter().for_each(|page| counts.add_page(page));
+        counts
+    }
+
+    /// Writes the row and says what it is, not yet committed.
+    pub(crate) fn write_row(&self, writer: &StoreWriter, partitions: u32) -> NewEpoch {
+        let row = writer.begin_row().unwrap();
+        let bound = |partition: u32| self.urls * u64::from(partition) / u64::from(partitions);
+        let entry = |partition| {
+            let (first_uid, end) = (bound(partition), bound(partition + 1));
+            let mut urls = UrlWriter::create(&row, partition).unwrap();
+            for uid in first_uid..end {
+                urls.push(uid, &Self::url(uid), &format!("com,example)/{uid}")).unwrap();
+            }
+            let first_key = urls.first_key();
+            let mut out = OutlinksWriter::create(&row, partition).unwrap();
+            let inside = |uid: u64| first_uid <= uid && uid < end;
+            self.pages.iter().filter(|page| inside(page.uid)).for_each(|page| out.push(page).unwrap());
+            let mut into = InlinksWriter::create(&row, partition).unwrap();
+            self.in_links.iter().filter(|record| inside(record.uid)).for_each(|record| into.push(record).unwrap());
+            let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
+            PartitionEntry { partition, first_uid, urls: end - first_uid, first_key, files }
+        };
+        let (urls, counts) = (self.urls, self.counts());
+        let row =
+            RowEntry { row: row.row(), first_uid: 0, urls, partitions: (0..partitions).map(entry).collect(), counts };
+        let provenance = Provenance { version: "test".to_owned(), inputs: 1, details: BTreeMap::new() };
+        NewEpoch { rows: vec![row], in_range: self.in_range, provenance }
+    }
+
+    pub(crate) fn write(&self, dir: &Path, partitions: u32) {
+        let writer = StoreWriter::open(dir).unwrap();
+        let epoch = self.write_row(&writer, partitions);
+        writer.commit(epoch).unwrap();
+    }
+}
+
+fn page(captures: &Captures, uid: u64) -> Page {
+    let own: Vec<(i64, Option<&BTreeSet<u64>>)> = captures
+        .iter()
+        .filter(|((page, _), _)| *page == uid)
+        .map(|((_, time), links)| (*time, links.as_ref()))
+        .collect();
+    let timestamps = own.iter().map(|(time, _)| *time).collect();
+    let unknown: Vec<u32> = (0..).zip(&own).filter(|(_, (_, links))| links.is_none()).map(|(at, _)| at).collect();
+    let links: BTreeSet<u64> = own.iter().filter_map(|(_, links)| *links).flatten().copied().collect();
+    let has = |link: &u64| own.iter().map(|(_, links)| links.is_some_and(|links| links.contains(link))).collect();
+    let matrix: Vec<Vec<bool>> = links.iter().map(has).collect();
+    let changes = changes(&matrix, &unknown);
+    Page { uid, timestamps, unknown, links: links.into_iter().collect(), changes }
+}
+
+fn changes(matrix: &[Vec<bool>], unknown: &[u32]) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (link, row) in (0..).zip(matrix) {
+        let mut before = true;
+        for (capture, &bit) in (0..).zip(row) {
+            if unknown.contains(&capture) {
+                continue;
+            }
+            if bit != before {
+                changes.push(Change { link, capture });
+            }
+            before = bit;
+        }
+    }
+    changes
+}

@@ -1,0 +1,282 @@
+//! Commits, crashes, locks and damage: what a store must survive, and what it must refuse.
+
+mod small_store;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use small_store::{Captures, Model};
+use webstrata_layers::*;
+
+fn model() -> Model {
+    let links = |links: &[u64]| Some(links.iter().copied().collect::<BTreeSet<u64>>());
+    let captures = Captures::from([
+        ((0, 1_146_441_600), links(&[1, 2, 3])),
+        ((0, 1_149_120_000), links(&[1, 3])),
+        ((0, 1_149_120_001), None),
+        ((0, 1_151_712_000), links(&[1, 2])),
+        ((2, 1_149_120_000), links(&[0, 2, 3])),
+        ((3, 1_149_120_000), None),
+    ]);
+    Model::new(captures, 6, RangeLength::Month)
+}
+
+fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+/// Asks about everything; whatever comes out, nothing may panic. Gives whether all calls succeeded.
+fn ask_all(dir: &Path) -> Result<(), Error> {
+    let reader = Reader::new(Store::open(dir)?, 1 << 20)?;
+    for uid in 0..6 {
+        reader.uid(&Model::url(uid))?;
+        reader.url(uid)?;
+        reader.captures(uid)?;
+        reader.lifespans(uid)?;
+        for window in [Window::ALWAYS, Window::AsOf(1_149_120_000)] {
+            reader.out_links(uid, window)?;
+            reader.in_links(uid, window, query::Precision::Exact)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_same_rows_give_the_same_bytes() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    dirs.each_ref().map(|dir| model().write(dir.path(), 2));
+    let [a, b] = dirs.each_ref().map(|dir| files_below(dir.path()));
+    assert_eq!(a.len(), 2 * 7 + 3);
+    for (a, b) in a.iter().zip(&b) {
+        assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
+    }
+}
+
+#[test]
+fn a_second_epoch_keeps_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    model().write(dir.path(), 1);
+    Model::new(Captures::new(), 2, RangeLength::Year).write(dir.path(), 1);
+    let store = Store::open(dir.path()).unwrap();
+    assert_eq!((store.manifest().epoch, store.manifest().counts.urls, store.manifest().rows[0].row), (2, 2, 2));
+    let first = Store::open_epoch(dir.path(), 1).unwrap();
+    assert_eq!((first.manifest().epoch, first.manifest().counts), (1, model().counts()));
+    assert_eq!(first.manifest().counts.first_time, Some(1_146_441_600));
+}
+
+#[test]
+fn what_dead_writers_leave_is_invisible_and_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let dead = |current: Option<&str>| {
+        let writer = StoreWriter::open(dir.path()).unwrap();
+        let epoch = model().write_row(&writer, 2);
+        let row = epoch.rows[0].row;
+        match current {
+            None => drop(writer),
+            // Died between the manifest and CURRENT.
+            Some(current) => {
+                writer.commit(epoch).unwrap();
+                fs::write(dir.path().join("CURRENT"), current).unwrap();
+            }
+        }
+        fs::write(dir.path().join("CURRENT.tmp"), "9").unwrap();
+        row
+    };
+    assert_eq!(dead(None), 1);
+    assert!(matches!(Store::open(dir.path()), Err(Error::NotAStore { .. })));
+    // The row of the dead writer is gone, so its number is free.
+    model().write(dir.path(), 1);
+    assert_eq!(dead(None), 2);
+    assert_eq!(Store::open(dir.path()).unwrap().manifest().epoch, 1);
+    assert_eq!(dead(Some("1\n")), 2);
+    let store = Store::open(dir.path()).unwrap();
+    assert_eq!((store.manifest().epoch, store.manifest().rows[0].row), (1, 1));
+    let writer = StoreWriter::open(dir.path()).unwrap();
+    assert!(!dir.path().join("rows/000002").exists() && !dir.path().join("epochs/000002.json").exists());
+    assert!(dir.path().join("rows/000001").exists());
+    let epoch = model().write_row(&writer, 1);
+    assert_eq!(writer.commit(epoch).unwrap(), 2);
+    assert!(check::check(dir.path()).unwrap().is_sound());
+}
+
+#[test]
+fn one_writer_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = StoreWriter::open(dir.path()).unwrap();
+    assert!(matches!(StoreWriter::open(dir.path()), Err(Error::Locked { .. })));
+    drop(writer);
+    StoreWriter::open(dir.path()).unwrap();
+}
+
+#[test]
+fn places_that_are_no_store() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(Store::open(dir.path()), Err(Error::NotAStore { .. })));
+    assert!(matches!(Store::open(&dir.path().join("missing")), Err(Error::NotAStore { .. })));
+    fs::write(dir.path().join("thesis.txt"), "").unwrap();
+    assert!(matches!(StoreWriter::open(dir.path()), Err(Error::NotEmpty { found, .. }) if found == "thesis.txt"));
+    assert!(dir.path().join("thesis.txt").exists());
+    assert!(matches!(StoreWriter::open(&dir.path().join("thesis.txt")), Err(Error::Io { .. })));
+}
+
+#[test]
+fn manifests_that_lie_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    model().write(dir.path(), 2);
+    let path = dir.path().join("epochs/000001.json");
+    let good = fs::read_to_string(&path).unwrap();
+    let open = |text: &str| {
+        fs::write(&path, text).unwrap();
+        Store::open(dir.path()).map(|_| ())
+    };
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        open(&good.replacen(from, to, 1))
+    };
+    open(&good).unwrap();
+    let newer = with("\"format\": 1", "\"format\": 7").unwrap_err();
+    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 1, .. }));
+    assert!(newer.to_string().ends_with("has format 7, this program knows up to 1"), "{newer}");
+    // A newer format may look quite different: the version is still what is said.
+    assert!(matches!(open("{\"format\": 2, \"strata\": []}"), Err(Error::NewerFormat { found: 2, .. })));
+    for (from, to) in [
+        ("rows/000001/url/part-00000", "rows/../../url/part-00000"),
+        ("rows/000001/url/part-00000", "/rows/000001/url/part-00000"),
+        ("rows/000001/url/part-00000", "rows//url/part-00000"),
+        ("rows/000001/url/part-00000", "c:/url/part-00000"),
+        ("rows/000001/url/part-00000", "rows/000001/url/part-00001"),
+        ("\"layer\": \"ol\"", "\"layer\": \"il\""),
+        ("\"epoch\": 1", "\"epoch\": 2"),
+        ("\"urls\": 6", "\"urls\": 5"),
+        ("\"first_uid\": 3", "\"first_uid\": 4"),
+        ("\"first_key\": \"", "\"first_key\": \"x"),
+        ("\"first_key\": \"636f6d", "\"first_key\": \"ff6f6d"),
+    ] {
+        assert!(matches!(with(from, to), Err(Error::BadManifest { .. })), "{from} {to}");
+    }
+    assert!(matches!(with("\"layer\": \"ol\"", "\"layer\": \"xx\""), Err(Error::ManifestSyntax { .. })));
+    assert!(matches!(open("{"), Err(Error::ManifestSyntax { .. })));
+    open(&good).unwrap();
+    for (text, bad) in [("", true), ("one", true), ("+1", true), ("2", false)] {
+        fs::write(dir.path().join("CURRENT"), text).unwrap();
+        let error = Store::open(dir.path()).unwrap_err();
+        assert_eq!(matches!(error, Error::BadCurrent { .. }), bad, "{error}");
+        assert_eq!(matches!(error, Error::MissingEpoch { epoch: 2, .. }), !bad, "{error}");
+        assert!(StoreWriter::open(dir.path()).is_err(), "rows must not be removed on a broken CURRENT");
+    }
+    assert!(dir.path().join("rows/000001/url/part-00000.parquet").exists());
+}
+
+#[test]
+fn a_commit_of_files_that_are_not_there_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    model().write(dir.path(), 1);
+    for truncate in [false, true] {
+        let writer = StoreWriter::open(dir.path()).unwrap();
+        let epoch = model().write_row(&writer, 1);
+        let path = dir.path().join(&epoch.rows[0].partitions[0].files[2].path);
+        if truncate {
+            fs::write(&path, "PAR1").unwrap()
+        } else {
+            fs::remove_file(&path).unwrap()
+        }
+        let error = writer.commit(epoch).unwrap_err();
+        assert!(matches!(error, Error::Io { path: at, .. } | Error::Size { path: at, .. } if at == path));
+        assert_eq!(Store::open(dir.path()).unwrap().manifest().epoch, 1);
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_found_and_none_panics() {
+    let dir = tempfile::tempdir().unwrap();
+    model().write(dir.path(), 1);
+    ask_all(dir.path()).unwrap();
+    for path in files_below(&dir.path().join("rows")) {
+        let good = fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            for mask in [0x01, 0x80, 0xff] {
+                let mut bad = good.clone();
+                bad[at] ^= mask;
+                fs::write(&path, &bad).unwrap();
+                // The answer may be an error, or wrong: only a check reads every byte.
+                let _ = ask_all(dir.path());
+            }
+            let report = check::check(dir.path()).unwrap();
+            assert!(
+                matches!(&report.problems[..], [Error::Checksum { path: at, .. }] if *at == path),
+                "{:?}",
+                report.problems
+            );
+        }
+        for length in [0, 4, good.len() / 2, good.len() - 1] {
+            fs::write(&path, &good[..length]).unwrap();
+            assert!(matches!(ask_all(dir.path()), Err(Error::Size { .. })));
+            let report = check::check(dir.path()).unwrap();
+            assert!(matches!(&report.problems[..], [Error::Size { .. }]), "{:?}", report.problems);
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(ask_all(dir.path()), Err(Error::Io { path: at, .. }) if at == path));
+        assert!(!check::check(dir.path()).unwrap().is_sound());
+        fs::write(&path, &good).unwrap();
+    }
+    assert!(check::check(dir.path()).unwrap().is_sound());
+}
+
+#[test]
+fn writers_refuse_disorder_with_both_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = StoreWriter::open(dir.path()).unwrap();
+    let row = writer.begin_row().unwrap();
+    let text = |result: Result<(), Error>| result.unwrap_err().to_string();
+    let mut urls = UrlWriter::create(&row, 0).unwrap();
+    urls.push(4, "http://example.com/b", "com,example)/b").unwrap();
+    assert_eq!(text(urls.push(6, "http://example.com/c", "x")), "UID out of order: 6 after 4");
+    assert_eq!(text(urls.push(4, "http://example.com/c", "x")), "UID out of order: 4 after 4");
+    let disorder = "key of URL out of order: http://example.com/a after http://example.com/b";
+    assert_eq!(text(urls.push(5, "http://example.com/a", "x")), disorder);
+    assert!(matches!(urls.push(5, "http://example.com/b", "x"), Err(Error::OutOfOrder { .. })));
+    assert!(matches!(urls.push(5, "", "x"), Err(Error::EmptyUrl { uid: 5 })));
+    urls.push(5, "http://example.com/c", "com,example)/c").unwrap();
+    assert_eq!(urls.finish().unwrap()[0].rows, 2);
+
+    let page = Page { uid: 7, timestamps: vec![1], links: vec![1], ..Page::default() };
+    let mut out = OutlinksWriter::create(&row, 0).unwrap();
+    out.push(&page).unwrap();
+    assert_eq!(text(out.push(&page)), "UID out of order: 7 after 7");
+    assert_eq!(text(out.push(&Page { uid: 3, ..page.clone() })), "UID out of order: 3 after 7");
+    let bad = text(out.push(&Page { uid: 8, links: vec![5, 4], ..page }));
+    assert_eq!(bad, "record of UID 8: link 4 after 5");
+
+    let record = InLinks { uid: 7, ranges: vec![0], sources: vec![1], changes: vec![] };
+    let mut into = InlinksWriter::create(&row, 0).unwrap();
+    into.push(&record).unwrap();
+    assert_eq!(text(into.push(&record)), "UID out of order: 7 after 7");
+    let bad = text(into.push(&InLinks { uid: 9, ranges: vec![5, 1], ..record }));
+    assert_eq!(bad, "record of UID 9: time 1 after 5");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_with_the_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = StoreWriter::open(dir.path()).unwrap();
+    let row = writer.begin_row().unwrap();
+    fs::create_dir(row.path().join("ol")).unwrap();
+    let path = row.path().join("ol/part-00000.parquet");
+    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+    let mut out = OutlinksWriter::create(&row, 0).unwrap();
+    let page = |uid| Page { uid, timestamps: vec![1], links: (0..64).map(|at| uid * at).collect(), ..Page::default() };
+    let error = (1..200_000).find_map(|uid| out.push(&page(uid)).err());
+    let error = error.unwrap_or_else(|| out.finish().unwrap_err());
+    assert!(
+        matches!(&error, Error::Io { path: at, source } if *at == path && source.raw_os_error() == Some(28)),
+        "{error}"
+    );
+}
