@@ -84,6 +84,18 @@ impl Texts {
         self.ends.push(self.text.len());
     }
 
+    /// Adds many texts: `text` is all of them end to end, `lengths` their lengths in bytes.
+    pub(crate) fn extend(&mut self, text: &str, lengths: impl IntoIterator<Item = usize>) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        let mut end = start;
+        self.ends.extend(lengths.into_iter().map(|length| {
+            end += length;
+            end
+        }));
+        debug_assert_eq!(end, self.text.len());
+    }
+
     /// The texts in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let mut start = 0;

@@ -27,7 +27,7 @@ pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
 
 /// Opens a store for questions.
 pub fn reader(store: &Path) -> Reader {
-    Reader::new(Store::open(store).expect("a store"), 64 << 20).expect("a readable store")
+    Reader::new(Store::open(store).expect("a store"), 64 << 20).expect("a reader")
 }
 
 /// The counts of a store as the oracle counts.

@@ -1,0 +1,273 @@
+//! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
+//!
+//! `ts` is text (14 digits, or any form of [`crate::date`]) or a number (epoch seconds, or 14 digits); `digest` is optional;
+//! other fields are passed over. Links may be relative to `url`. A line that is no such object is damage, counted with its
+//! offset in the uncompressed text, and reading goes on at the next.
+//!
+//! Fields go straight from the line into the capture; memory is the longest line.
+
+use crate::date::{self, Date};
+use crate::digest::digest_of;
+use crate::lines::Lines;
+use crate::{Capture, CaptureReader, Error, Finding, Tally, Texts};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::io::BufRead;
+use std::path::Path;
+
+pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
+    Box::new(JsonLines(Lines::new(text, path)))
+}
+
+struct JsonLines(Lines);
+
+impl CaptureReader for JsonLines {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        while self.0.read(tally)? {
+            let line = self.0.line();
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            capture.clear();
+            match parse(line, capture) {
+                Ok(Some(date)) => {
+                    capture.time = date.seconds;
+                    if date.finer {
+                        tally.count(Finding::FinerDate);
+                    }
+                    return Ok(true);
+                }
+                Ok(None) => tally.damage(Finding::BadDate, &self.0.path, self.0.start, "ts is no date"),
+                Err(detail) => tally.damage(Finding::BadJson, &self.0.path, self.0.start, detail),
+            }
+        }
+        capture.clear();
+        Ok(false)
+    }
+}
+
+/// Fills all of `capture` but its time, which may be none.
+fn parse(line: &[u8], capture: &mut Capture) -> Result<Option<Date>, String> {
+    let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    let mut json = serde_json::Deserializer::from_str(line);
+    let date = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
+    json.end().map_err(|error| error.to_string())?;
+    Ok(date)
+}
+
+enum Field {
+    Url,
+    Time,
+    Links,
+    Digest,
+    Other,
+}
+
+/// Implements a serde seed that is its own visitor.
+macro_rules! seed {
+    ($name:ident $(<$life:lifetime>)?, $value:ty, $method:ident) => {
+        impl<'de> DeserializeSeed<'de> for $name $(<$life>)? {
+            type Value = $value;
+            fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<$value, D::Error> {
+                deserializer.$method(self)
+            }
+        }
+    };
+}
+
+struct Fields<'a>(&'a mut Capture);
+seed!(Fields<'_>, Option<Date>, deserialize_map);
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = Option<Date>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object with url, ts and links")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut url, mut date, mut links) = (false, None, false);
+        let capture = self.0;
+        while let Some(field) = map.next_key_seed(FieldName)? {
+            match field {
+                Field::Url => {
+                    capture.url.clear();
+                    map.next_value_seed(Text(&mut |text| capture.url.push_str(text)))?;
+                    url = true;
+                }
+                Field::Time => date = Some(map.next_value_seed(Time)?),
+                Field::Links => {
+                    capture.links.clear();
+                    map.next_value_seed(Links(&mut capture.links))?;
+                    links = true;
+                }
+                Field::Digest => {
+                    capture.digest = map.next_value::<Option<Cow<'de, str>>>()?.as_deref().and_then(digest_of)
+                }
+                Field::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if !url {
+            return Err(A::Error::missing_field("url"));
+        }
+        if !links {
+            return Err(A::Error::missing_field("links"));
+        }
+        date.ok_or_else(|| A::Error::missing_field("ts"))
+    }
+}
+
+struct FieldName;
+seed!(FieldName, Field, deserialize_identifier);
+
+impl Visitor<'_> for FieldName {
+    type Value = Field;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a field name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Field, E> {
+        Ok(match name {
+            "url" => Field::Url,
+            "ts" => Field::Time,
+            "links" => Field::Links,
+            "digest" => Field::Digest,
+            _ => Field::Other,
+        })
+    }
+}
+
+struct Text<'a>(&'a mut dyn FnMut(&str));
+seed!(Text<'_>, (), deserialize_any);
+
+impl Visitor<'_> for Text<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a string")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        (self.0)(text);
+        Ok(())
+    }
+}
+
+struct Links<'a>(&'a mut Texts);
+seed!(Links<'_>, (), deserialize_seq);
+
+impl<'de> Visitor<'de> for Links<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an array of strings")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<(), A::Error> {
+        while texts.next_element_seed(Text(&mut |text| self.0.push(text)))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// `None`: there is a text or number, and it is no date.
+struct Time;
+seed!(Time, Option<Date>, deserialize_any);
+
+impl Visitor<'_> for Time {
+    type Value = Option<Date>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a date as text or number")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Option<Date>, E> {
+        Ok(date::parse(text))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Option<Date>, E> {
+        Ok(date::from_number(number).map(|seconds| Date { seconds, finer: false }))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Option<Date>, E> {
+        self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float out of range becomes the largest integer, which is no date"
+    )]
+    fn visit_f64<E>(self, number: f64) -> Result<Option<Date>, E> {
+        let date = date::from_number(number.floor() as i64);
+        Ok(date.map(|seconds| Date { seconds, finer: number.fract() != 0.0 }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn read_all(text: &'static str) -> (Vec<Capture>, Tally) {
+        let mut reader = open(Box::new(Cursor::new(text)), Path::new("x.jsonl"));
+        let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
+        while reader.read(&mut capture, &mut tally).unwrap() {
+            captures.push(capture.clone());
+        }
+        (captures, tally)
+    }
+
+    #[test]
+    fn captures_of_every_spelling() {
+        let (captures, tally) = read_all(concat!(
+            r#"{"url":"http://a/","ts":"20080430204826","links":["x","","é\u00e9\n"],"digest":"sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"}"#,
+            "\n\n",
+            r#" {"other":{"url":[1,null]},"links":[],"ts":1209588506,"url":"http:\/\/b/"} "#,
+            "\r\n",
+            r#"{"url":"u","ts":20080430204826,"links":["x"]}"#,
+            "\n",
+            r#"{"url":"u","ts":"2008-04-30T20:48:26.5Z","links":[]}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506.25,"links":[],"digest":null}"#,
+        ));
+        assert!(captures.iter().all(|capture| capture.time == 1_209_588_506));
+        let links: Vec<Vec<&str>> = captures.iter().map(|capture| capture.links.iter().collect()).collect();
+        assert_eq!(links, [vec!["x", "", "éé\n"], vec![], vec!["x"], vec![], vec![]]);
+        let urls: Vec<&str> = captures.iter().map(|capture| capture.url.as_str()).collect();
+        assert_eq!(urls, ["http://a/", "http://b/", "u", "u", "u"]);
+        assert!(captures[0].digest.is_some() && captures[1].digest.is_none());
+        assert_eq!((tally.of(Finding::FinerDate), tally.damaged()), (2, 0));
+    }
+
+    #[test]
+    fn bad_lines_are_counted_where_they_stand() {
+        let good = r#"{"url":"u","ts":0,"links":["x"]}"#;
+        let bad = [
+            "no json",
+            r#"{"url":"u","ts":0,"links":["x""#,
+            r#"{"url":"u","ts":0}"#,
+            r#"{"url":"u","links":[]}"#,
+            r#"{"ts":0,"links":[]}"#,
+            r#"{"url":"u","ts":0,"links":[null]}"#,
+            r#"{"url":7,"ts":0,"links":[]}"#,
+            r#"{"url":"u","ts":0,"links":[]} x"#,
+            r#"["u"]"#,
+        ];
+        let (mut text, mut places) = (format!("{good}\n"), Vec::new());
+        for line in bad {
+            places.push(text.len() as u64);
+            text += &format!("{line}\n{good}\n");
+        }
+        text += "{\"url\":\"u\",\"ts\":\"soon\",\"links\":[]}\n";
+        let (captures, tally) = read_all(text.leak());
+        assert_eq!(captures.len(), bad.len() + 1);
+        assert!(captures.iter().all(|capture| capture.links.len() == 1));
+        let found: Vec<u64> =
+            tally.examples().iter().filter(|e| e.finding == Finding::BadJson).map(|e| e.offset).collect();
+        assert_eq!(found, places);
+        assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 10));
+    }
+}

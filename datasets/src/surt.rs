@@ -1,0 +1,415 @@
+//! The `urlkey` of CDX indexes: SURT by the rules of the Internet Archive and pywb, for joins with what they made.
+//!
+//! It merges much (scheme, `www.`, letter case, session ids) and is no identity; that is [`crate::canonical`].
+//! Reads any URL as a crawl file spells it, writes `com,example)/path?query`. Never fails.
+//!
+//! | step | rule |
+//! |---|---|
+//! | text | white space at the ends goes, as do tabs and line ends anywhere; empty is `-`; `filedesc`, `warcinfo` stay as they are |
+//! | scheme | none means http; `http:host` and `http:///host` mean `http://host` |
+//! | escapes | `%XX` are undone until none is left, then bytes up to 0x20, from 0x7f, `#` and `%` are escaped once: host, path and query apart |
+//! | host | IDNA, lower case, dots at the ends go, `..` is one dot (once); numeric IPv4 forms become four bytes; one `www` with digits goes |
+//! | user, port | user and password go; port 80 of http and 443 of https go, as does a port without digits |
+//! | path | `.` and empty segments go, `..` takes the segment before it (`..` too) or stays at the root, lower case, no slash at the end |
+//! | session | `/(S(24 letters))/x.aspx` goes; of the query `jsessionid`, `phpsessid`, `sid` with 32 letters, `aspsessionid********` with 24, `cfid&cftoken` |
+//! | query | lower case, arguments sorted by name and value, an empty one goes |
+//! | form | labels of the host (also of an IPv4 address) from the right with commas, `:port`, `)`, path, query; the scheme goes |
+//! | no host | `scheme:rest`: lower case, no slash at the end |
+//!
+//! Known oddities are kept, since the indexes have them: `%26` in a query is undone before arguments are sorted, `sid=`
+//! is found inside `foosid=`, `www1355544.com` becomes `com)/`.
+//! Source: the published behaviour of these tools on their test vectors (FORMATS 2), in words of its own.
+
+use std::fmt::Write;
+
+/// The SURT of a URL.
+pub fn surt(url: &str) -> String {
+    let text: String = url.chars().filter(|letter| !matches!(letter, '\t' | '\r' | '\n')).collect();
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return "-".to_owned();
+    }
+    if text.starts_with("filedesc") || text.starts_with("warcinfo") {
+        return text.to_owned();
+    }
+    let (scheme, rest) = split_scheme(text).unwrap_or(("http", text));
+    let is_web = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https");
+    let has_scheme = scheme.len() < text.len() && rest.len() < text.len();
+    let authority = match rest.strip_prefix("//") {
+        _ if !has_scheme => Some(rest),
+        Some(rest) if is_web && !rest.starts_with('/') => Some(rest),
+        Some(rest) if !is_web => Some(rest),
+        _ => None,
+    };
+    let Some(authority) = authority else {
+        return if is_web { hostless_web(scheme, rest) } else { format!("{scheme}:{}", tail(rest, false)) };
+    };
+    let end = authority.find(['/', '?', '#']).unwrap_or(authority.len());
+    let (authority, rest) = authority.split_at(end);
+    let host_port = authority.rsplit_once('@').map_or(authority, |(_, host_port)| host_port);
+    let (host, port) = match host_port.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, port),
+        _ => (host_port, ""),
+    };
+    let host = canonical_host(host);
+    if host.is_empty() {
+        return format!("{scheme}:{}", tail(rest, false));
+    }
+    let default_port = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
+    let port = if is_web && port == default_port { "" } else { port };
+    let mut out = reversed(&host);
+    if !port.is_empty() {
+        out.push(':');
+        out.push_str(port);
+    }
+    out.push(')');
+    out.push_str(&tail(rest, true));
+    out
+}
+
+/// `http:a/b` and `http:/a/b`: what follows the slashes is the host, taken as it is.
+fn hostless_web(scheme: &str, rest: &str) -> String {
+    let rest = rest.trim_start_matches('/');
+    if rest.is_empty() {
+        return format!("{scheme}:");
+    }
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = escape(&unescape(host.as_bytes())).to_ascii_lowercase();
+    let host = host.trim_matches('.');
+    let path = tail(path, true);
+    if host.is_empty() { format!("{scheme}:{path}") } else { format!("{}){path}", reversed(host)) }
+}
+
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let mut letters = scheme.bytes();
+    let is_scheme = letters.next()?.is_ascii_alphabetic()
+        && letters.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+    is_scheme.then_some((scheme, rest))
+}
+
+/// Labels from the right, with commas. Brackets of IPv6 go.
+fn reversed(host: &str) -> String {
+    let host = host.trim_matches(['[', ']']);
+    host.rsplit('.').collect::<Vec<_>>().join(",")
+}
+
+/// Path and query; the path of a URL with a host is walked and is at least `/`.
+fn tail(text: &str, has_host: bool) -> String {
+    let text = text.split_once('#').map_or(text, |(text, _)| text);
+    let (path, query) = text.split_once('?').unwrap_or((text, ""));
+    let mut path = unescape(path.as_bytes());
+    if has_host {
+        path = walk(&path);
+    }
+    let mut path = escape(&path).to_ascii_lowercase();
+    if has_host {
+        path = without_path_session(path);
+    }
+    if path.len() > 1 && path.ends_with('/') {
+        path.pop();
+    }
+    let query = escape(&unescape(query.as_bytes())).to_ascii_lowercase();
+    let query = sorted(&without_query_sessions(query));
+    if !query.is_empty() {
+        if path.is_empty() {
+            path.push('/');
+        }
+        path.push('?');
+        path.push_str(&query);
+    }
+    path
+}
+
+fn walk(path: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for segment in path.strip_prefix(b"/").unwrap_or(path).split(|&byte| byte == b'/') {
+        match segment {
+            b"." => {}
+            b".." if !kept.is_empty() => {
+                kept.pop();
+            }
+            // An empty segment can be taken back by `..`, so it goes only afterwards.
+            segment => kept.push(segment),
+        }
+    }
+    let mut walked = Vec::with_capacity(path.len() + 1);
+    for segment in kept.iter().filter(|segment| !segment.is_empty()) {
+        walked.push(b'/');
+        walked.extend_from_slice(segment);
+    }
+    if walked.is_empty() {
+        walked.push(b'/');
+    }
+    walked
+}
+
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut text = text.to_vec();
+    loop {
+        let (mut out, mut place) = (Vec::with_capacity(text.len()), 0);
+        while place < text.len() {
+            match (text[place], text.get(place + 1).and_then(digit), text.get(place + 2).and_then(digit)) {
+                (b'%', Some(high), Some(low)) => {
+                    out.push(high * 16 + low);
+                    place += 3;
+                }
+                (byte, ..) => {
+                    out.push(byte);
+                    place += 1;
+                }
+            }
+        }
+        if out.len() == text.len() {
+            return out;
+        }
+        text = out;
+    }
+}
+
+fn escape(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if byte <= 0x20 || byte >= 0x7f || byte == b'#' || byte == b'%' {
+            let _ = write!(out, "%{byte:02X}");
+        } else {
+            out.push(char::from(byte));
+        }
+    }
+    out
+}
+
+fn canonical_host(host: &str) -> String {
+    let bytes = unescape(host.as_bytes());
+    let ascii = match std::str::from_utf8(&bytes) {
+        // IDNA of 2003 wrote these two letters otherwise.
+        Ok(text) if !text.is_ascii() => idna::domain_to_ascii(&text.replace('ß', "ss").replace('ς', "σ")).ok(),
+        _ => None,
+    };
+    let host = escape(ascii.as_deref().map_or(&bytes, str::as_bytes)).to_ascii_lowercase();
+    let host = host.trim_matches('.').replace("..", ".");
+    if let Some(address) = ipv4(&host) {
+        return address.to_string();
+    }
+    match host.strip_prefix("www").map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit())) {
+        Some(rest) if rest.starts_with('.') => rest[1..].to_owned(),
+        _ => host,
+    }
+}
+
+/// The numeric forms of an IPv4 address: one to four parts, decimal or octal, the last one filling up the rest.
+fn ipv4(host: &str) -> Option<std::net::Ipv4Addr> {
+    let parts: Vec<&str> = host.split('.').collect();
+    let (last, first) = parts.split_last()?;
+    if first.len() > 3 {
+        return None;
+    }
+    let number = |part: &str| -> Option<u64> {
+        let octal = part.len() > 1 && part.starts_with('0');
+        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        u64::from_str_radix(part, if octal { 8 } else { 10 }).ok()
+    };
+    let mut address = 0u64;
+    for part in first {
+        address = address << 8 | number(part).filter(|&byte| byte < 256)?;
+    }
+    let bits = 8 * (4 - first.len());
+    let address = address << bits | number(last).filter(|&rest| rest < 1 << bits)?;
+    Some(u32::try_from(address).ok()?.into())
+}
+
+/// `/(S(...))/page.aspx` and `/(...)/page.aspx` without the directory in brackets.
+fn without_path_session(path: String) -> String {
+    let is_id = |text: &str| text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_session = |segment: &str| {
+        let Some(mut inner) = segment.strip_prefix('(').and_then(|segment| segment.strip_suffix(')')) else {
+            return false;
+        };
+        if is_id(inner) {
+            return true;
+        }
+        while let Some((id, rest)) =
+            inner.get(1..).and_then(|inner| inner.strip_prefix('(')).and_then(|inner| inner.split_once(')'))
+        {
+            if !is_id(id) {
+                return false;
+            }
+            if rest.is_empty() {
+                return true;
+            }
+            inner = rest;
+        }
+        false
+    };
+    let segments: Vec<&str> = path.split('/').collect();
+    let found = segments.iter().rposition(|segment| is_session(segment));
+    match found {
+        Some(place) if segments[place + 1..].join("/").find(".aspx").is_some_and(|name| name > 0) => {
+            [&segments[..place], &segments[place + 1..]].concat().join("/")
+        }
+        _ => path,
+    }
+}
+
+/// The query (in lower case) without session ids: each kind once, the last of it.
+fn without_query_sessions(mut query: String) -> String {
+    if !query.contains("id") {
+        return query;
+    }
+    let letters = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let of_length = |prefix: &str, length: usize, text: &str| {
+        let rest = text.strip_prefix(prefix)?;
+        (letters(rest) == length).then_some(prefix.len() + length)
+    };
+    let kinds: [&dyn Fn(&str) -> Option<usize>; 5] = [
+        &|text| of_length("jsessionid=", 32, text),
+        &|text| of_length("phpsessid=", 32, text),
+        &|text| of_length("sid=", 32, text),
+        &|text| {
+            let rest = text.strip_prefix("aspsessionid")?;
+            (letters(rest) == 8).then_some(())?;
+            Some(20 + of_length("=", 24, &rest[8..])?)
+        },
+        &|text| {
+            let (id, rest) = text.strip_prefix("cfid=")?.split_once('&')?;
+            let token = rest.strip_prefix("cftoken=")?;
+            let token = token.find('&').unwrap_or(token.len());
+            (!id.is_empty() && token > 0).then_some(5 + id.len() + 1 + 8 + token)
+        },
+    ];
+    for kind in kinds {
+        let found = (0..query.len()).rev().find_map(|start| {
+            let end = start + kind(query.get(start..)?)?;
+            matches!(query.as_bytes().get(end), None | Some(b'&')).then_some((start, end))
+        });
+        if let Some((start, end)) = found {
+            query.replace_range(start..(end + 1).min(query.len()), "");
+        }
+    }
+    query
+}
+
+/// The arguments sorted by name, then by value; no value comes before an empty one.
+fn sorted(query: &str) -> String {
+    let mut arguments: Vec<&str> = query.split('&').collect();
+    arguments.sort_by_key(|argument| {
+        argument.split_once('=').map_or((*argument, None), |(name, value)| (name, Some(value)))
+    });
+    arguments.join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::path::PathBuf;
+
+    #[test]
+    fn rules() {
+        for (url, expected) in [
+            ("", "-"),
+            ("http://www.Example.com:80/A/../b/./c//?z=1&a=2&a=1#x", "com,example)/b/c?a=1&a=2&z=1"),
+            ("https://www2.example.com:443", "com,example)/"),
+            ("https://example.com:80/", "com,example:80)/"),
+            ("example.com/a/", "com,example)/a"),
+            ("http:/example.com/a", "com,example)/a"),
+            ("http://me:pw@192.168.1.254:8080/", "254,1,168,192:8080)/"),
+            ("http://0300.0250.510/", "254,1,168,192)/"),
+            ("http://[2001:db8::1]:80/", "2001:db8::1)/"),
+            ("http://bücher.example/ü%2541", "example,xn--bcher-kva)/%c3%bca"),
+            ("http://example.com/../a/x//..", "com,example)/../a/x"),
+            ("http://example.com/a/../../..", "com,example)/"),
+            ("http://example.com/(S(4hqa0555fwsecu455xqckv45))/a.aspx?x", "com,example)/a.aspx?x"),
+            ("http://example.com/?b=1&PHPSESSID=0123456789abcdef0123456789abcdef", "com,example)/?&b=1"),
+            ("http://example.com/?CFID=1&CFTOKEN=2&x", "com,example)/?x"),
+            ("http://example.com/?a=&a&A=%26", "com,example)/?&a&a=&a="),
+            ("dns:Example.com", "dns:example.com"),
+            ("filedesc://x.arc.gz", "filedesc://x.arc.gz"),
+            ("screenshot:http://example.com/A/", "screenshot:http://example.com/a"),
+        ] {
+            assert_eq!(surt(url), expected, "{url}");
+        }
+    }
+
+    /// Rows of a file of vectors; none where the data is not there.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+    fn vectors(name: &str) -> Vec<Value> {
+        let shared = std::env::var_os("WEBSTRATA_SHARED")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+        let path = shared.join("data/vectors").join(name);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            eprintln!("skipped: no {}", path.display());
+            return Vec::new();
+        };
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Compares `surt` with the field `answer` of the rows, and the rows that differ with those that are known to.
+    fn compare(rows: &[Value], url: &str, answer: &str, known: &[(&str, &str, &str)]) {
+        let differences: Vec<(&str, &str)> = rows
+            .iter()
+            .filter_map(|row| Some((row[url].as_str()?, row[answer].as_str()?)))
+            .filter(|(url, answer)| surt(url) != *answer)
+            .collect();
+        let known: Vec<(&str, &str)> = known.iter().map(|(url, answer, _reason)| (*url, *answer)).collect();
+        assert!(rows.is_empty() || differences == known, "{differences:#?}");
+    }
+
+    #[test]
+    fn answers_of_the_python_package() {
+        let known = [("http://09/", "9,0,0,0)/", "the system's resolver reads a bad octal number as 9.0.0.0")];
+        compare(&vectors("surt_golden_python031.jsonl"), "url", "surt", &known);
+    }
+
+    #[test]
+    fn keys_of_real_indexes() {
+        const TEST_FILE: &str = "the test file gives another URL on purpose";
+        const POST: &str = "the key of a POST request has the body's arguments, which the URL has not";
+        const OWN: &str = "the writer of the index had its own rule for metadata:";
+        let known = [
+            ("http://example.com/", "com,example,test,arc)/", TEST_FILE),
+            ("http://example.com/", "com,example,test,gz,arc)/", TEST_FILE),
+            ("http://httpbin.org/post", "org,httpbin)/post?__wb_method=post&a=1&b=[]&c=3", POST),
+            ("http://httpbin.org/post?foo=bar", "org,httpbin)/post?__wb_method=post&data=^&foo=bar", POST),
+            ("http://httpbin.org/post", "org,httpbin)/post?__wb_method=post&foo=bar&test=abc", POST),
+            (
+                "metadata://gnu.org/software/wget/warc/MANIFEST.txt",
+                "metadata)/gnu.org/software/wget/warc/manifest.txt",
+                OWN,
+            ),
+            (
+                "metadata://gnu.org/software/wget/warc/wget_arguments.txt",
+                "metadata)/gnu.org/software/wget/warc/wget_arguments.txt",
+                OWN,
+            ),
+            ("metadata://gnu.org/software/wget/warc/wget.log", "metadata)/gnu.org/software/wget/warc/wget.log", OWN),
+        ];
+        compare(&vectors("cdx_real_pairs.jsonl"), "url", "urlkey", &known);
+    }
+
+    #[test]
+    fn vectors_of_other_programs() {
+        const JAVA_DNS: &str = "the Java program takes what follows dns: for a host; the Python one does not";
+        let known = [
+            ("dns:alexa.com", "com,alexa)", JAVA_DNS),
+            ("dns:archive.org", "org,archive)", JAVA_DNS),
+            ("", "", "jwarc leaves nothing where the others write -"),
+            (
+                "http://example.org/a/././b/../c/../../../../..",
+                "org,example)/",
+                "jwarc stops at the root, the others keep ..",
+            ),
+        ];
+        let mut rows = vectors("url_canon.jsonl");
+        let suites = ["java-wayback-urlkey", "jwarc-URIs", "py-surt", "urlcanon-surt.json"];
+        rows.retain(|row| {
+            row["func"] == "surt"
+                && row["opts"].as_object().is_some_and(|options| options.is_empty())
+                && row["suite"].as_str().is_some_and(|suite| suites.contains(&suite))
+        });
+        compare(&rows, "input", "expected", &known);
+    }
+}

@@ -1,0 +1,113 @@
+//! Identity of a URL: the WHATWG serialisation without the fragment, http and https only (DESIGN 5.1).
+//!
+//! Nothing else is merged: `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the
+//! ends and tabs and line ends inside are dropped by the WHATWG parser, as browsers do with an `href`.
+//!
+//! Reads a reference as a page spells it, writes an absolute URL. The result is a fixed point: it is its own canonical text.
+
+use crate::Finding;
+use url::Url;
+
+/// The canonical text of a reference, resolved against `base` where there is one.
+///
+/// # Errors
+/// [`Finding::BadLink`] where it does not parse (a relative reference without a base does not),
+/// [`Finding::OtherLinkScheme`] where it is neither http nor https.
+pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, Finding> {
+    let mut url = Url::options().base_url(base).parse(reference).map_err(|_| Finding::BadLink)?;
+    if !is_web(&url) {
+        return Err(Finding::OtherLinkScheme);
+    }
+    url.set_fragment(None);
+    Ok(url.into())
+}
+
+/// The URL that the references of a page are relative to: its `<base>` resolved against its own URL, or its own URL
+/// where there is no `<base>`, or none that can be a base (the rule of HTML).
+///
+/// # Errors
+/// [`Finding::BadPageUrl`] or [`Finding::OtherPageScheme`].
+pub(crate) fn base_of(page_url: &str, base_href: &str) -> Result<Url, Finding> {
+    let page = Url::parse(page_url).map_err(|_| Finding::BadPageUrl)?;
+    if !is_web(&page) {
+        return Err(Finding::OtherPageScheme);
+    }
+    if base_href.is_empty() {
+        return Ok(page);
+    }
+    match page.join(base_href) {
+        Ok(base) if !base.cannot_be_a_base() => Ok(base),
+        _ => Ok(page),
+    }
+}
+
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn identity_keeps_all_but_the_fragment() {
+        for (reference, expected) in [
+            ("HTTP://Example.COM:80/%7ea/../b?x=1#top", "http://example.com/b?x=1"),
+            ("https://example.com", "https://example.com/"),
+            ("http://example.com/?", "http://example.com/?"),
+            (" http://example.com/a\n b ", "http://example.com/a%20b"),
+            ("http://bücher.example/", "http://xn--bcher-kva.example/"),
+            ("http://example.com//a//", "http://example.com//a//"),
+            ("http:\\\\example.com\\a", "http://example.com/a"),
+            ("http://u:p@example.com/", "http://u:p@example.com/"),
+        ] {
+            assert_eq!(canonical(None, reference).as_deref(), Ok(expected), "{reference}");
+        }
+    }
+
+    #[test]
+    fn references_resolve_against_the_base() {
+        let base = Url::parse("http://example.com/dir/page.html?q").unwrap();
+        for (reference, expected) in [
+            ("", "http://example.com/dir/page.html?q"),
+            ("#x", "http://example.com/dir/page.html?q"),
+            ("?r", "http://example.com/dir/page.html?r"),
+            ("a", "http://example.com/dir/a"),
+            ("http:a", "http://example.com/dir/a"),
+            ("../../../a", "http://example.com/a"),
+            ("//other.example", "http://other.example/"),
+        ] {
+            assert_eq!(canonical(Some(&base), reference).as_deref(), Ok(expected), "{reference}");
+        }
+    }
+
+    #[test]
+    fn rejects_say_why() {
+        assert_eq!(canonical(None, "page.html"), Err(Finding::BadLink));
+        assert_eq!(canonical(None, "http://"), Err(Finding::BadLink));
+        assert_eq!(canonical(None, "http://a%2fb/"), Err(Finding::BadLink));
+        assert_eq!(canonical(None, "mailto:a@example.com"), Err(Finding::OtherLinkScheme));
+        assert_eq!(canonical(None, "ftp://example.com/"), Err(Finding::OtherLinkScheme));
+    }
+
+    #[test]
+    fn a_base_that_cannot_be_one_is_passed_over() {
+        let base = |href| base_of("http://example.com/a/b", href).map(String::from);
+        assert_eq!(base("../c/").as_deref(), Ok("http://example.com/c/"));
+        assert_eq!(base("mailto:me").as_deref(), Ok("http://example.com/a/b"));
+        assert_eq!(base("http://").as_deref(), Ok("http://example.com/a/b"));
+        assert_eq!(base_of("page", ""), Err(Finding::BadPageUrl));
+        assert_eq!(base_of("dns:example.com", ""), Err(Finding::OtherPageScheme));
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_text_is_a_fixed_point(tail in "[ -~é\t]{0,40}") {
+            if let Ok(url) = canonical(None, &format!("http://{tail}")) {
+                prop_assert_eq!(canonical(None, &url), Ok(url.clone()));
+                prop_assert!(!url.contains('#'));
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! External sort of records, each a key and a payload, both byte strings.
+//!
+//! Records arrive in blocks (the blocks of the exchange are kept as they are, nothing is copied) or one by one. When
+//! blocks and index pass the budget, they are sorted and written as a run to an unnamed temporary file; at the end all
+//! runs and what is left in memory are merged. Order: by key, then by payload, both as unsigned bytes, so that the
+//! result depends on the set of records alone.
+//!
+//! A record stands in a block and in a run as: length of the key, length of the payload (LEB128), key, payload.
+//!
+//! Memory: the budget, plus one block, plus at the merge [`RUN_BUFFER_BYTES`] a run and at most [`RUNS_MAX`] runs
+//! (more are merged into one first). Cost: one write and one read of what does not fit; twice for more than
+//! `RUNS_MAX` budgets of data.
+
+use crate::{Error, wire};
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Runs that are merged at once.
+const RUNS_MAX: usize = 64;
+/// Read buffer of a run.
+const RUN_BUFFER_BYTES: usize = 64 << 10;
+/// Size of the blocks that hold records pushed one by one.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Where temporary files go, and how many bytes went there.
+#[derive(Clone, Debug)]
+pub(crate) struct Spill {
+    pub(crate) directory: PathBuf,
+    pub(crate) bytes: Arc<AtomicU64>,
+}
+
+impl Spill {
+    /// A temporary file without a name: it is gone when the process ends, however it ends.
+    pub(crate) fn file(&self) -> Result<File, Error> {
+        tempfile::tempfile_in(&self.directory).map_err(|source| self.error(source))
+    }
+
+    pub(crate) fn error(&self, source: std::io::Error) -> Error {
+        Error::Spill { directory: self.directory.clone(), source }
+    }
+}
+
+/// Takes the first record off `bytes`.
+#[inline]
+fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    let key_length = wire::take(bytes) as usize;
+    let payload_length = wire::take(bytes) as usize;
+    let (key, rest) = bytes.split_at(key_length);
+    let (payload, rest) = rest.split_at(payload_length);
+    *bytes = rest;
+    (key, payload)
+}
+
+/// Appends a record to a block.
+#[inline]
+pub(crate) fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
+    wire::put(block, key.len() as u64);
+    wire::put(block, payload.len() as u64);
+    block.extend_from_slice(key);
+    block.extend_from_slice(payload);
+}
+
+/// Calls `each` with every record of a block.
+pub(crate) fn for_each(block: &[u8], mut each: impl FnMut(&[u8], &[u8])) {
+    let mut rest = block;
+    while !rest.is_empty() {
+        let (key, payload) = split(&mut rest);
+        each(key, payload);
+    }
+}
+
+/// Where a record lies, with the first sixteen bytes of its key, which mostly decide.
+#[derive(Clone, Copy)]
+struct Entry {
+    prefix: u128,
+    block: u32,
+    offset: u32,
+}
+
+fn prefix(key: &[u8]) -> u128 {
+    let mut first = [0; 16];
+    let length = key.len().min(16);
+    first[..length].copy_from_slice(&key[..length]);
+    u128::from_be_bytes(first)
+}
+
+/// Collects records; see the head of this file.
+pub(crate) struct Sorter {
+    spill: Spill,
+    bytes_max: usize,
+    bytes: usize,
+    blocks: Vec<Vec<u8>>,
+    open: Vec<u8>,
+    index: Vec<Entry>,
+    runs: Vec<File>,
+}
+
+impl Sorter {
+    pub(crate) fn new(spill: &Spill, bytes_max: usize) -> Self {
+        Sorter {
+            spill: spill.clone(),
+            bytes_max,
+            bytes: 0,
+            blocks: Vec::new(),
+            open: Vec::new(),
+            index: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Adds one record.
+    pub(crate) fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
+        append(&mut self.open, key, payload);
+        if self.open.len() >= BLOCK_BYTES {
+            let block = std::mem::take(&mut self.open);
+            self.push_block(block)?;
+        }
+        Ok(())
+    }
+
+    /// Adds all records of a block of at most 4 GiB.
+    pub(crate) fn push_block(&mut self, block: Vec<u8>) -> Result<(), Error> {
+        let number = u32::try_from(self.blocks.len()).map_err(|_| Error::Internal("more than 2^32 blocks in memory"))?;
+        let mut rest = &block[..];
+        while !rest.is_empty() {
+            let offset = block.len() - rest.len();
+            let (key, _) = split(&mut rest);
+            let offset = u32::try_from(offset).map_err(|_| Error::Internal("a block of more than 4 GiB"))?;
+            self.index.push(Entry { prefix: prefix(key), block: number, offset });
+        }
+        self.bytes += block.capacity();
+        self.blocks.push(block);
+        if self.bytes + self.index.len() * size_of::<Entry>() > self.bytes_max {
+            self.write_run()?;
+        }
+        Ok(())
+    }
+
+    fn record(&self, entry: Entry) -> (&[u8], &[u8]) {
+        split(&mut &self.blocks[entry.block as usize][entry.offset as usize..])
+    }
+
+    fn sort(&mut self) {
+        let mut index = std::mem::take(&mut self.index);
+        index.sort_unstable_by(|&a, &b| match a.prefix.cmp(&b.prefix) {
+            Ordering::Equal => self.record(a).cmp(&self.record(b)),
+            unequal => unequal,
+        });
+        self.index = index;
+    }
+
+    fn write_run(&mut self) -> Result<(), Error> {
+        self.sort();
+        let mut run = RunWriter::new(&self.spill)?;
+        for &entry in &self.index {
+            let (key, payload) = self.record(entry);
+            run.push(key, payload)?;
+        }
+        self.runs.push(run.finish()?);
+        self.index.clear();
+        self.blocks.clear();
+        self.bytes = 0;
+        if self.runs.len() >= RUNS_MAX {
+            let mut merged = RunWriter::new(&self.spill)?;
+            let mut merge = Merge::new(std::mem::take(&mut self.runs), &self.spill)?;
+            while let Some((key, payload)) = merge.next()? {
+                merged.push(key, payload)?;
+            }
+            self.runs.push(merged.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Ends the collection; the records then come in order.
+    pub(crate) fn finish(mut self) -> Result<Sorted, Error> {
+        let open = std::mem::take(&mut self.open);
+        if !open.is_empty() {
+            self.push_block(open)?;
+        }
+        if self.runs.is_empty() {
+            self.sort();
+            return Ok(Sorted::Memory { sorter: self, next: 0 });
+        }
+        if !self.index.is_empty() {
+            self.write_run()?;
+        }
+        Ok(Sorted::Runs(Merge::new(self.runs, &self.spill)?))
+    }
+}
+
+struct RunWriter {
+    spill: Spill,
+    file: BufWriter<File>,
+    header: Vec<u8>,
+    bytes: u64,
+}
+
+impl RunWriter {
+    fn new(spill: &Spill) -> Result<Self, Error> {
+        let file = BufWriter::with_capacity(256 << 10, spill.file()?);
+        Ok(RunWriter { spill: spill.clone(), file, header: Vec::new(), bytes: 0 })
+    }
+
+    fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
+        self.header.clear();
+        wire::put(&mut self.header, key.len() as u64);
+        wire::put(&mut self.header, payload.len() as u64);
+        for part in [&self.header[..], key, payload] {
+            self.file.write_all(part).map_err(|source| self.spill.error(source))?;
+            self.bytes += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<File, Error> {
+        self.spill.bytes.fetch_add(self.bytes, Relaxed);
+        let mut file = self.file.into_inner().map_err(|error| self.spill.error(error.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(|source| self.spill.error(source))?;
+        Ok(file)
+    }
+}
+
+/// One run being read, standing at a record.
+struct Run {
+    file: BufReader<File>,
+    key: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl Run {
+    /// Goes to the next record; `false` at the end.
+    fn advance(&mut self) -> std::io::Result<bool> {
+        if self.file.fill_buf()?.is_empty() {
+            return Ok(false);
+        }
+        let mut number = || -> std::io::Result<usize> {
+            let (mut number, mut shift) = (0, 0);
+            loop {
+                let mut byte = [0];
+                self.file.read_exact(&mut byte)?;
+                number |= usize::from(byte[0] & 0x7f) << shift;
+                if byte[0] < 0x80 {
+                    return Ok(number);
+                }
+                shift += 7;
+            }
+        };
+        let (key_length, payload_length) = (number()?, number()?);
+        self.key.resize(key_length, 0);
+        self.payload.resize(payload_length, 0);
+        self.file.read_exact(&mut self.key)?;
+        self.file.read_exact(&mut self.payload)?;
+        Ok(true)
+    }
+}
+
+impl PartialEq for Run {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Run {}
+impl PartialOrd for Run {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Run {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (&self.key, &self.payload).cmp(&(&other.key, &other.payload))
+    }
+}
+
+/// A merge of runs.
+pub(crate) struct Merge {
+    spill: Spill,
+    heap: BinaryHeap<Reverse<Run>>,
+    consumed: bool,
+}
+
+impl Merge {
+    fn new(runs: Vec<File>, spill: &Spill) -> Result<Self, Error> {
+        let mut heap = BinaryHeap::with_capacity(runs.len());
+        for file in runs {
+            let file = BufReader::with_capacity(RUN_BUFFER_BYTES, file);
+            let mut run = Run { file, key: Vec::new(), payload: Vec::new() };
+            if run.advance().map_err(|source| spill.error(source))? {
+                heap.push(Reverse(run));
+            }
+        }
+        Ok(Merge { spill: spill.clone(), heap, consumed: false })
+    }
+
+    /// Moves past the record that was handed out last.
+    fn settle(&mut self) -> Result<(), Error> {
+        if self.consumed
+            && let Some(mut first) = self.heap.peek_mut()
+            && !first.0.advance().map_err(|source| self.spill.error(source))?
+        {
+            PeekMut::pop(first);
+        }
+        self.consumed = false;
+        Ok(())
+    }
+
+    fn peek(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+        self.settle()?;
+        Ok(self.heap.peek().map(|Reverse(run)| (&run.key[..], &run.payload[..])))
+    }
+
+    fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+        self.settle()?;
+        self.consumed = true;
+        Ok(self.heap.peek().map(|Reverse(run)| (&run.key[..], &run.payload[..])))
+    }
+}
+
+/// Records in order.
+pub(crate) enum Sorted {
+    /// All of them were in memory.
+    Memory {
+        /// The sorted collection.
+        sorter: Sorter,
+        /// The next entry of its index.
+        next: usize,
+    },
+    /// They are merged from files.
+    Runs(Merge),
+}
+
+impl Sorted {
+    /// The next record, key and payload, or `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+        match self {
+            Sorted::Memory { sorter, next } => {
+                let entry = sorter.index.get(*next).copied();
+                *next += 1;
+                Ok(entry.map(|entry| sorter.record(entry)))
+            }
+            Sorted::Runs(merge) => merge.next(),
+        }
+    }
+
+    /// The record that [`Sorted::next`] will give.
+    pub(crate) fn peek(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+        match self {
+            Sorted::Memory { sorter, next } => {
+                Ok(sorter.index.get(*next).copied().map(|entry| sorter.record(entry)))
+            }
+            Sorted::Runs(merge) => merge.peek(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sorted(records: &[(Vec<u8>, Vec<u8>)], bytes_max: usize) -> (Vec<(Vec<u8>, Vec<u8>)>, u64) {
+        let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
+        let mut sorter = Sorter::new(&spill, bytes_max);
+        let mut block = Vec::new();
+        for (key, payload) in records {
+            append(&mut block, key, payload);
+            if block.len() > 100 {
+                sorter.push_block(std::mem::take(&mut block)).unwrap();
+            }
+        }
+        let mut rest = &block[..];
+        while !rest.is_empty() {
+            let (key, payload) = split(&mut rest);
+            sorter.push(key, payload).unwrap();
+        }
+        let (mut sorted, mut all) = (sorter.finish().unwrap(), Vec::new());
+        while let Some((key, payload)) = sorted.next().unwrap() {
+            all.push((key.to_vec(), payload.to_vec()));
+        }
+        (all, spill.bytes.load(Relaxed))
+    }
+
+    proptest! {
+        #[test]
+        fn memory_and_disk_give_the_sorted_records(
+            mut records in prop::collection::vec((prop::collection::vec(0u8..3, 0..24), prop::collection::vec(any::<u8>(), 0..8)), 0..400),
+        ) {
+            let (in_memory, spilled) = sorted(&records, 1 << 30);
+            prop_assert_eq!(spilled, 0);
+            // A budget of one byte makes every block a run, so that runs are also merged in passes.
+            let (on_disk, spilled) = sorted(&records, 1);
+            prop_assert!(records.is_empty() || spilled > 0);
+            records.sort();
+            prop_assert_eq!(&in_memory, &records);
+            prop_assert_eq!(&on_disk, &records);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Stage 1: crawl files to captures, as fingerprints.
+//!
+//! Every worker takes inputs from a common list and reads them. A capture goes to the worker that owns its page (by
+//! the hash of the page, so that a large host is no burden for one worker); the text of each URL not lately seen stays
+//! here, as its key, with its fingerprint.
+//!
+//! Capture record: key = fingerprint of the page (16 bytes), time (8 bytes, [`wire::time_key`]); payload = kind, what
+//! the kind has, then the fingerprints of the links, 16 bytes each, rising, each once.
+//! URL record: key = the URL key of the layers crate, payload = fingerprint.
+//!
+//! A revisit under another URL than that of the capture that it refers to needs that capture's links resolved against
+//! its own URL. Texts of links are not kept, so the files that may hold the payload are read a second time, with an
+//! eye for the digests that are wanted; only where there are such revisits. Standard input cannot be read twice.
+
+use crate::external_sort::Sorter;
+use crate::job::{Job, Stopped};
+use crate::partition::Sample;
+use crate::shuffle::{Outbox, shuffle};
+use crate::{Error, wire};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use timely::worker::Worker;
+use webstrata_datasets::{
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, open,
+};
+
+/// Slots of the cache of URLs lately seen, at least.
+const INTERNER_SLOTS_MIN: usize = 1 << 12;
+/// Bytes of a slot.
+const INTERNER_SLOT_BYTES: usize = 32;
+
+/// The inputs of a job, shared by its workers.
+pub(crate) struct Inputs {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) kinds: LinkKinds,
+    pub(crate) next: AtomicUsize,
+}
+
+/// What ingestion leaves on a worker.
+pub(crate) struct Ingested {
+    /// Capture records of the pages that this worker owns.
+    pub(crate) captures: Sorter,
+    /// URL records of what this worker has read, with repetitions.
+    pub(crate) urls: Sorter,
+    /// A sample of the same URLs.
+    pub(crate) sample: Sample,
+    /// What this worker met besides captures.
+    pub(crate) tally: Tally,
+}
+
+/// The kinds of capture records.
+pub(crate) mod kind {
+    /// Links; then 16 bytes of digest, zeros where there is none.
+    pub(crate) const LINKS: u8 = 0;
+    /// A revisit with an identical digest; then 16 bytes of digest and 8 of the time referred to, zeros for none.
+    pub(crate) const IDENTICAL: u8 = 1;
+    /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
+    pub(crate) const NOT_MODIFIED: u8 = 2;
+}
+
+/// The worker that owns a fingerprint.
+pub(crate) fn owner(fingerprint: u128, workers: usize) -> usize {
+    ((fingerprint >> 64) % workers as u128) as usize
+}
+
+/// Turns captures into records.
+struct Folder {
+    interner: Interner,
+    urls: Sorter,
+    sample: Sample,
+    tally: Tally,
+    key: Vec<u8>,
+    links: Vec<u128>,
+    payload: Vec<u8>,
+}
+
+impl Folder {
+    fn fingerprint(&mut self, base: Option<&Base>, text: &str) -> Result<Result<u128, Finding>, Error> {
+        let Folder { interner, urls, sample, key, .. } = self;
+        let mut pushed = Ok(());
+        let found = interner.intern(base, text, &mut |Fingerprint(fingerprint), url| {
+            webstrata_layers::key(url, key);
+            sample.offer(fingerprint, key);
+            if pushed.is_ok() {
+                pushed = urls.push(key, &fingerprint.to_be_bytes());
+            }
+        });
+        pushed?;
+        Ok(found.map(|Fingerprint(fingerprint)| fingerprint))
+    }
+
+    /// Sends a capture to the owner of its page; `None` where its URL is not one of a page.
+    fn send(&mut self, capture: &Capture, outbox: &mut Outbox) -> Result<Option<u128>, Error> {
+        let page = match self.fingerprint(None, &capture.url)? {
+            Ok(page) => page,
+            Err(Finding::OtherLinkScheme) => {
+                self.tally.count(Finding::OtherPageScheme);
+                return Ok(None);
+            }
+            Err(_) => {
+                self.tally.count(Finding::BadPageUrl);
+                return Ok(None);
+            }
+        };
+        self.links.clear();
+        let base = Base::new(&capture.url, &capture.base).ok();
+        for link in capture.links.iter() {
+            match self.fingerprint(base.as_ref(), link)? {
+                Ok(link) => self.links.push(link),
+                Err(finding) => self.tally.count(finding),
+            }
+        }
+        self.links.sort_unstable();
+        self.links.dedup();
+
+        let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
+        self.payload.clear();
+        match &capture.content {
+            Content::Links => {
+                self.payload.push(kind::LINKS);
+                self.payload.extend_from_slice(&digest);
+            }
+            Content::Revisit(revisit) => {
+                self.payload.push(match revisit.profile {
+                    Profile::IdenticalDigest => kind::IDENTICAL,
+                    Profile::NotModified => kind::NOT_MODIFIED,
+                });
+                self.payload.extend_from_slice(&digest);
+                self.payload.extend_from_slice(&revisit.time.map_or([0; 8], wire::time_key));
+            }
+        }
+        self.payload.extend(self.links.iter().flat_map(|link| link.to_be_bytes()));
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&page.to_be_bytes());
+        key[16..].copy_from_slice(&wire::time_key(capture.time));
+        outbox.send(owner(page, outbox.workers()), &key, &self.payload);
+        Ok(Some(page))
+    }
+}
+
+/// A revisit whose payload stands under another URL.
+struct Borrow {
+    digest: u128,
+    time: i64,
+    url: String,
+}
+
+/// Reads inputs, one capture a call.
+struct Reading {
+    inputs: Arc<Inputs>,
+    job: Job,
+    folder: Rc<RefCell<Folder>>,
+    current: Option<(Input, Box<dyn CaptureReader>)>,
+    capture: Capture,
+    with_digests: Vec<Input>,
+    borrows: Vec<Borrow>,
+}
+
+impl Reading {
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some((input, reader)) = &mut self.current else {
+            let number = self.inputs.next.fetch_add(1, Relaxed);
+            let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
+            self.current = Some((input.clone(), open(input, self.inputs.kinds)?));
+            return Ok(true);
+        };
+        let mut folder = self.folder.borrow_mut();
+        let folder = &mut *folder;
+        if !reader.read(&mut self.capture, &mut folder.tally)? {
+            self.job.progress().add_bytes_done(input.bytes);
+            self.current = None;
+            return Ok(true);
+        }
+        let Some(page) = folder.send(&self.capture, outbox)? else { return Ok(true) };
+        self.job.progress().add_captures(1);
+        let Some(digest) = self.capture.digest else { return Ok(true) };
+        match &self.capture.content {
+            Content::Links => {
+                if self.with_digests.last() != Some(input) {
+                    self.with_digests.push(input.clone());
+                }
+            }
+            Content::Revisit(revisit) => {
+                if let Some(url) = &revisit.url
+                    && folder.fingerprint(None, url)?.is_ok_and(|referred| referred != page)
+                {
+                    let (time, url) = (self.capture.time, self.capture.url.clone());
+                    self.borrows.push(Borrow { digest: digest.0, time, url });
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Reads the inputs; see the head of this file.
+pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>) -> Result<Ingested, Stopped> {
+    let slots = (job.budget(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
+    let folder = Rc::new(RefCell::new(Folder {
+        interner: Interner::new(slots),
+        urls: Sorter::new(job.spill(), job.budget(20)),
+        sample: Sample::default(),
+        tally: Tally::default(),
+        key: Vec::new(),
+        links: Vec::new(),
+        payload: Vec::new(),
+    }));
+    let captures = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(50))));
+    let reading = Rc::new(RefCell::new(Reading {
+        inputs: Arc::clone(inputs),
+        job: job.clone(),
+        folder: Rc::clone(&folder),
+        current: None,
+        capture: Capture::default(),
+        with_digests: Vec::new(),
+        borrows: Vec::new(),
+    }));
+    let (read, collect) = (Rc::clone(&reading), Rc::clone(&captures));
+    shuffle(
+        worker,
+        job,
+        "ingest",
+        move |outbox| read.borrow_mut().step(outbox),
+        move |block| collect.borrow_mut().push_block(block),
+    )?;
+    let (borrows, again) = {
+        let mut reading = reading.borrow_mut();
+        (std::mem::take(&mut reading.borrows), std::mem::take(&mut reading.with_digests))
+    };
+    let wanted = tell_all(worker, job, borrows)?;
+    if !wanted.is_empty() {
+        read_again(worker, job, inputs.kinds, &folder, &captures, again, wanted)?;
+    }
+    let Folder { urls, sample, tally, .. } = folder.replace(Folder {
+        interner: Interner::new(1),
+        urls: Sorter::new(job.spill(), 0),
+        sample: Sample::default(),
+        tally: Tally::default(),
+        key: Vec::new(),
+        links: Vec::new(),
+        payload: Vec::new(),
+    });
+    let captures = captures.replace(Sorter::new(job.spill(), 0));
+    Ok(Ingested { captures, urls, sample, tally })
+}
+
+type Wanted = HashMap<u128, Vec<(String, i64)>>;
+
+/// Tells every worker which payloads are wanted, and for which pages and times.
+fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<Wanted, Stopped> {
+    let wanted = Rc::new(RefCell::new(Wanted::new()));
+    let heard = Rc::clone(&wanted);
+    shuffle(
+        worker,
+        job,
+        "ingest",
+        move |outbox| {
+            let Some(Borrow { digest, time, url }) = borrows.pop() else { return Ok(false) };
+            outbox.send_to_all(&digest.to_be_bytes(), &[&wire::time_key(time), url.as_bytes()].concat());
+            Ok(true)
+        },
+        move |block| {
+            let mut heard = heard.borrow_mut();
+            crate::external_sort::for_each(&block, |mut key, mut payload| {
+                let digest = u128::from_be_bytes(wire::take_array(&mut key));
+                let time = wire::key_time(wire::take_array(&mut payload));
+                heard.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
+            });
+            Ok(())
+        },
+    )?;
+    Ok(wanted.take())
+}
+
+/// Reads inputs again and lends the links of wanted payloads to the pages that want them.
+fn read_again(
+    worker: &mut Worker,
+    job: &Job,
+    kinds: LinkKinds,
+    folder: &Rc<RefCell<Folder>>,
+    captures: &Rc<RefCell<Sorter>>,
+    mut again: Vec<Input>,
+    wanted: Wanted,
+) -> Result<(), Stopped> {
+    let (folder, collect) = (Rc::clone(folder), Rc::clone(captures));
+    let mut current: Option<Box<dyn CaptureReader>> = None;
+    let (mut capture, mut counted_already) = (Capture::default(), Tally::default());
+    again.retain(|input| input.path != Path::new("-"));
+    shuffle(
+        worker,
+        job,
+        "ingest",
+        move |outbox| {
+            let Some(reader) = &mut current else {
+                let Some(input) = again.pop() else { return Ok(false) };
+                current = Some(open(&input, kinds)?);
+                return Ok(true);
+            };
+            if !reader.read(&mut capture, &mut counted_already)? {
+                current = None;
+                return Ok(true);
+            }
+            if capture.content == Content::Links
+                && let Some(pages) = capture.digest.and_then(|digest| wanted.get(&digest.0))
+            {
+                for (url, time) in pages {
+                    capture.url.clone_from(url);
+                    capture.time = *time;
+                    folder.borrow_mut().send(&capture, outbox)?;
+                }
+            }
+            Ok(true)
+        },
+        move |block| collect.borrow_mut().push_block(block),
+    )
+}

@@ -1,0 +1,119 @@
+//! Stage 7: in-link records in order of (target, page) to the layers IL, TR and IBV (Avcular & Suel 2011, section 4).
+//!
+//! Time stands in ranges here, because the captures of different pages share no timestamps and exact ones would make
+//! the matrix as long as it is empty. Local to each worker. Memory: the in-links of one URL.
+
+use crate::external_sort::Sorted;
+use crate::job::{Job, Stopped};
+use crate::uids::Offsets;
+use crate::{Error, wire};
+use webstrata_layers::presence::Change;
+use webstrata_layers::{FileEntry, InLinks, InlinksWriter, RowDir};
+
+/// The in-links of one URL as they come: sources, and the ranges of each as keys of time.
+#[derive(Default)]
+struct Gathering {
+    sources: Vec<u64>,
+    /// Starts of the ranges of all sources, source after source.
+    starts: Vec<[u8; 8]>,
+    /// Where the ranges of each source end in `starts`.
+    ends: Vec<usize>,
+    ranges: Vec<[u8; 8]>,
+}
+
+impl Gathering {
+    fn add(&mut self, source: u64, starts: &[u8]) {
+        self.sources.push(source);
+        self.starts.extend_from_slice(starts.as_chunks::<8>().0);
+        self.ends.push(self.starts.len());
+    }
+
+    /// Makes the record of `uid` and empties itself.
+    fn finish(&mut self, uid: u64, record: &mut InLinks) {
+        self.ranges.clear();
+        let mut last: &[[u8; 8]] = &[];
+        let mut start = 0;
+        for &end in &self.ends {
+            let own = &self.starts[start..end];
+            if own != last {
+                self.ranges.extend_from_slice(own);
+                last = own;
+            }
+            start = end;
+        }
+        self.ranges.sort_unstable();
+        self.ranges.dedup();
+        record.uid = uid;
+        record.ranges.clear();
+        record.ranges.extend(self.ranges.iter().map(|&range| wire::key_time(range)));
+        record.changes.clear();
+        let mut start = 0;
+        for (link, &end) in (0u32..).zip(&self.ends) {
+            let mut own = self.starts[start..end].iter().peekable();
+            start = end;
+            if own.len() == self.ranges.len() {
+                continue;
+            }
+            let mut present = true;
+            for (capture, range) in (0u32..).zip(&self.ranges) {
+                let now = own.next_if_eq(&range).is_some();
+                if now != present {
+                    record.changes.push(Change { link, capture });
+                }
+                present = now;
+            }
+        }
+        std::mem::swap(&mut record.sources, &mut self.sources);
+        self.sources.clear();
+        self.starts.clear();
+        self.ends.clear();
+    }
+}
+
+/// Writes IL, TR and IBV of this worker's partitions, and returns their files.
+pub(crate) fn inlinks(
+    worker: (usize, usize),
+    job: &Job,
+    records: Sorted,
+    offsets: &Offsets,
+    row: &RowDir,
+) -> Result<Vec<(usize, Vec<FileEntry>)>, Stopped> {
+    let (index, peers) = worker;
+    let own = (0..offsets.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index);
+    job.check(write(own, job, records, offsets, row))
+}
+
+fn write(
+    partitions: impl Iterator<Item = usize>,
+    job: &Job,
+    mut records: Sorted,
+    offsets: &Offsets,
+    row: &RowDir,
+) -> Result<Vec<(usize, Vec<FileEntry>)>, Error> {
+    let (mut files, mut gathering, mut record) = (Vec::new(), Gathering::default(), InLinks::default());
+    for partition in partitions {
+        let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
+        let mut writer = InlinksWriter::create(row, number)?;
+        let mut current = None;
+        while let Some((mut key, starts)) = records.peek()? {
+            let target = u64::from_be_bytes(wire::take_array(&mut key));
+            let source = u64::from_be_bytes(wire::take_array(&mut key));
+            if target >= offsets.0[partition + 1] || job.failed() {
+                break;
+            }
+            if let Some(uid) = current.filter(|&uid| uid != target) {
+                gathering.finish(uid, &mut record);
+                writer.push(&record)?;
+            }
+            current = Some(target);
+            gathering.add(source, starts);
+            records.next()?;
+        }
+        if let Some(uid) = current {
+            gathering.finish(uid, &mut record);
+            writer.push(&record)?;
+        }
+        files.push((partition, writer.finish()?));
+    }
+    Ok(files)
+}

@@ -1,0 +1,183 @@
+//! Stage 5: fingerprints to UIDs (the replacement step of Avcular & Suel 2011, section 3).
+//!
+//! At the owner of a fingerprint, requests and UIDs meet in one merge of two sorted streams. The answers go back to the
+//! worker that holds the page, are put in order of (page, slot) and merged with the spooled pages. A finished page,
+//! its links in order of UID and its changes turned with them, goes to the worker that writes its partition.
+//!
+//! Answer record: key = number of the page (8 bytes), slot (8 bytes); payload = UID in LEB128.
+//! Page record: key = UID (8 bytes); payload = [`crate::page_record::write`].
+
+use crate::external_sort::{Sorted, Sorter};
+use crate::job::{Job, Stopped};
+use crate::pages::Pages;
+use crate::shuffle::{Outbox, shuffle};
+use crate::spool::SpoolReader;
+use crate::uids::Offsets;
+use crate::{Error, page_record, wire};
+use std::cell::RefCell;
+use std::rc::Rc;
+use timely::worker::Worker;
+use webstrata_layers::Page;
+use webstrata_layers::presence::Change;
+
+
+struct Join {
+    requests: Sorted,
+    uids: Sorted,
+    /// The UID record that the merge stands at.
+    at: Option<(u128, u64)>,
+    payload: Vec<u8>,
+}
+
+impl Join {
+    fn advance(&mut self) -> Result<(), Error> {
+        let before = self.at;
+        self.at = self.uids.next()?.map(|(mut fingerprint, mut uid)| {
+            (u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))
+        });
+        match (before, self.at) {
+            (Some((a, first)), Some((b, second))) if a == b => Err(Error::SameFingerprint { first, second }),
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some((mut fingerprint, payload)) = self.requests.next()? else {
+            // What is left of the UIDs is still looked at, for two of one fingerprint.
+            while self.at.is_some() {
+                self.advance()?;
+            }
+            return Ok(false);
+        };
+        let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
+        let mut rest = payload;
+        let (worker, number, slot) = (wire::take(&mut rest), wire::take(&mut rest), wire::take(&mut rest));
+        while self.at.is_some_and(|(at, _)| at < fingerprint) {
+            self.advance()?;
+        }
+        if let Some((at, uid)) = self.at
+            && at == fingerprint
+        {
+            let mut key = [0; 16];
+            key[..8].copy_from_slice(&number.to_be_bytes());
+            key[8..].copy_from_slice(&slot.to_be_bytes());
+            self.payload.clear();
+            wire::put(&mut self.payload, uid);
+            outbox.send(worker as usize, &key, &self.payload);
+        }
+        Ok(true)
+    }
+}
+
+struct Assembly {
+    pages: SpoolReader,
+    answers: Sorted,
+    /// The answer that the merge stands at: number of the page, slot, UID.
+    at: Option<(u64, u64, u64)>,
+    number: u64,
+    offsets: Offsets,
+    page: Page,
+    /// (UID, slot) of the links of the page.
+    slots: Vec<(u64, u32)>,
+    changes: Vec<Change>,
+    record: Vec<u8>,
+}
+
+impl Assembly {
+    fn advance(&mut self) -> Result<(), Error> {
+        self.at = self.answers.next()?.map(|(mut key, mut uid)| {
+            let number = u64::from_be_bytes(wire::take_array(&mut key));
+            let slot = u64::from_be_bytes(wire::take_array(&mut key));
+            (number, slot, wire::take(&mut uid))
+        });
+        Ok(())
+    }
+
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some(spooled) = self.pages.next()? else { return Ok(false) };
+        let links = page_record::read_spooled(spooled, &mut self.page);
+        self.slots.clear();
+        let mut uid = None;
+        while let Some((number, slot, answer)) = self.at.filter(|at| at.0 == self.number) {
+            debug_assert_eq!(number, self.number);
+            match slot.checked_sub(1) {
+                None => uid = Some(answer),
+                Some(slot) => self.slots.push((answer, slot as u32)),
+            }
+            self.advance()?;
+        }
+        self.number += 1;
+        self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
+        self.turn(links);
+        self.record.clear();
+        page_record::write(&mut self.record, &self.page);
+        let worker = Offsets::worker(self.offsets.of(self.page.uid), outbox.workers());
+        outbox.send(worker, &self.page.uid.to_be_bytes(), &self.record);
+        Ok(true)
+    }
+
+    /// Brings links and changes from the order of slots to that of UIDs; links without UID are dropped.
+    fn turn(&mut self, links: usize) {
+        const DROPPED: u32 = u32::MAX;
+        self.slots.sort_unstable();
+        let mut place = vec![DROPPED; links];
+        self.page.links.clear();
+        for (new, &(uid, slot)) in (0u32..).zip(&self.slots) {
+            place[slot as usize] = new;
+            self.page.links.push(uid);
+        }
+        self.changes.clear();
+        self.changes.extend(self.page.changes.iter().filter_map(|change| {
+            let link = place[change.link as usize];
+            (link != DROPPED).then_some(Change { link, capture: change.capture })
+        }));
+        self.changes.sort_unstable();
+        std::mem::swap(&mut self.changes, &mut self.page.changes);
+    }
+}
+
+/// Replaces fingerprints by UIDs; returns the page records of the partitions that this worker writes.
+pub(crate) fn replace(
+    worker: &mut Worker,
+    job: &Job,
+    Pages { pages, requests }: Pages,
+    uids: Sorter,
+    offsets: &Offsets,
+) -> Result<Sorter, Stopped> {
+    let answers = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(30))));
+    let collect = Rc::clone(&answers);
+    let (requests, uids) = (job.check(requests.finish())?, job.check(uids.finish())?);
+    let mut join = Join { requests, uids, at: None, payload: Vec::new() };
+    job.check(join.advance())?;
+    shuffle(
+        worker,
+        job,
+        "replace",
+        move |outbox| join.step(outbox),
+        move |block| collect.borrow_mut().push_block(block),
+    )?;
+    let answers = answers.replace(Sorter::new(job.spill(), 0));
+    let answers = job.check(answers.finish())?;
+    let mut assembly = Assembly {
+        pages,
+        answers,
+        at: None,
+        number: 0,
+        offsets: offsets.clone(),
+        page: Page::default(),
+        slots: Vec::new(),
+        changes: Vec::new(),
+        record: Vec::new(),
+    };
+    job.check(assembly.advance())?;
+    let ranged = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(40))));
+    let collect = Rc::clone(&ranged);
+    shuffle(
+        worker,
+        job,
+        "replace",
+        move |outbox| assembly.step(outbox),
+        move |block| collect.borrow_mut().push_block(block),
+    )?;
+    Ok(ranged.replace(Sorter::new(job.spill(), 0)))
+}

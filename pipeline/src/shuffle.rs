@@ -1,0 +1,175 @@
+//! The one dataflow of this crate: every worker produces records, timely carries them to the worker that they are for,
+//! and every worker consumes what reaches it. A stage is a shuffle, or work between two shuffles.
+//!
+//! Records travel in blocks of bytes (some 64 KiB), which cost a tenth of typed vectors when they cross a process.
+//! Timely's channels have no bound of their own: a source waits while more than [`EPOCHS_IN_FLIGHT`] epochs of
+//! [`EPOCH_BYTES`] are on the way, so that a slow consumer slows its producers and memory stays bounded.
+//!
+//! Errors (and panics) of producers and consumers go to the [`Job`]; every worker sees them in its step loop, drops
+//! the dataflow and returns, so that nobody waits for records that will not come.
+
+use crate::external_sort::append;
+use crate::job::{Job, Stopped};
+use crate::Error;
+use serde::{Deserialize, Serialize};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::ProbeHandle;
+use timely::dataflow::channels::pact::Exchange;
+use timely::dataflow::operators::Probe;
+use timely::dataflow::operators::generic::{Operator, source};
+use timely::worker::Worker;
+
+/// Bytes of a block of records.
+const BLOCK_BYTES: usize = 64 << 10;
+/// Bytes that a source releases at once.
+const EPOCH_BYTES: usize = 1 << 20;
+/// Epochs of a source that may be on the way.
+const EPOCHS_IN_FLIGHT: u64 = 4;
+
+/// A block of records for one worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Block {
+    worker: u64,
+    #[serde(with = "serde_bytes")]
+    bytes: Vec<u8>,
+}
+
+/// Takes the records of a producer.
+pub(crate) struct Outbox {
+    open: Vec<Vec<u8>>,
+    full: Vec<Block>,
+    bytes: usize,
+}
+
+impl Outbox {
+    fn new(workers: usize) -> Self {
+        Outbox { open: vec![Vec::new(); workers], full: Vec::new(), bytes: 0 }
+    }
+
+    /// How many workers there are.
+    pub(crate) fn workers(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Sends a record to a worker.
+    pub(crate) fn send(&mut self, worker: usize, key: &[u8], payload: &[u8]) {
+        let open = &mut self.open[worker];
+        if open.is_empty() {
+            open.reserve(BLOCK_BYTES);
+        } else if open.len() + key.len() + payload.len() + 10 > BLOCK_BYTES {
+            let bytes = std::mem::replace(open, Vec::with_capacity(BLOCK_BYTES));
+            self.bytes += bytes.len();
+            self.full.push(Block { worker: worker as u64, bytes });
+        }
+        append(open, key, payload);
+    }
+
+    /// Sends a record to every worker.
+    pub(crate) fn send_to_all(&mut self, key: &[u8], payload: &[u8]) {
+        for worker in 0..self.workers() {
+            self.send(worker, key, payload);
+        }
+    }
+
+    fn flush(&mut self) {
+        for (worker, open) in self.open.iter_mut().enumerate().filter(|(_, open)| !open.is_empty()) {
+            self.full.push(Block { worker: worker as u64, bytes: std::mem::take(open) });
+        }
+    }
+}
+
+/// Runs a closure of a stage; its error or panic becomes the error of the job.
+fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+    let error = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => return Some(value),
+        Ok(Err(error)) => error,
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Error::Panic { stage, message: message.unwrap_or_else(|| "panic".to_owned()) }
+        }
+    };
+    job.fail(error);
+    None
+}
+
+/// Runs one shuffle on this worker and returns when all workers are done.
+///
+/// `produce` is called until it returns `false` and sends a bounded number of records a call (a page, a file's batch);
+/// `consume` gets each block that reaches this worker.
+///
+/// # Errors
+/// [`Stopped`] where any worker of the job has failed.
+pub(crate) fn shuffle(
+    worker: &mut Worker,
+    job: &Job,
+    stage: &'static str,
+    mut produce: impl FnMut(&mut Outbox) -> Result<bool, Error> + 'static,
+    mut consume: impl FnMut(Vec<u8>) -> Result<(), Error> + 'static,
+) -> Result<(), Stopped> {
+    let peers = worker.peers();
+    let dataflow = worker.next_dataflow_index();
+    let probe = ProbeHandle::new();
+    worker.dataflow::<u64, _, _>(|scope| {
+        let (job_in, job_out, seen) = (job.clone(), job.clone(), probe.clone());
+        source::<_, CapacityContainerBuilder<Vec<Block>>, _, _>(scope, stage, |capability, info| {
+            let activator = scope.activator_for(info.address);
+            let (mut capability, mut outbox, mut epoch) = (Some(capability), Outbox::new(peers), 0u64);
+            move |output| {
+                let Some(held) = capability.as_mut() else { return };
+                if job_in.failed() {
+                    capability = None;
+                    return;
+                }
+                if epoch > EPOCHS_IN_FLIGHT && seen.less_than(&(epoch - EPOCHS_IN_FLIGHT)) {
+                    activator.activate_after(Duration::from_millis(1));
+                    return;
+                }
+                let more = guarded(&job_in, stage, || {
+                    while outbox.bytes < EPOCH_BYTES {
+                        if job_in.failed() || !produce(&mut outbox)? {
+                            outbox.flush();
+                            return Ok(false);
+                        }
+                    }
+                    Ok(true)
+                });
+                output.session(&*held).give_iterator(outbox.full.drain(..));
+                outbox.bytes = 0;
+                if more == Some(true) {
+                    epoch += 1;
+                    held.downgrade(&epoch);
+                    activator.activate();
+                } else {
+                    capability = None;
+                }
+            }
+        })
+        .unary::<CapacityContainerBuilder<Vec<()>>, _, _, _>(
+            Exchange::new(|block: &Block| block.worker),
+            stage,
+            |_, _| {
+                move |input, _output| {
+                    input.for_each_time(|_time, blocks| {
+                        for block in blocks.flat_map(|blocks| blocks.drain(..)) {
+                            if !job_out.failed() {
+                                guarded(&job_out, stage, || consume(block.bytes));
+                            }
+                        }
+                    });
+                }
+            },
+        )
+        .probe_with(&probe);
+    });
+    while !probe.done() {
+        if job.failed() {
+            worker.drop_dataflow(dataflow);
+            return Err(Stopped);
+        }
+        worker.step_or_park(Some(Duration::from_millis(20)));
+    }
+    if job.failed() { Err(Stopped) } else { Ok(()) }
+}

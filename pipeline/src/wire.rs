@@ -1,0 +1,76 @@
+//! How numbers stand in records between stages: LEB128, and fixed big-endian where byte order must be number order.
+//!
+//! Records never leave the job that wrote them, so a broken one is a fault of this program, not of the input.
+
+/// Appends a number in LEB128: seven bits a byte, least first.
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes a LEB128 number from the front of `bytes`.
+#[inline]
+pub(crate) fn take(bytes: &mut &[u8]) -> u64 {
+    let (mut number, mut shift) = (0, 0);
+    while let Some((&byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+        shift += 7;
+    }
+    number
+}
+
+/// Takes `N` bytes from the front of `bytes`; zeros where there are fewer.
+#[inline]
+pub(crate) fn take_array<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
+    match bytes.split_first_chunk::<N>() {
+        Some((first, rest)) => {
+            *bytes = rest;
+            *first
+        }
+        None => {
+            *bytes = &[];
+            [0; N]
+        }
+    }
+}
+
+/// A time as eight bytes whose order is the order of times, also before 1970.
+pub(crate) fn time_key(time: i64) -> [u8; 8] {
+    (time.cast_unsigned() ^ (1 << 63)).to_be_bytes()
+}
+
+/// The time of [`time_key`].
+pub(crate) fn key_time(key: [u8; 8]) -> i64 {
+    (u64::from_be_bytes(key) ^ (1 << 63)).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(numbers in prop::collection::vec(any::<u64>(), 0..20)) {
+            let mut bytes = Vec::new();
+            numbers.iter().for_each(|&number| put(&mut bytes, number));
+            let mut rest = &bytes[..];
+            let back: Vec<u64> = numbers.iter().map(|_| take(&mut rest)).collect();
+            prop_assert_eq!(back, numbers);
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn time_keys_keep_the_order(a: i64, b: i64) {
+            prop_assert_eq!(time_key(a).cmp(&time_key(b)), a.cmp(&b));
+            prop_assert_eq!(key_time(time_key(a)), a);
+        }
+    }
+}
