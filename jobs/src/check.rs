@@ -2,6 +2,7 @@
 
 use crate::cli::{Format, FormatArgs, Outcome};
 use clap::Args;
+use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,16 +22,27 @@ pub(crate) struct CheckArgs {
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let report = webstrata_layers::check(&args.store)?;
     let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+    let found = report.problems_found;
     let store = args.store.display();
     match args.format.format {
-        Format::Json => writeln!(out, "{}", json!({"store": store.to_string(), "problems": problems}))?,
-        Format::Text if problems.is_empty() => writeln!(out, "{store}: sound")?,
+        Format::Json => writeln!(out, "{}", json!({
+            "store": store.to_string(),
+            "epoch": report.epoch,
+            "files": report.files,
+            "bytes": report.bytes,
+            "problems_found": found,
+            "problems": problems,
+        }))?,
+        Format::Text if found == 0 => {
+            let size = BinaryBytes(report.bytes);
+            writeln!(out, "{store}: epoch {} is sound ({} files, {size})", report.epoch, report.files)?;
+        }
         Format::Text => {
             for problem in &problems {
                 writeln!(out, "{problem}")?;
             }
-            writeln!(out, "{store}: {} problems", problems.len())?;
+            writeln!(out, "{store}: epoch {} has {found} problems", report.epoch)?;
         }
     }
-    Ok(if problems.is_empty() { Outcome::Done } else { Outcome::Failed })
+    Ok(if report.is_sound() { Outcome::Done } else { Outcome::Failed })
 }

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
   webstrata links {store} {target} --in --lifespans --format json
   webstrata build --out STORE YOUR-CRAWL.warc.gz
   webstrata help
-Or read {store}/rows/*/*/*.parquet with DuckDB, pandas, Polars or Spark.
+Or read the Parquet files in {store}/rows with DuckDB, pandas, Polars or Spark.
 All of this lies in {}; remove it when you are done.",
         quoted(&dir)
     )?;

@@ -41,9 +41,10 @@ fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
 
 fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let counts = &manifest.counts;
+    let rows: Vec<_> = manifest.rows.iter().map(|row| format!("{:06}", row.row)).collect();
     let partitions: usize = manifest.rows.iter().map(|row| row.partitions.len()).sum();
     writeln!(out, "{}: format {}, epoch {}", args.store.display(), manifest.format, manifest.epoch)?;
-    writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", manifest.rows.len(), manifest.in_range)?;
+    writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", rows.join(" "), manifest.in_range)?;
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
     }

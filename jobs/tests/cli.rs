@@ -1,5 +1,11 @@
 //! The binary as a user runs it: help, right and wrong arguments, and what it says when things go wrong.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test says what it skips, and stops at the first surprise"
+)]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

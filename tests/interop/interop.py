@@ -10,7 +10,6 @@ same links as the out-link side. Prints one line a tool; exit code 1 where anyth
 Needs the packages of requirements.txt, best in an environment of its own; .ci/run makes one.
 """
 import argparse
-import glob
 import json
 import os
 import subprocess
@@ -76,18 +75,25 @@ def count(urls, pages, in_links, where):
     return counts
 
 
-def pattern(store, layer):
-    return os.path.join(store, "rows", "*", layer, "*.parquet")
+def files_of(store, info):
+    """The files of each layer in the current epoch: other epochs may have rows in the same directory."""
+    files = {layer: [] for layer in LAYERS}
+    for row in info["rows"]:
+        for partition in row["partitions"]:
+            for file in partition["files"]:
+                files[file["layer"]].append(os.path.join(store, file["path"]))
+    for layer, paths in files.items():
+        if not paths:
+            sys.exit(f"{store}: no files of layer {layer}")
+    return files
 
 
-def with_duckdb(store):
+def with_duckdb(files):
     import duckdb
     con = duckdb.connect()
     for layer in LAYERS:
-        names = [row[0] for row in con.execute(f"describe select * from read_parquet('{pattern(store, layer)}', "
-                                               "hive_partitioning=false)").fetchall()]
-        require_columns("DuckDB", layer, names)
-        con.execute(f"create view {layer}_ as select * from read_parquet('{pattern(store, layer)}')")
+        con.execute(f"create view {layer}_ as select * from read_parquet({files[layer]!r})")
+        require_columns("DuckDB", layer, [row[0] for row in con.execute(f"describe {layer}_").fetchall()])
     urls = con.execute("select count(distinct url) from url_").fetchone()[0]
     pages = con.execute("select uid, links, len(timestamps), unknown, changes from ol_ join ts_ using (uid) "
                         "join bv_ using (uid) order by uid").fetchall()
@@ -97,13 +103,13 @@ def with_duckdb(store):
     return duckdb.__version__, count(urls, pages, in_links, "DuckDB") | {"first_time": first, "last_time": last}
 
 
-def with_pandas(store):
+def with_pandas(files):
     import pandas
     import pyarrow
     import pyarrow.parquet as parquet
     tables = {}
     for layer in LAYERS:
-        tables[layer] = pyarrow.concat_tables(parquet.ParquetFile(path).read() for path in files(store, layer))
+        tables[layer] = pyarrow.concat_tables(parquet.ParquetFile(path).read() for path in files[layer])
         require_columns("pyarrow", layer, tables[layer].column_names)
     frames = {layer: table.to_pandas() for layer, table in tables.items()}
     pages = frames["ol"].merge(frames["ts"], on="uid").merge(frames["bv"], on="uid").sort_values("uid")
@@ -116,11 +122,11 @@ def with_pandas(store):
     return f"{pyarrow.__version__}, pandas {pandas.__version__}", counts | span
 
 
-def with_polars(store):
+def with_polars(files):
     import polars
     frames = {}
     for layer in LAYERS:
-        frames[layer] = polars.concat([polars.read_parquet(path, hive_partitioning=False) for path in files(store, layer)])
+        frames[layer] = polars.concat([polars.read_parquet(path) for path in files[layer]])
         require_columns("Polars", layer, frames[layer].columns)
     pages = frames["ol"].join(frames["ts"], on="uid").join(frames["bv"], on="uid").sort("uid")
     chosen = pages.select("uid", "links", polars.col("timestamps").list.len(), "unknown", "changes")
@@ -129,13 +135,6 @@ def with_polars(store):
     span = {"first_time": times.min(), "last_time": times.max()}
     in_links = targets.select("uid", "links").iter_rows()
     return polars.__version__, count(frames["url"]["url"].n_unique(), chosen.iter_rows(), in_links, "Polars") | span
-
-
-def files(store, layer):
-    found = sorted(glob.glob(pattern(store, layer)))
-    if not found:
-        sys.exit(f"{store}: no files of layer {layer}")
-    return found
 
 
 def require_columns(tool, layer, names):
@@ -171,12 +170,13 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         store = args.store or build(args.webstrata, args.captures, directory)
         info = subprocess.run([args.webstrata, "info", store, "--format", "json"], check=True, capture_output=True)
-        expected = json.loads(info.stdout)["counts"]
+        info = json.loads(info.stdout)
+        files, expected = files_of(store, info), info["counts"]
         expected["links seen from their targets"] = expected["links"]
         print("webstrata:", json.dumps(expected))
         wrong = 0
         for name, read in [("DuckDB", with_duckdb), ("pyarrow", with_pandas), ("Polars", with_polars)]:
-            version, got = read(store)
+            version, got = read(files)
             differences = {key: (got.get(key), want) for key, want in expected.items() if got.get(key) != want}
             wrong += len(differences)
             print(f"{name} {version}: {'the same' if not differences else f'differs (got, expected): {differences}'}")

@@ -1,5 +1,7 @@
 //! Crawl files in, answers out, compared with the oracle; and the same store whatever the workers, files and memory.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

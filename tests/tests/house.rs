@@ -1,6 +1,8 @@
 //! Rules of the house, kept by a machine: headers, lengths of files, documents that say what the code has, links that
 //! lead somewhere, and no trace of the machine on which something was written.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_tests::workspace;

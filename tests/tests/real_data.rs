@@ -1,6 +1,12 @@
 //! Histories of real sites, where they are at hand (`WEBSTRATA_SHARED`, see [`webstrata_tests::shared`]): all of them in
 //! one store, and a sample of its URLs against the oracle.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test says what it skips, and stops at the first surprise"
+)]
+
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
