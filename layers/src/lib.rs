@@ -28,7 +28,7 @@ pub mod store;
 pub mod time;
 mod url;
 
-pub use check::CheckReport;
+pub use check::{CheckReport, check};
 pub use error::{Damage, Error};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};
