@@ -1,12 +1,15 @@
 //! Crawl files in, captures out. (WARC, WAT, ARC, links files, tables.)
 
+mod aut_csv;
 mod capture;
 mod date;
 mod digest;
 mod error;
 mod interner;
 mod jsonl;
+mod lga;
 mod lines;
+mod links_file;
 mod reader;
 mod surt;
 mod tables;
