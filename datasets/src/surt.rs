@@ -264,7 +264,9 @@ fn without_query_sessions(mut query: String) -> String {
         let rest = text.strip_prefix(prefix)?;
         (letters(rest) == length).then_some(prefix.len() + length)
     };
-    let kinds: [&dyn Fn(&str) -> Option<usize>; 5] = [
+    /// The length of a session id at the beginning of a text.
+    type Kind<'a> = &'a dyn Fn(&str) -> Option<usize>;
+    let kinds: [Kind<'_>; 5] = [
         &|text| of_length("jsessionid=", 32, text),
         &|text| of_length("phpsessid=", 32, text),
         &|text| of_length("sid=", 32, text),
