@@ -4,11 +4,13 @@
 
 use std::path::PathBuf;
 use std::time::Instant;
-use webstrata_datasets::{Base, Capture, Interner, LinkKinds, Tally, inputs, open};
+use webstrata_datasets::generate::{GenerateOptions, Generator, Profile};
+use webstrata_datasets::{Base, Capture, CaptureReader, Interner, LinkKinds, Tally, inputs, open};
 
 fn main() {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).filter(|arg| arg != "--bench").map(PathBuf::from).collect();
     interner();
+    generator();
     if !paths.is_empty() {
         for intern in [false, true, true] {
             read(&paths, intern);
@@ -33,6 +35,19 @@ fn interner() {
         let nanoseconds = start.nanoseconds() / count as u128;
         println!("interner, {} bytes, {name}: {nanoseconds} ns a reference, {fresh} fresh", urls[0].len());
     }
+}
+
+fn generator() {
+    let options = GenerateOptions { profile: Profile::Uk, occurrences: 1_000_000, seed: 1, months: 12 };
+    let (start, mut crawl) = (Clock::start(), Generator::new(options));
+    let (mut capture, mut tally, mut captures, mut links, mut bytes) = (Capture::default(), Tally::default(), 0, 0, 0);
+    while crawl.read(&mut capture, &mut tally).expect("a capture") {
+        captures += 1;
+        links += capture.links.len();
+        bytes += capture.links.iter().map(str::len).sum::<usize>();
+    }
+    let nanoseconds = start.nanoseconds() / links as u128;
+    println!("generator: {captures} captures, {links} links of {} bytes, {nanoseconds} ns a link", bytes / links);
 }
 
 fn read(paths: &[PathBuf], intern: bool) {

@@ -210,7 +210,6 @@ impl Interner {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits of a hash choose the set")]
     fn set(&mut self, raw: u128) -> &mut Set {
         let mask = self.sets.len() - 1;
         &mut self.sets[raw as usize & mask]

@@ -43,6 +43,7 @@ mod wat;
 pub use self::url::canonical;
 pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
+pub use generate::{GenerateOptions, Generator};
 pub use interner::{Base, Fingerprint, Interner};
 pub use reader::{CaptureReader, Input, LinkKinds, Part, inputs, open};
 pub use surt::surt;

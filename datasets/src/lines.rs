@@ -37,11 +37,7 @@ impl Lines {
                     tally.damage(Finding::BadLength, &self.path, self.start, format!("a line of {bytes} bytes"));
                 }
                 Err(error) => {
-                    let finding = match error.kind() {
-                        ErrorKind::UnexpectedEof => Finding::Truncated,
-                        ErrorKind::InvalidData | ErrorKind::InvalidInput => Finding::BadCompression,
-                        _ => return Err(Error::io(&self.path, error)),
-                    };
+                    let Some(finding) = broken(&error) else { return Err(Error::io(&self.path, error)) };
                     tally.damage(finding, &self.path, self.end, error.to_string());
                     // What stands before the break is no whole line.
                     self.line.clear();
@@ -69,6 +65,15 @@ impl Lines {
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if self.start == 0 { line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line) } else { line }
+    }
+}
+
+/// What broke where the fault lies in the text and not in reading it: the compression below it.
+pub(crate) fn broken(error: &std::io::Error) -> Option<Finding> {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => Some(Finding::Truncated),
+        ErrorKind::InvalidData | ErrorKind::InvalidInput => Some(Finding::BadCompression),
+        _ => None,
     }
 }
 

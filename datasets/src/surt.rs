@@ -264,7 +264,9 @@ fn without_query_sessions(mut query: String) -> String {
         let rest = text.strip_prefix(prefix)?;
         (letters(rest) == length).then_some(prefix.len() + length)
     };
-    let kinds: [&dyn Fn(&str) -> Option<usize>; 5] = [
+    /// The length of a session id at the beginning of a text.
+    type Kind<'a> = &'a dyn Fn(&str) -> Option<usize>;
+    let kinds: [Kind<'_>; 5] = [
         &|text| of_length("jsessionid=", 32, text),
         &|text| of_length("phpsessid=", 32, text),
         &|text| of_length("sid=", 32, text),
@@ -304,6 +306,7 @@ fn sorted(query: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::Value;
     use std::path::PathBuf;
 
@@ -331,6 +334,16 @@ mod tests {
             ("screenshot:http://example.com/A/", "screenshot:http://example.com/a"),
         ] {
             assert_eq!(surt(url), expected, "{url}");
+        }
+    }
+
+    proptest! {
+        /// Any text has a key, and the key of a web page is one word of ASCII without capitals.
+        #[test]
+        fn any_text_has_a_key(text in ".{0,40}", web in "[ -~é%./?&=:@()]{0,40}|[sid=&?%0-9é]{0,80}") {
+            prop_assert!(!surt(&text).is_empty());
+            let key = surt(&format!("http://example.com/{web}"));
+            prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic() && !byte.is_ascii_uppercase()), "{}", key);
         }
     }
 

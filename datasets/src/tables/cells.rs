@@ -26,6 +26,8 @@ pub(super) enum Times {
     Numbers(Int64Array, i64),
     /// Integers that may be epoch seconds or 14 digits.
     Plain(Int64Array),
+    /// Integers that are digits of a date, as `crawl_date` has them.
+    Digits(Int64Array),
 }
 
 impl Times {
@@ -52,6 +54,11 @@ impl Times {
         }
     }
 
+    /// Takes integers for 8 or 14 digits, never for seconds.
+    pub(super) fn of_digits(self) -> Times {
+        if let Times::Plain(numbers) = self { Times::Digits(numbers) } else { self }
+    }
+
     /// The time in a row.
     ///
     /// # Errors
@@ -73,6 +80,10 @@ impl Times {
                 let number = numbers.value(row);
                 let seconds = date::from_number(number).ok_or_else(|| bad_date(&number))?;
                 Ok(Date { seconds, finer: false })
+            }
+            Times::Digits(numbers) if numbers.is_valid(row) => {
+                let number = numbers.value(row);
+                date::parse(&number.to_string()).ok_or_else(|| bad_date(&number))
             }
             _ => Err(null()),
         }

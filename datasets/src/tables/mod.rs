@@ -286,11 +286,13 @@ mod tests {
     #[test]
     fn web_graph_rows_become_captures() {
         let text = |texts: &[Option<&str>]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
-        let dates = text(&["20080430204826", "20080430204826", "20080501", "20080501", "20080501"].map(Some));
+        let digits = [20_080_430_204_826, 20_080_430_204_826, 20_080_501, 20_080_501, 20_080_501];
+        let dates = text(&digits.map(|digits| digits.to_string()).each_ref().map(|digits| Some(digits.as_str())));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(digits));
         let sources = text(&["http://a/", "http://a/", "http://a/", "http://b/", "http://b/"].map(Some));
         let links = text(&[Some("x"), Some("y"), Some("x"), None, Some("z")]);
-        for names in [["crawl_date", "src", "dest"], ["crawl_date", "source", "target"]] {
-            let columns = [dates.clone(), sources.clone(), links.clone(), links.clone()];
+        for (names, dates) in [(["crawl_date", "src", "dest"], dates), (["crawl_date", "source", "target"], numbers)] {
+            let columns = [dates, sources.clone(), links.clone(), links.clone()];
             let file = write(names.into_iter().chain(["anchor"]).zip(columns).collect(), true, 1000);
             let (rows, tally) = read_all(file.path());
             let expected = [

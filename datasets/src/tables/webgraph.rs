@@ -26,7 +26,7 @@ struct Batch {
 impl Batch {
     fn new(row: u64, batch: &RecordBatch) -> Option<Batch> {
         let [source, time, link] = [0, 1, 2].map(|column| batch.column(column));
-        Some(Batch { row, sources: texts(source)?, times: Times::new(time)?, links: texts(link)? })
+        Some(Batch { row, sources: texts(source)?, times: Times::new(time)?.of_digits(), links: texts(link)? })
     }
 }
 
