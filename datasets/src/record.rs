@@ -62,13 +62,12 @@ impl Fields {
     /// `false` if it is no field.
     pub(crate) fn push(&mut self, line: &[u8]) -> bool {
         let folded = matches!(line.first(), Some(b' ' | b'\t'));
-        if folded
-            && let Some((_, value)) = self.fields.last_mut() {
-                self.text.push(b' ');
-                self.text.extend_from_slice(line.trim_ascii());
-                value.end = self.text.len();
-                return true;
-            }
+        if folded && let Some((_, value)) = self.fields.last_mut() {
+            self.text.push(b' ');
+            self.text.extend_from_slice(line.trim_ascii());
+            value.end = self.text.len();
+            return true;
+        }
         let Some(colon) = memchr::memchr(b':', line) else { return false };
         let name = line[..colon].trim_ascii();
         if name.is_empty() {

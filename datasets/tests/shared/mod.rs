@@ -6,7 +6,7 @@ use webstrata_datasets::{Capture, LinkKinds, Tally, inputs, open};
 
 /// A file or directory of the shared test data; `None`, with a word on it, where there is none.
 #[allow(dead_code, reason = "not every test file uses it")]
-pub fn shared(name: &str) -> Option<PathBuf> {
+pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let directory = std::env::var_os("WEBSTRATA_SHARED").map_or(beside, PathBuf::from);
     let path = directory.join(name);
@@ -19,7 +19,7 @@ pub fn shared(name: &str) -> Option<PathBuf> {
 
 /// All captures of a file or directory, and what was counted.
 #[allow(dead_code, reason = "not every test file uses it")]
-pub fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
+pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
     let mut captures = Vec::new();
     let mut tally = Tally::default();
     for input in inputs(&[path.to_owned()]).unwrap() {
