@@ -95,20 +95,17 @@ fn arc_warc_and_wat_agree() {
     assert_eq!(warc, read("vectors/warc/aut-example.arc.gz"));
     let wat = read("samples/wat-by-iipc/example.warc.wat.gz");
     assert_eq!(wat, read("samples/wat-by-iipc/example.arc.wat.gz"));
-    let times = |pages: &BTreeSet<(String, i64, BTreeSet<String>)>| -> Vec<_> {
-        pages.iter().map(|(url, time, _)| (url.clone(), *time)).collect()
-    };
-    assert_eq!(times(&warc), times(&wat));
-    for (a, b) in warc.iter().zip(&wat) {
-        if a != b {
-            println!(
-                "{} {:?} {:?}",
-                a.0,
-                a.2.difference(&b.2).collect::<Vec<_>>(),
-                b.2.difference(&a.2).collect::<Vec<_>>()
-            );
+    let mut lost = BTreeMap::new();
+    for (warc, wat) in warc.iter().zip(&wat) {
+        assert_eq!((&warc.0, warc.1), (&wat.0, wat.1));
+        assert!(wat.2.is_subset(&warc.2), "{}", warc.0);
+        if wat != warc {
+            lost.insert(warc.0.replace("http://www.archive.org/", ""), warc.2.len() - wat.2.len());
         }
     }
+    // The extractor of WATs loses an anchor that is not closed before the next one begins.
+    let unclosed = [("about/about.php", 1), ("about/jobs.php", 2), ("web/web.php", 7)];
+    assert_eq!(lost, unclosed.map(|(page, links)| (page.to_owned(), links)).into());
 }
 
 #[test]
