@@ -1,6 +1,7 @@
 //! The Archives Unleashed Toolkit's example crawl, against links found with a tree-building HTML parser (html5lib), and
 //! against what Heritrix wrote of the same pages.
 
+#[cfg(test)]
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use webstrata_datasets::LinkKinds;
 const OUTLINKS: LinkKinds = LinkKinds { anchors: false, redirects: false, embeds: false, outlinks: true };
 
 /// The http(s) link without its fragment.
+#[cfg(test)]
 fn target(base: &Url, link: &str) -> Option<String> {
     let mut url = base.join(link).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     url.set_fragment(None);

@@ -1,5 +1,6 @@
 //! Small files made with real writers (`fixtures/make.py`): what is kept, what is counted, and that damage does no harm.
 
+#[cfg(test)]
 mod shared;
 
 use std::path::{Path, PathBuf};
@@ -10,25 +11,30 @@ use webstrata_datasets::{Capture, Content, Finding, LinkKinds, Profile, Tally};
 const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
 const START: i64 = 1_577_836_800; // 2020-01-01
 
+#[cfg(test)]
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
+#[cfg(test)]
 fn read(name: &str) -> (Vec<Capture>, Tally) {
     read_all(&fixture(name), LinkKinds::default())
 }
 
 /// Page without its host, seconds since the first capture, links.
+#[cfg(test)]
 fn pages(captures: &[Capture]) -> Vec<(String, i64, String)> {
     let short = |url: &str| url.replace("http://example.org/", "");
     let links = |capture: &Capture| capture.links.iter().collect::<Vec<_>>().join(" ");
     captures.iter().map(|capture| (short(&capture.url), capture.time - START, links(capture))).collect()
 }
 
+#[cfg(test)]
 fn counts(tally: &Tally) -> Vec<(Finding, u64)> {
     tally.counts().collect()
 }
 
+#[cfg(test)]
 fn expected() -> Vec<(String, i64, String)> {
     [
         ("plain", 1, "/one two#f mailto:x@example.org"),

@@ -1,5 +1,6 @@
 //! Files as the world has them: the samples and test files of the projects that read and write WARC, ARC and WAT.
 
+#[cfg(test)]
 mod shared;
 
 use std::path::Path;
@@ -11,7 +12,9 @@ use shared::{read_all, shared};
 use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 
 /// File, captures, and how often it is damaged in which way. Captures were counted by hand or by the project's own tests.
-const KNOWN: [(&str, usize, &[(Finding, u64)]); 34] = [
+type Known = (&'static str, usize, &'static [(Finding, u64)]);
+
+const KNOWN: [Known; 34] = [
     ("samples/N0taN3rd+node-warc/test/files/parseMe.warc", 1, &[(BadChunks, 1)]),
     ("samples/N0taN3rd+node-warc/test/files/parseMe.warc.gz", 1, &[(BadChunks, 1)]),
     ("samples/chatnoir-eu+chatnoir-resiliparse/history/2e3cdb482b/tests/data/warcfile.warc", 16, &[(BadLength, 34)]),
@@ -56,6 +59,7 @@ const KNOWN: [(&str, usize, &[(Finding, u64)]); 34] = [
     ("vectors/warc/warcio-example.warc.gz", 2, &[]),
 ];
 
+#[cfg(test)]
 fn damage(tally: &Tally) -> Vec<(Finding, u64)> {
     tally.counts().filter(|(finding, _)| finding.is_damage()).collect()
 }

@@ -1,5 +1,6 @@
 //! The link extraction test of Common Crawl's WAT extractor: the same links from the same WARC.
 
+#[cfg(test)]
 mod shared;
 
 use shared::{read_all, shared};

@@ -10,15 +10,14 @@ pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let directory = std::env::var_os("WEBSTRATA_SHARED").map_or(beside, PathBuf::from);
     let path = directory.join(name);
-    if !path.exists() {
-        println!("skipped: {} is missing", path.display());
-        return None;
+    if path.exists() {
+        return Some(path);
     }
-    Some(path)
+    say(&format!("skipped: {} is missing", path.display()));
+    None
 }
 
 /// All captures of a file or directory, and what was counted.
-#[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
     let mut captures = Vec::new();
     let mut tally = Tally::default();
@@ -30,4 +29,10 @@ pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
         }
     }
     (captures, tally)
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+#[allow(dead_code, reason = "not every test file uses it")]
+fn say(text: &str) {
+    println!("{text}");
 }
