@@ -18,9 +18,10 @@ pub(crate) fn utf8<'a>(document: &'a [u8], label: Option<&str>, url: &str) -> Co
     }
     let labelled = label.and_then(|label| Encoding::for_label(label.trim_matches(['"', '\'', ' ']).as_bytes()));
     if let Some(encoding) = labelled
-        && !encoding.is_ascii_compatible() {
-            return decode(encoding, document);
-        }
+        && !encoding.is_ascii_compatible()
+    {
+        return decode(encoding, document);
+    }
     if document.is_ascii()
         && labelled.is_none_or(|encoding| encoding.is_ascii_compatible())
         && !document.contains(&0x1b)

@@ -10,20 +10,19 @@
 //! Memory: 64 KiB of output, 64 KiB of input and at most 1 MiB of the current member's input (to look for the next header
 //! inside a broken one). A zstd dictionary is at most 16 MiB, a zstd window at most 128 MiB.
 
-use flate2::{Crc, Decompress, FlushDecompress, Status};
-use memchr::memmem;
+mod members;
+
+use flate2::{Crc, Decompress};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex};
-use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::Decoder;
 
+use self::members::{GZIP, ZSTD, skippable};
 use crate::Finding;
 
 const CHUNK_BYTES: usize = 64 << 10;
 const KEPT_BYTES_MAX: usize = 1 << 20;
-const DICTIONARY_BYTES_MAX: usize = 16 << 20;
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Damage of the container, for the tally of the reader above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,214 +278,6 @@ impl Text {
         Ok(true)
     }
 
-    /// Between members: begins the next one.
-    fn begin(&mut self) -> io::Result<()> {
-        self.need(4)?;
-        while self.unread_input().first() == Some(&0) && !matches!(self.coding, Coding::Plain) {
-            self.input_at += 1; // padding
-            self.need(4)?;
-        }
-        let head = &self.input[self.input_at..];
-        if head.is_empty() {
-            self.state = State::End;
-            return Ok(());
-        }
-        match &mut self.coding {
-            Coding::Plain => self.state = State::Inside,
-            Coding::Gzip { .. } if head.starts_with(&GZIP) => {
-                self.enter();
-                if let Some(len) = self.gzip_header()? {
-                    self.input_at += len;
-                    if let Coding::Gzip { inflate, crc } = &mut self.coding {
-                        inflate.reset(false);
-                        crc.reset();
-                    }
-                } else {
-                    self.broken("gzip header");
-                }
-            }
-            Coding::Zstd { .. } if skippable(head) => self.skippable_frame()?,
-            Coding::Zstd { decoder, begun } if head.starts_with(&ZSTD) => {
-                decoder.reinit()?;
-                *begun = true;
-                self.enter();
-            }
-            _ => {
-                self.note(Finding::BadCompression, self.input_place(), "no member begins here");
-                self.state = State::Resync;
-            }
-        }
-        Ok(())
-    }
-
-    fn enter(&mut self) {
-        self.member = self.input_place();
-        self.members.push_back((self.text_end(), self.member));
-        self.state = State::Inside;
-    }
-
-    /// Length of the gzip header at hand, `None` if it is none.
-    fn gzip_header(&mut self) -> io::Result<Option<usize>> {
-        let mut wanted = 10;
-        loop {
-            let whole = self.need(wanted)?;
-            match gzip_header_len(self.unread_input()) {
-                HeaderLen::Bytes(len) => return Ok(Some(len)),
-                HeaderLen::Bad => return Ok(None),
-                HeaderLen::More if !whole || wanted > KEPT_BYTES_MAX => return Ok(None),
-                HeaderLen::More => wanted = self.unread_input().len() + 1,
-            }
-        }
-    }
-
-    /// A zstd frame without text; the first one of a `.warc.zst` holds the dictionary.
-    fn skippable_frame(&mut self) -> io::Result<()> {
-        self.need(8)?;
-        let head = self.unread_input();
-        let dictionary = head[0] == 0x5d;
-        let Some(len) = head.get(4..8).and_then(|len| len.try_into().ok()).map(u32::from_le_bytes) else {
-            self.note(Finding::Truncated, self.input_place(), "zstd frame header");
-            self.state = State::End;
-            return Ok(());
-        };
-        let first = matches!(self.coding, Coding::Zstd { begun: false, .. });
-        let place = self.input_place();
-        self.input_at += 8;
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        if dictionary && first && len <= DICTIONARY_BYTES_MAX {
-            let whole = self.need(len)?;
-            let frame = &self.unread_input()[..len.min(self.unread_input().len())];
-            let unpacked;
-            let frame = if frame.starts_with(&ZSTD) {
-                let mut bytes = Vec::new();
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(frame)?;
-                let ok = (&mut decoder).take(DICTIONARY_BYTES_MAX as u64).read_to_end(&mut bytes).is_ok();
-                unpacked = if ok { bytes } else { Vec::new() };
-                &unpacked[..]
-            } else {
-                frame
-            };
-            match Decoder::with_dictionary(frame) {
-                Ok(decoder) if whole => self.coding = Coding::Zstd { decoder, begun: true },
-                _ => self.note(Finding::BadCompression, place, "zstd dictionary"),
-            }
-            self.input_at = self.input.len().min(self.input_at + len);
-            return Ok(());
-        }
-        let mut left = len;
-        while left > 0 {
-            if !self.need(1)? {
-                self.note(Finding::Truncated, place, "zstd frame");
-                break;
-            }
-            let part = left.min(self.unread_input().len());
-            self.input_at += part;
-            left -= part;
-        }
-        Ok(())
-    }
-
-    /// Inside a member: decodes a piece of it.
-    fn decode(&mut self) -> io::Result<()> {
-        let more = !self.unread_input().is_empty() || self.refill()?;
-        let input = &self.input[self.input_at..];
-        let before = self.out.len();
-        match &mut self.coding {
-            Coding::Plain => {
-                self.out.extend_from_slice(input);
-                self.input_at = self.input.len();
-                if !more {
-                    self.state = State::End;
-                }
-            }
-            Coding::Gzip { inflate, crc } => {
-                self.out.reserve(CHUNK_BYTES);
-                let taken = inflate.total_in();
-                let status = inflate.decompress_vec(input, &mut self.out, FlushDecompress::None);
-                let taken = usize::try_from(inflate.total_in() - taken).unwrap_or(0);
-                self.input_at += taken;
-                crc.update(&self.out[before..]);
-                let sums = (crc.sum(), crc.amount());
-                match status {
-                    Ok(Status::StreamEnd) => self.gzip_trailer(sums)?,
-                    Err(_) => self.broken("deflate data"),
-                    Ok(_) if !more && taken == 0 && self.out.len() == before => self.cut(),
-                    Ok(_) => {}
-                }
-            }
-            Coding::Zstd { decoder, .. } => {
-                self.out.resize(before + CHUNK_BYTES, 0);
-                let mut from = InBuffer::around(input);
-                let mut to = OutBuffer::around(&mut self.out[before..]);
-                let status = decoder.run(&mut from, &mut to);
-                let (taken, made) = (from.pos(), to.pos());
-                self.out.truncate(before + made);
-                self.input_at += taken;
-                match status {
-                    Ok(0) => self.state = State::Between,
-                    Err(_) => self.broken("zstd data"),
-                    Ok(_) if !more && taken == 0 && made == 0 => self.cut(),
-                    Ok(_) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn gzip_trailer(&mut self, (sum, amount): (u32, u32)) -> io::Result<()> {
-        if !self.need(8)? {
-            self.cut();
-            return Ok(());
-        }
-        let trailer = self.unread_input();
-        let good = trailer[..4] == sum.to_le_bytes() && trailer[4..8] == amount.to_le_bytes();
-        if good {
-            self.input_at += 8;
-            self.state = State::Between;
-        } else {
-            self.broken("gzip checksum");
-        }
-        Ok(())
-    }
-
-    /// The file ends inside a member.
-    fn cut(&mut self) {
-        self.note(Finding::Truncated, self.member, "the file ends inside a compressed member");
-        self.state = State::End;
-    }
-
-    /// The current member is broken: looks for the next one from its second byte on, where that is still at hand.
-    fn broken(&mut self, detail: &'static str) {
-        self.note(Finding::BadCompression, self.member, detail);
-        if self.member >= self.input_offset {
-            self.input_at = usize::try_from(self.member + 1 - self.input_offset).unwrap_or(self.input_at);
-        }
-        self.state = State::Resync;
-    }
-
-    /// Looks for the next plausible member header.
-    fn resync(&mut self) -> io::Result<()> {
-        loop {
-            let head_bytes = if matches!(self.coding, Coding::Zstd { .. }) { 4 } else { 10 };
-            let whole = self.need(head_bytes)?;
-            let input = self.unread_input();
-            let found = match self.coding {
-                Coding::Zstd { .. } => memmem::find(input, &ZSTD),
-                _ => memmem::find_iter(input, &GZIP).find(|&at| plausible_gzip(&input[at..])),
-            };
-            if let Some(at) = found {
-                self.input_at += at;
-                self.state = State::Between;
-                return Ok(());
-            }
-            if !whole {
-                self.state = State::End;
-                return Ok(());
-            }
-            self.input_at += input.len() - (head_bytes - 1);
-        }
-    }
-
     fn note(&mut self, finding: Finding, offset: u64, detail: &'static str) {
         let end = self.text_end();
         if self.breaks.back() != Some(&end) {
@@ -546,48 +337,4 @@ fn read_some(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
             read => return read,
         }
     }
-}
-
-fn skippable(head: &[u8]) -> bool {
-    head.len() >= 4 && head[0] & 0xf0 == 0x50 && head[1..4] == [0x2a, 0x4d, 0x18]
-}
-
-/// Whether a gzip header that crawlers write may begin here: deflate, no reserved flags, known level and system.
-fn plausible_gzip(head: &[u8]) -> bool {
-    head.len() >= 10
-        && head[2] == 8
-        && head[3] & 0xe0 == 0
-        && matches!(head[8], 0 | 2 | 4)
-        && (head[9] < 20 || head[9] == 255)
-}
-
-enum HeaderLen {
-    Bytes(usize),
-    More,
-    Bad,
-}
-
-fn gzip_header_len(head: &[u8]) -> HeaderLen {
-    if head.len() < 10 {
-        return HeaderLen::More;
-    }
-    if head[2] != 8 || head[3] & 0xe0 != 0 {
-        return HeaderLen::Bad;
-    }
-    let flags = head[3];
-    let mut at = 10;
-    if flags & 4 != 0 {
-        let Some(len) = head.get(at..at + 2) else { return HeaderLen::More };
-        at += 2 + usize::from(u16::from_le_bytes([len[0], len[1]]));
-    }
-    for text in [8, 16] {
-        if flags & text != 0 {
-            let Some(end) = head.get(at..).and_then(|rest| memchr::memchr(0, rest)) else { return HeaderLen::More };
-            at += end + 1;
-        }
-    }
-    if flags & 2 != 0 {
-        at += 2;
-    }
-    if head.len() < at { HeaderLen::More } else { HeaderLen::Bytes(at) }
 }

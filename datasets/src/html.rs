@@ -49,7 +49,7 @@ pub(crate) fn unescape(value: &str, scratch: &mut HtmlScratch) -> String {
     let document = format!("<a href=\"{}\">", value.replace('"', "&quot;"));
     let mut capture = Capture::default();
     links(document.as_bytes(), false, LinkKinds::default(), scratch, &mut capture);
-    
+
     capture.links.iter().next().unwrap_or_default().to_owned()
 }
 
@@ -195,10 +195,11 @@ impl Links<'_> {
         self.scratch.name.clear();
         self.value_wanted = false;
         if let Some(attribute) = attribute
-            && !self.scratch.attributes.iter().any(|(seen, _)| *seen == attribute) {
-                self.value_wanted = true;
-                self.scratch.attributes.push((attribute, self.scratch.values.len()));
-            }
+            && !self.scratch.attributes.iter().any(|(seen, _)| *seen == attribute)
+        {
+            self.value_wanted = true;
+            self.scratch.attributes.push((attribute, self.scratch.values.len()));
+        }
     }
 
     fn end_attribute(&mut self) {

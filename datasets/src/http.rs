@@ -121,7 +121,8 @@ fn read_all(decoder: impl Read) -> (Option<Vec<u8>>, bool) {
 
 /// The media type of a `Content-Type`, in lower case, without parameters.
 pub(crate) fn media_type(content_type: &str) -> String {
-    content_type.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
+    let end = |c: char| matches!(c, ';' | ',') || c.is_ascii_whitespace();
+    content_type.trim().split(end).next().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// The `charset` parameter of a `Content-Type`.
@@ -231,6 +232,7 @@ mod tests {
     #[test]
     fn content_types() {
         assert_eq!(media_type("Text/HTML; charset=x"), "text/html");
+        assert_eq!(media_type("text/html Last-modified: Sat,10 Aug 1996"), "text/html");
         assert_eq!(charset("text/html; a=b; Charset=\"koi8-r\""), Some("koi8-r"));
         assert!(looks_like_html(b" \n<!DOCTYPE HTML PUBLIC") && looks_like_html(b"<p>") && !looks_like_html(b"<pre>"));
     }

@@ -67,6 +67,7 @@ pub trait CaptureReader: Send {
 /// # Errors
 /// A path or pattern that names nothing, or a directory that cannot be read.
 pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
+    let matching = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
     let mut files = BTreeSet::new();
     for path in paths {
         if path.as_os_str() == STDIN || path.is_file() {
@@ -78,7 +79,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         } else {
             let before = files.len();
             let mut named = false;
-            let found = path.to_str().and_then(|pattern| glob::glob(pattern).ok());
+            let found = path.to_str().and_then(|pattern| glob::glob_with(pattern, matching).ok());
             for path in found.into_iter().flatten() {
                 let path = path.map_err(|error| {
                     let path = error.path().to_owned();

@@ -62,13 +62,12 @@ impl Fields {
     /// `false` if it is no field.
     pub(crate) fn push(&mut self, line: &[u8]) -> bool {
         let folded = matches!(line.first(), Some(b' ' | b'\t'));
-        if folded
-            && let Some((_, value)) = self.fields.last_mut() {
-                self.text.push(b' ');
-                self.text.extend_from_slice(line.trim_ascii());
-                value.end = self.text.len();
-                return true;
-            }
+        if folded && let Some((_, value)) = self.fields.last_mut() {
+            self.text.push(b' ');
+            self.text.extend_from_slice(line.trim_ascii());
+            value.end = self.text.len();
+            return true;
+        }
         let Some(colon) = memchr::memchr(b':', line) else { return false };
         let name = line[..colon].trim_ascii();
         if name.is_empty() {
@@ -82,13 +81,17 @@ impl Fields {
         true
     }
 
-    /// Adds the lines of a header block up to its empty line or the end; the offset of what follows.
+    /// Adds the lines of a header block up to its empty line or the end; the offset of what follows. Where the empty line
+    /// is missing, a line that begins with `<` is what follows.
     pub(crate) fn read(&mut self, block: &[u8]) -> usize {
         let mut at = 0;
         while at < block.len() {
             let rest = &block[at..];
             let end = memchr::memchr(b'\n', rest);
             let line = &rest[..end.unwrap_or(rest.len())];
+            if line.starts_with(b"<") {
+                break;
+            }
             at += end.map_or(rest.len(), |end| end + 1);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
@@ -297,6 +300,8 @@ mod tests {
         assert_eq!(fields.get("one").as_deref(), Some("a b"));
         assert_eq!(fields.get("two").as_deref(), Some("c"));
         assert_eq!(rest, 29);
+        fields.clear();
+        assert_eq!(fields.read(b"A: b\r\n<html>"), 6);
     }
 
     #[test]

@@ -240,7 +240,10 @@ impl WarcReader {
             "metadata" => true,
             "revisit" => self.documents.revisit(&self.block, payload_type.as_deref(), capture, place),
             "resource" => self.documents.resource(&self.block, &content_type, capture, place),
-            _ => self.documents.response(&self.block, payload_type.as_deref(), capture, place),
+            _ => {
+                let own = Some(&*content_type).filter(|text| !text.is_empty() && !text.starts_with("application/http"));
+                self.documents.response(&self.block, payload_type.as_deref().or(own), capture, place)
+            }
         };
         if !is_capture {
             return false;

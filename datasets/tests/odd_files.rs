@@ -1,26 +1,127 @@
 //! Files as the world has them: the samples and test files of the projects that read and write WARC, ARC and WAT.
 
+#[cfg(test)]
 mod shared;
 
+use std::path::Path;
+
+use Finding::{
+    BadChunks, BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, BadLength, Truncated, UnknownFormat,
+};
 use shared::{read_all, shared};
-use webstrata_datasets::{LinkKinds, inputs};
+use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
+
+/// File, captures, and how often it is damaged in which way. Captures were counted by hand or by the project's own tests.
+type Known = (&'static str, usize, &'static [(Finding, u64)]);
+
+const KNOWN: [Known; 34] = [
+    ("samples/N0taN3rd+node-warc/test/files/parseMe.warc", 1, &[(BadChunks, 1)]),
+    ("samples/N0taN3rd+node-warc/test/files/parseMe.warc.gz", 1, &[(BadChunks, 1)]),
+    ("samples/chatnoir-eu+chatnoir-resiliparse/history/2e3cdb482b/tests/data/warcfile.warc", 16, &[(BadLength, 34)]),
+    ("samples/chatnoir-eu+chatnoir-resiliparse/history/2e3cdb482b/tests/data/warcfile.warc.gz", 16, &[]),
+    ("samples/chatnoir-eu+chatnoir-resiliparse/tests/data/clipped.warc.gz", 1, &[(Truncated, 1)]),
+    ("samples/chatnoir-eu+chatnoir-resiliparse/tests/data/clueweb-quirk.warc.gz", 29, &[(BadContentEncoding, 29)]),
+    ("samples/chatnoir-eu+chatnoir-resiliparse/tests/data/warcfile.warc.gz", 16, &[]),
+    ("samples/chatnoir-eu+chatnoir-resiliparse/tests/data/warcfile.warc.lz4", 0, &[(UnknownFormat, 1)]),
+    ("samples/commoncrawl+whirlwind-python/whirlwind.warc.gz", 1, &[]),
+    ("samples/commoncrawl+whirlwind-python/whirlwind.warc.wet.gz", 0, &[]),
+    ("samples/iipc+webarchive-commons/src/test/resources/org/archive/format/gzip/hi.gz", 0, &[(UnknownFormat, 1)]),
+    (
+        "samples/iipc+webarchive-commons/src/test/resources/org/archive/format/gzip/double-single-inflate-error.gz",
+        0,
+        &[(BadCompression, 1), (UnknownFormat, 1)],
+    ),
+    (
+        "samples/iipc+openwayback/history/d860dade49/wayback-core/src/test/java/org/archive/wayback/resourcestore/testdata/testdata1.arc",
+        20,
+        &[],
+    ),
+    ("samples/oduwsdl+ipwb/history/3ec79aa22b/samples/wacz/my-collection.wacz", 0, &[(UnknownFormat, 1)]),
+    ("samples/oduwsdl+ipwb/samples/warcs/broken.warc", 1, &[(BadLength, 1)]),
+    ("samples/oduwsdl+ipwb/samples/warcs/sample-1.warc.gz", 64, &[]),
+    ("samples/oduwsdl+ipwb/samples/warcs/variableSizedDates.warc", 3, &[(BadDate, 1)]),
+    ("samples/wat-by-iipc/sample-1.warc.wat.gz", 64, &[]),
+    ("samples/wat-by-iipc/example.arc.wat.gz", 94, &[]),
+    ("samples/wat-by-iipc/example.warc.wat.gz", 94, &[]),
+    ("samples/webrecorder+warcio/history/9eb7ee045b/test/data/space-in-url.arc", 1, &[(Truncated, 1)]),
+    ("vectors/warc/aut-badexample.arc.gz", 2, &[(Truncated, 1), (BadLength, 2)]),
+    ("vectors/warc/issue-493.warc", 4, &[]),
+    ("vectors/warc/iipc-dedup-20141124-heritrix-server-not-modified.warc.gz", 1, &[]),
+    ("vectors/warc/pywb-example-url-agnostic-revisit.warc.gz", 1, &[]),
+    ("vectors/warc/pywb-iana.warc.gz", 16, &[(BadChunks, 16)]),
+    ("vectors/warc/warcio-bad.arc", 2, &[(BadHeader, 3)]),
+    ("vectors/warc/warcio-example-bad-non-chunked.warc.gz", 2, &[]),
+    ("vectors/warc/warcio-example-iana.org-chunked.warc", 1, &[]),
+    ("vectors/warc/warcio-example-space-in-url.arc", 1, &[(Truncated, 1)]),
+    ("vectors/warc/warcio-example-trunc.warc", 1, &[(BadLength, 1), (BadContentEncoding, 1)]),
+    ("vectors/warc/warcio-example-wget-bad-target-uri.warc.gz", 1, &[]),
+    ("vectors/warc/warcio-example-wrong-chunks.warc.gz", 1, &[]),
+    ("vectors/warc/warcio-example.warc.gz", 2, &[]),
+];
+
+#[cfg(test)]
+fn damage(tally: &Tally) -> Vec<(Finding, u64)> {
+    tally.counts().filter(|(finding, _)| finding.is_damage()).collect()
+}
 
 #[test]
-fn dump() {
-    for dir in ["data/samples", "data/vectors/warc"] {
-        let Some(dir) = shared(dir) else { return };
-        for input in inputs(&[dir.clone()]).unwrap() {
-            let (captures, tally) = read_all(&input.path, LinkKinds::default());
-            let links: usize = captures.iter().map(|c| c.links.len()).sum();
-            println!(
-                "{} captures {} links {links} {:?}",
-                input.path.strip_prefix(&dir).unwrap().display(),
-                captures.len(),
-                tally.counts().collect::<Vec<_>>()
-            );
-            for e in tally.examples() {
-                println!("      {:?} {} {}", e.finding, e.offset, e.detail);
-            }
-        }
+fn known_files() {
+    let Some(directory) = shared("data") else { return };
+    for (name, captures, expected) in KNOWN {
+        let file = directory.join(name);
+        let (found, tally) = read_all(&file, LinkKinds::default());
+        assert_eq!(found.len(), captures, "{name}");
+        assert_eq!(damage(&tally), expected, "{name}");
+        let len = std::fs::metadata(&file).unwrap().len();
+        assert!(tally.examples().iter().all(|place| place.path == file && place.offset < len), "{name}");
+    }
+}
+
+#[test]
+fn damage_has_its_place() {
+    let Some(directory) = shared("data") else { return };
+    for (name, finding, offset) in [
+        ("vectors/warc/warcio-example-trunc.warc", BadLength, 1197),
+        ("samples/oduwsdl+ipwb/samples/warcs/broken.warc", BadLength, 3058),
+        ("samples/N0taN3rd+node-warc/test/files/parseMe.warc", BadChunks, 4687),
+        ("samples/N0taN3rd+node-warc/test/files/parseMe.warc.gz", BadChunks, 1956),
+    ] {
+        let file = directory.join(name);
+        let (_, tally) = read_all(&file, LinkKinds::default());
+        let place = tally.examples().into_iter().find(|place| place.finding == finding).unwrap().offset;
+        assert_eq!(place, offset, "{name}");
+        let at = usize::try_from(place).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(bytes[at..].starts_with(b"WARC/") || bytes[at..].starts_with(b"\x1f\x8b\x08"), "{name}");
+    }
+}
+
+/// Pages with status 200 and an HTML type, as another program counted them, are all captures.
+#[test]
+fn every_file_ends_and_keeps_its_pages() {
+    let Some(directory) = shared("data/samples") else { return };
+    let manifest = std::fs::read_to_string(directory.join("MANIFEST.tsv")).unwrap();
+    let mut files = 0;
+    for line in manifest.lines().skip(1) {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [repository, commit, path, _, _, _, what] = fields[..] else { continue };
+        let home = directory.join(repository.replace('/', "+"));
+        let history = home.join("history").join(&commit[..10]).join(path);
+        let file = if what.starts_with("[history]") { history } else { home.join(path) };
+        let pages = what.split("html200=").nth(1).and_then(|rest| rest.split([';', ' ']).next()?.parse::<usize>().ok());
+        let (Some(pages), true) = (pages, file.is_file()) else { continue };
+        let (captures, tally) = read_all(&file, LinkKinds::default());
+        files += 1;
+        // A date of a month names no second.
+        let undated = usize::try_from(tally.of(BadDate)).unwrap();
+        assert!(captures.len() + undated >= pages, "{}: {} of {pages}", file.display(), captures.len());
+    }
+    assert!(files > 60, "{files} files only");
+    // With all kinds of links, and the files that the manifest does not describe.
+    let all = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
+    for input in inputs(&[directory.clone(), directory.join("../vectors/warc")]).unwrap() {
+        let (_, tally) = read_all(Path::new(&input.path), all);
+        let json_lines = [".cdxj", ".json"].iter().any(|end| input.path.to_string_lossy().ends_with(end));
+        assert!(tally.of(BadJson) == 0 || json_lines, "{}", input.path.display());
     }
 }

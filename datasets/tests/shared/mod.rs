@@ -6,20 +6,19 @@ use webstrata_datasets::{Capture, LinkKinds, Tally, inputs, open};
 
 /// A file or directory of the shared test data; `None`, with a word on it, where there is none.
 #[allow(dead_code, reason = "not every test file uses it")]
-pub fn shared(name: &str) -> Option<PathBuf> {
+pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let directory = std::env::var_os("WEBSTRATA_SHARED").map_or(beside, PathBuf::from);
     let path = directory.join(name);
-    if !path.exists() {
-        println!("skipped: {} is missing", path.display());
-        return None;
+    if path.exists() {
+        return Some(path);
     }
-    Some(path)
+    say(&format!("skipped: {} is missing", path.display()));
+    None
 }
 
 /// All captures of a file or directory, and what was counted.
-#[allow(dead_code, reason = "not every test file uses it")]
-pub fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
+pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
     let mut captures = Vec::new();
     let mut tally = Tally::default();
     for input in inputs(&[path.to_owned()]).unwrap() {
@@ -30,4 +29,10 @@ pub fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
         }
     }
     (captures, tally)
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+#[allow(dead_code, reason = "not every test file uses it")]
+fn say(text: &str) {
+    println!("{text}");
 }

@@ -1,0 +1,223 @@
+//! Small files made with real writers (`fixtures/make.py`): what is kept, what is counted, and that damage does no harm.
+
+#[cfg(test)]
+mod shared;
+
+use std::path::{Path, PathBuf};
+
+use shared::read_all;
+use webstrata_datasets::{Capture, Content, Finding, LinkKinds, Profile, Tally};
+
+const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
+const START: i64 = 1_577_836_800; // 2020-01-01
+
+#[cfg(test)]
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+#[cfg(test)]
+fn read(name: &str) -> (Vec<Capture>, Tally) {
+    read_all(&fixture(name), LinkKinds::default())
+}
+
+/// Page without its host, seconds since the first capture, links.
+#[cfg(test)]
+fn pages(captures: &[Capture]) -> Vec<(String, i64, String)> {
+    let short = |url: &str| url.replace("http://example.org/", "");
+    let links = |capture: &Capture| capture.links.iter().collect::<Vec<_>>().join(" ");
+    captures.iter().map(|capture| (short(&capture.url), capture.time - START, links(capture))).collect()
+}
+
+#[cfg(test)]
+fn counts(tally: &Tally) -> Vec<(Finding, u64)> {
+    tally.counts().collect()
+}
+
+#[cfg(test)]
+fn expected() -> Vec<(String, i64, String)> {
+    [
+        ("plain", 1, "/one two#f mailto:x@example.org"),
+        ("chunked", 2, "/packed?a=1&b=2"),
+        ("gzip", 3, "/packed?a=1&b=2"),
+        ("both", 4, "/packed?a=1&b=2"),
+        ("deflate", 5, "/packed?a=1&b=2"),
+        ("br", 6, "/packed?a=1&b=2"),
+        ("flagged", 7, "/packed?a=1&b=2"),
+        ("untyped", 11, "sniffed"),
+        ("koi8", 12, "/при"),
+        ("plain", 31 * 86_400, ""),
+        ("resource", 13, "dom"),
+    ]
+    .map(|(page, time, links)| (page.to_owned(), time, links.to_owned()))
+    .to_vec()
+}
+
+#[test]
+fn the_same_records_in_every_container_and_version() {
+    for name in [
+        "records.warc",
+        "records.warc.gz",
+        "records-11.warc.gz",
+        "whole.warc.gz",
+        "old.warc",
+        "records.warc.zst",
+        "dictionary.warc.zst",
+    ] {
+        let (captures, tally) = read(name);
+        assert_eq!(pages(&captures), expected(), "{name}");
+        let left_out = [
+            (Finding::BadChunks, 1),
+            (Finding::BadContentEncoding, 1),
+            (Finding::OtherRecord, 2),
+            (Finding::OtherStatus, 2),
+            (Finding::NotHtml, 2),
+        ];
+        assert_eq!(counts(&tally), left_out, "{name}");
+    }
+}
+
+#[test]
+fn revisits_name_what_they_refer_to() {
+    let (captures, _) = read("records.warc.gz");
+    let Content::Revisit(revisit) = &captures[9].content else { panic!("no revisit") };
+    assert_eq!(revisit.profile, Profile::IdenticalDigest);
+    assert_eq!(revisit.url.as_deref(), Some("http://example.org/plain"));
+    assert_eq!(revisit.time, Some(START + 1));
+    assert!(captures[0].digest.is_some());
+    assert_eq!(captures[9].digest, captures[0].digest);
+    assert_ne!(captures[1].digest, captures[0].digest);
+}
+
+#[test]
+fn redirects_and_outlinks_when_asked() {
+    let (captures, tally) = read_all(&fixture("records.warc.gz"), ALL);
+    let pages = pages(&captures);
+    assert!(pages.contains(&("moved".to_owned(), 9, "/plain".to_owned())));
+    assert!(pages.contains(&("plain".to_owned(), 1, "http://example.org/one http://example.org/Two".to_owned())));
+    assert_eq!(pages.len(), expected().len() + 2);
+    assert_eq!(tally.of(Finding::OtherStatus), 1);
+}
+
+#[test]
+fn cut_files_keep_what_stands_before_the_cut() {
+    for name in ["truncated.warc", "truncated.warc.gz"] {
+        let (captures, tally) = read(name);
+        assert!(captures.len() >= 6, "{name}: {}", captures.len());
+        assert_eq!(pages(&captures)[..6], expected()[..6], "{name}");
+        assert_eq!(tally.of(Finding::Truncated), 1, "{name}");
+        let len = std::fs::metadata(fixture(name)).unwrap().len();
+        let place = tally.examples().into_iter().find(|example| example.finding == Finding::Truncated).unwrap().clone();
+        assert!(place.offset > len / 2 && place.offset < len, "{name}: {place:?}");
+    }
+}
+
+#[test]
+fn a_broken_member_costs_its_own_record_only() {
+    let (captures, tally) = read("broken.warc.gz");
+    let pages = pages(&captures);
+    let kept: Vec<_> = pages.iter().filter(|(page, time, _)| (&page[..], *time) != ("plain", 1)).cloned().collect();
+    assert_eq!(kept, expected()[1..]);
+    assert_eq!(tally.of(Finding::BadCompression), 1);
+    let whole = std::fs::read(fixture("records.warc.gz")).unwrap();
+    let members: Vec<_> =
+        whole.windows(3).enumerate().filter(|(_, head)| head == b"\x1f\x8b\x08").map(|(at, _)| at).collect();
+    let place = tally.examples().into_iter().find(|example| example.finding == Finding::BadCompression).unwrap();
+    assert_eq!(place.offset, members[1] as u64);
+}
+
+#[test]
+fn wrong_lengths_cost_nothing() {
+    let (captures, tally) = read("lengths.warc");
+    assert_eq!(pages(&captures), expected());
+    assert_eq!(tally.of(Finding::BadLength), 2);
+}
+
+#[test]
+fn arc_records() {
+    for name in ["records.arc", "records.arc.gz"] {
+        let (captures, tally) = read(name);
+        let time = 852_076_801 - START;
+        let expected = [("a b", time, "/one"), ("d", time + 2, "no-http")];
+        assert_eq!(
+            pages(&captures),
+            expected.map(|(page, time, links)| (page.to_owned(), time, links.to_owned())),
+            "{name}"
+        );
+        assert_eq!(counts(&tally), [(Finding::OtherRecord, 2), (Finding::OtherStatus, 1)], "{name}");
+    }
+}
+
+#[test]
+fn wat_envelopes() {
+    for (name, link) in [("iipc.wat", "x?a=1&b=2"), ("cc.wat", "x?a=1&amp;b=2")] {
+        let (captures, tally) = read(name);
+        let expected = [
+            ("a", 1, format!("{link} f")),
+            ("a", 31 * 86_400, String::new()),
+            ("arc", 852_076_801 - START, "m".to_owned()),
+        ];
+        assert_eq!(pages(&captures), expected.map(|(page, time, links)| (page.to_owned(), time, links)), "{name}");
+        assert_eq!(captures[0].base, "/b/");
+        assert!(captures[0].digest.is_some());
+        assert!(matches!(&captures[1].content, Content::Revisit(revisit) if revisit.profile == Profile::NotModified));
+        let left_out = [(Finding::BadJson, 1), (Finding::OtherRecord, 2), (Finding::OtherStatus, 1)];
+        assert_eq!(counts(&tally), left_out, "{name}");
+
+        let (captures, _) = read_all(&fixture(name), ALL);
+        let links: Vec<_> = pages(&captures).into_iter().map(|(_, _, links)| links).collect();
+        assert_eq!(links, [&format!("next s.css {link} i.png f bg.png"), "/a", "", "m"]);
+    }
+}
+
+#[test]
+fn wget_writes_brackets_around_target_uris() {
+    let (captures, tally) = read("wget.warc.gz");
+    let links: Vec<Vec<_>> = captures.iter().map(|capture| capture.links.iter().collect()).collect();
+    assert_eq!(links, [vec!["/second", "missing"], vec!["/"]]);
+    assert!(captures.iter().all(|capture| capture.url.starts_with("http://127.0.0.1:") && capture.digest.is_some()));
+    assert_eq!((tally.of(Finding::OtherStatus), tally.damaged()), (1, 0));
+}
+
+#[test]
+fn random_damage_never_panics() {
+    let directory = std::env::temp_dir().join(format!("webstrata-damage-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap()
+    };
+    let mut damaged = 0;
+    for file in std::fs::read_dir(fixture("")).unwrap() {
+        let file = file.unwrap().path();
+        let whole = std::fs::read(&file).unwrap();
+        let copy = directory.join(file.file_name().unwrap());
+        for round in 0..40 {
+            let mut bytes = whole.clone();
+            for _ in 0..=random(8) {
+                let at = random(bytes.len());
+                match random(4) {
+                    0 => bytes[at] = u8::try_from(random(256)).unwrap(),
+                    1 => bytes[at] ^= 1 << random(8),
+                    2 => drop(bytes.drain(at..whole.len().min(at + random(200)).min(bytes.len()).max(at))),
+                    _ => {
+                        let from = random(bytes.len());
+                        let piece = bytes[from..bytes.len().min(from + random(100))].to_vec();
+                        bytes.splice(at..at, piece);
+                    }
+                }
+                if bytes.is_empty() {
+                    break;
+                }
+            }
+            std::fs::write(&copy, &bytes).unwrap();
+            let (_, tally) = read_all(&copy, if round % 2 == 0 { ALL } else { LinkKinds::default() });
+            damaged += u64::from(tally.damaged() > 0);
+        }
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(damaged > 100, "the damage was noticed in {damaged} files only");
+}

@@ -1,0 +1,55 @@
+//! From paths and patterns to inputs, and what becomes of files that are no crawl files.
+
+#[cfg(test)]
+mod shared;
+
+use std::path::{Path, PathBuf};
+
+use shared::read_all;
+use webstrata_datasets::{Error, Finding, LinkKinds, Part, inputs};
+
+/// A directory of its own for a test.
+#[cfg(test)]
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("webstrata-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+#[test]
+fn files_directories_and_patterns() {
+    let top = directory("inputs");
+    std::fs::create_dir_all(top.join("below/.hidden")).unwrap();
+    for name in ["b.warc", "a.warc", ".c.warc", "below/d.warc", "below/.hidden/e.warc"] {
+        std::fs::write(top.join(name), name).unwrap();
+    }
+    let names = |paths: &[&str]| -> Vec<String> {
+        let paths: Vec<_> = paths.iter().map(|path| top.join(path)).collect();
+        let short = |path: &Path| path.strip_prefix(&top).unwrap().display().to_string();
+        inputs(&paths).unwrap().iter().map(|input| short(&input.path)).collect()
+    };
+    assert_eq!(names(&[""]), ["a.warc", "b.warc", "below/d.warc"]);
+    assert_eq!(names(&["b.warc", "*.warc", "below"]), ["a.warc", "b.warc", "below/d.warc"]);
+    assert_eq!(names(&["**/d.warc", ".c.warc"]), [".c.warc", "below/d.warc"]);
+    let all = inputs(&[top.join("a.warc"), PathBuf::from("-")]).unwrap();
+    assert_eq!((all[0].bytes, all[0].part, all[1].path.as_path()), (6, Part::Whole, Path::new("-")));
+    for missing in ["none.warc", "*.arc", "["] {
+        let error = inputs(&[top.join(missing)]).unwrap_err();
+        assert!(matches!(error, Error::NoSuchFile { .. }), "{error}");
+    }
+    std::fs::remove_dir_all(top).unwrap();
+}
+
+#[test]
+fn other_files_count_once() {
+    let top = directory("other");
+    for (name, bytes) in
+        [("empty", &b""[..]), ("text", b"Dear reader,\n"), ("zip", b"PK\x03\x04rest"), ("gz", b"\x1f\x8b")]
+    {
+        let path = top.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let (captures, tally) = read_all(&path, LinkKinds::default());
+        assert_eq!((captures.len(), tally.of(Finding::UnknownFormat)), (0, 1), "{name}");
+    }
+    std::fs::remove_dir_all(top).unwrap();
+}
