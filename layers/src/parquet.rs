@@ -20,7 +20,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
@@ -37,9 +37,11 @@ const PAGE_MAX: usize = 1 << 30;
 fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::ParquetError> {
     let level = match layer {
         Layer::Ol | Layer::Ts | Layer::Bv => 19,
-        Layer::Url | Layer::Il | Layer::Tr | Layer::Ibv => 5,
+        Layer::Url | Layer::Il | Layer::Tr | Layer::Ibv => 9,
     };
     let column = |path: &[&str]| ColumnPath::new(path.iter().map(|&name| name.to_owned()).collect());
+    // Mini blocks of 32: UIDs of pages come in bursts, so their widths change often.
+    let delta = DeltaBinaryPackedEncoderOptions::try_new(128, 4)?;
     let builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by("webstrata layers format 1".to_owned())
@@ -51,6 +53,7 @@ fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::Parquet
         .set_data_page_row_count_limit(PAGE_MAX)
         .set_max_row_group_row_count(None)
         .set_dictionary_enabled(false)
+        .set_delta_binary_packed_encoder_options(delta)
         .set_column_encoding(column(&["uid"]), Encoding::DELTA_BINARY_PACKED);
     let times = |name| column(&[name, "list", "element"]);
     Ok(match layer {
