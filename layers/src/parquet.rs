@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
@@ -181,9 +181,11 @@ impl LayerFile {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(Error::parquet(&path))?;
         let expected = entry.layer.schema();
         if metadata.schema().fields() != expected.fields() {
-            let text = |schema: &Schema| {
-                schema.fields().iter().map(|field| format!("{field:?}")).collect::<Vec<_>>().join(", ")
+            let column = |field: &Arc<Field>| {
+                let null = if field.is_nullable() { " or null" } else { "" };
+                format!("{} {}{null}", field.name(), field.data_type())
             };
+            let text = |schema: &Schema| schema.fields().iter().map(column).collect::<Vec<_>>().join(", ");
             return Err(Error::Schema { got: text(metadata.schema()), expected: text(&expected), path });
         }
         let (mut groups, mut first_row, mut next_uid) = (Vec::new(), 0u64, 0u64);
