@@ -1,5 +1,7 @@
 //! Stores that are whole to the byte but break a promise: `check` must name each.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod small_store;
 
 use std::collections::BTreeSet;

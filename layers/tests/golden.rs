@@ -1,5 +1,7 @@
 //! The worked example of the specification, to the byte.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
