@@ -115,6 +115,9 @@ proptest! {
         let report = check::check(dir.path()).unwrap();
         prop_assert!(report.problems.is_empty(), "{:?}", report.problems);
         prop_assert_eq!(report.counts, model.counts());
+        let occurrences: usize = captures.values().flatten().map(BTreeSet::len).sum();
+        prop_assert_eq!(report.counts.occurrences, occurrences as u64);
+        prop_assert_eq!(report.counts.captures, captures.len() as u64);
     }
 }
 
