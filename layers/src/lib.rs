@@ -6,13 +6,17 @@
 //! questions --> [Reader: Links] --> [Store] --> those files
 //! ```
 //!
-//! Map: [`key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
+//! The files themselves are specified in [`format`](mod@format). Memory: writers hold one row group, readers what they are allowed to.
+//!
+//! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
-//! `url`, `outlinks`, `inlinks` one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions.
+//! `url`, `outlinks`, `inlinks` one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions, `read` their answers from
+//! files, `blocks` decoded row groups; [`check`] proves that a store keeps its promises.
 
 mod blocks;
 pub mod check;
 mod error;
+pub mod format;
 mod inlinks;
 pub mod key;
 pub mod manifest;

@@ -219,8 +219,9 @@ mod tests {
             decode(&bytes, matrix.len(), captures, &mut decoded).unwrap();
             prop_assert_eq!(&decoded, &changes);
 
-            let first = first % captures as u32;
-            let last = (first + length).min(captures as u32 - 1);
+            let count = u32::try_from(captures).unwrap();
+            let first = first % count;
+            let last = (first + length).min(count - 1);
             let expected: Vec<u32> = (0..).zip(&matrix)
                 .filter(|(_, row)| row[first as usize..=last as usize].contains(&true)).map(|(link, _)| link).collect();
             prop_assert_eq!(in_any(&changes, matrix.len(), first, last), expected);
@@ -228,7 +229,7 @@ mod tests {
             for (link, row) in (0..).zip(&matrix) {
                 let own: Vec<Change> = changes.iter().filter(|change| change.link == link).copied().collect();
                 let mut again = vec![false; captures];
-                for (first, last) in runs(&own, captures as u32) {
+                for (first, last) in runs(&own, count) {
                     prop_assert!(first == 0 || !again[first as usize - 1], "runs touch");
                     again[first as usize..=last as usize].fill(true);
                 }

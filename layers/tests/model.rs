@@ -5,7 +5,7 @@
 
 mod small_store;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use small_store::{Captures, Model};
@@ -20,11 +20,9 @@ fn links_in(captures: &Captures, page: u64, window: Window) -> BTreeSet<u64> {
             .filter(|((_, time), _)| from <= *time && *time <= to)
             .flat_map(|(_, links)| links.as_ref().unwrap_or(&empty).iter().copied())
             .collect(),
-        Window::AsOf(at) => own()
-            .filter(|((_, time), _)| *time <= at)
-            .next_back()
-            .and_then(|(_, links)| links.clone())
-            .unwrap_or_default(),
+        Window::AsOf(at) => {
+            own().rfind(|((_, time), _)| *time <= at).and_then(|(_, links)| links.clone()).unwrap_or_default()
+        }
     }
 }
 
@@ -101,14 +99,14 @@ proptest! {
             prop_assert_eq!(reader.lifespans(uid).unwrap(), lifespans(captures, uid));
         }
         for window in windows(captures) {
-            let out: Vec<BTreeSet<u64>> = (0..URLS).map(|uid| links_in(captures, uid, window)).collect();
+            let out: BTreeMap<u64, BTreeSet<u64>> = (0..URLS).map(|uid| (uid, links_in(captures, uid, window))).collect();
             for uid in 0..URLS {
-                let links = &out[uid as usize];
+                let links = &out[&uid];
                 prop_assert_eq!(reader.out_links(uid, window).unwrap(), Vec::from_iter(links.iter().copied()));
                 for link in 0..URLS {
                     prop_assert_eq!(reader.has_link(uid, link, window).unwrap(), links.contains(&link));
                 }
-                let sources: BTreeSet<u64> = (0..URLS).filter(|source| out[*source as usize].contains(&uid)).collect();
+                let sources: BTreeSet<u64> = (0..URLS).filter(|source| out[source].contains(&uid)).collect();
                 prop_assert_eq!(reader.in_links(uid, window, Precision::Exact).unwrap(), Vec::from_iter(sources.iter().copied()));
                 let wide = reader.in_links(uid, window, Precision::Range).unwrap();
                 prop_assert!(wide.is_sorted() && sources.iter().all(|source| wide.contains(source)));
@@ -117,6 +115,9 @@ proptest! {
         let report = check::check(dir.path()).unwrap();
         prop_assert!(report.problems.is_empty(), "{:?}", report.problems);
         prop_assert_eq!(report.counts, model.counts());
+        let occurrences: usize = captures.values().flatten().map(BTreeSet::len).sum();
+        prop_assert_eq!(report.counts.occurrences, occurrences as u64);
+        prop_assert_eq!(report.counts.captures, captures.len() as u64);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Commits, crashes, locks and damage: what a store must survive, and what it must refuse.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod small_store;
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
 //! A small store made by plain loops, for tests: captures to pages to in-links to files.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,123 @@
+//! Stores that are whole to the byte but break a promise: `check` must name each.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod small_store;
+
+use std::collections::BTreeSet;
+
+use small_store::{Captures, Model};
+use webstrata_layers::*;
+
+const MONTH: i64 = 30 * 86_400;
+
+fn model() -> Model {
+    let links = |links: &[u64]| Some(links.iter().copied().collect::<BTreeSet<u64>>());
+    let captures = Captures::from([
+        ((0, 5), links(&[1, 2])),
+        ((0, MONTH + 5), links(&[1])),
+        ((2, 7), links(&[1, 4])),
+        ((2, MONTH), None),
+        ((4, 9), links(&[4])),
+    ]);
+    Model::new(captures, 5, RangeLength::Days(30))
+}
+
+/// The problems of a store in which the layers and the manifest were changed before the commit.
+fn problems(spoil: impl FnOnce(&mut Model), spoil_epoch: impl FnOnce(&mut NewEpoch)) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = model();
+    spoil(&mut model);
+    let writer = StoreWriter::open(dir.path()).unwrap();
+    let mut epoch = model.write_row(&writer, 2);
+    spoil_epoch(&mut epoch);
+    writer.commit(epoch).unwrap();
+    let report = check::check(dir.path()).unwrap();
+    assert_eq!(report.is_sound(), report.problems.is_empty());
+    let root = format!("{}/", dir.path().display());
+    report.problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect()
+}
+
+fn spoiled(spoil: impl FnOnce(&mut Model)) -> Vec<String> {
+    problems(spoil, |_| {})
+}
+
+#[test]
+fn a_sound_store_has_no_problem() {
+    assert_eq!(spoiled(|_| {}), [""; 0]);
+}
+
+#[test]
+fn in_links_that_do_not_mirror_out_links() {
+    let lost = spoiled(|model| drop(model.in_links.pop()));
+    assert_eq!(lost, ["in-links do not mirror out-links: 4 triples of source, link and time range against 6"]);
+    // As many triples, but another source; and another range.
+    let other = spoiled(|model| model.in_links[1].sources[0] = 3);
+    assert_eq!(other, ["in-links do not mirror out-links: 6 triples of source, link and time range against 6"]);
+    let other = spoiled(|model| model.in_links[1].ranges[0] = MONTH);
+    assert_eq!(other, ["in-links do not mirror out-links: 6 triples of source, link and time range against 6"]);
+}
+
+#[test]
+fn ranges_that_start_nowhere() {
+    let found = spoiled(|model| model.in_links[0].ranges[0] = 1);
+    assert_eq!(found[0], "rows/000001/il/part-00000.parquet, row 0: time 1 is not the start of a range");
+}
+
+#[test]
+fn uids_outside() {
+    let found = spoiled(|model| model.pages[0].links[1] = 9);
+    assert_eq!(found[0], "rows/000001/ol/part-00000.parquet, row 0: UID 9 is outside 0..5");
+    // Partitions have the UIDs 0..2 and 2..5: a page of the second in the first.
+    let found = problems(
+        |_| {},
+        |epoch| {
+            let [first, second] = &mut epoch.rows[0].partitions[..] else { panic!() };
+            for at in 1..4 {
+                std::mem::swap(&mut first.files[at], &mut second.files[at]);
+                std::mem::swap(&mut first.files[at].partition, &mut second.files[at].partition);
+            }
+        },
+    );
+    assert_eq!(found[0], "rows/000001/ol/part-00001.parquet, row 0: UID 2 is outside 0..2");
+}
+
+#[test]
+fn manifests_that_count_wrong() {
+    let found = problems(|_| {}, |epoch| epoch.rows[0].counts.occurrences += 1);
+    assert!(found.len() == 1 && found[0].starts_with("row 1: the manifest counts "), "{found:?}");
+    let found = problems(|_| {}, |epoch| epoch.rows[0].counts.last_time = None);
+    assert!(found.len() == 1 && found[0].starts_with("row 1: the manifest counts "), "{found:?}");
+}
+
+#[test]
+fn first_keys_that_are_not_the_first_keys() {
+    let found = problems(|_| {}, |epoch| epoch.rows[0].partitions[1].first_key.push_str("00"));
+    let place = "rows/000001/url/part-00001.parquet, row 0: ";
+    assert_eq!(found, [format!("{place}the key of \"http://example.com/2\" does not come after that of \"\"")]);
+}
+
+#[test]
+fn files_that_are_of_another_layer() {
+    let found = problems(
+        |_| {},
+        |epoch| {
+            let files = &mut epoch.rows[0].partitions[0].files;
+            let (ol, il) = (files[1].clone(), files[4].clone());
+            // Same columns, so nothing in the file tells; the graph does.
+            files[1] = FileEntry { layer: Layer::Ol, ..il };
+            files[4] = FileEntry { layer: Layer::Il, ..ol };
+        },
+    );
+    assert!(!found.is_empty());
+    let found = problems(
+        |model| model.in_links.clear(),
+        |epoch| {
+            let files = &mut epoch.rows[0].partitions[0].files;
+            let (ts, bv) = (files[2].clone(), files[3].clone());
+            files[2] = FileEntry { layer: Layer::Ts, ..bv };
+            files[3] = FileEntry { layer: Layer::Bv, ..ts };
+        },
+    );
+    assert!(found[0].starts_with("rows/000001/bv/part-00000.parquet: expected columns "), "{found:?}");
+}

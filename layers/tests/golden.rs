@@ -1,0 +1,94 @@
+//! The worked example of the specification, to the byte.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use webstrata_layers::*;
+
+const MAY: i64 = 1_146_441_600;
+const JUNE: i64 = 1_149_120_000;
+
+/// Writes the store of the worked example.
+fn write(dir: &Path) {
+    let writer = StoreWriter::open(dir).unwrap();
+    let row = writer.begin_row().unwrap();
+    let mut urls = UrlWriter::create(&row, 0).unwrap();
+    urls.push(0, "http://a.example/", "example,a)/").unwrap();
+    urls.push(1, "http://b.example/", "example,b)/").unwrap();
+    urls.push(2, "http://b.example/x", "example,b)/x").unwrap();
+    let first_key = urls.first_key();
+    let pages = [
+        Page {
+            uid: 0,
+            timestamps: vec![MAY, JUNE],
+            unknown: vec![],
+            links: vec![0, 1],
+            changes: vec![Change { link: 1, capture: 1 }],
+        },
+        Page { uid: 2, timestamps: vec![JUNE], unknown: vec![0], links: vec![], changes: vec![] },
+    ];
+    let mut counts = Counts { urls: 3, ..Counts::default() };
+    let mut out = OutlinksWriter::create(&row, 0).unwrap();
+    for page in &pages {
+        out.push(page).unwrap();
+        counts.add_page(page);
+    }
+    let mut into = InlinksWriter::create(&row, 0).unwrap();
+    into.push(&InLinks { uid: 0, ranges: vec![MAY, JUNE], sources: vec![0], changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: 1, ranges: vec![MAY], sources: vec![0], changes: vec![] }).unwrap();
+    let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
+    let partition = PartitionEntry { partition: 0, first_uid: 0, urls: 3, first_key, files };
+    let row = RowEntry { row: row.row(), first_uid: 0, urls: 3, partitions: vec![partition], counts };
+    let details = BTreeMap::from([("example".to_owned(), "format.md".to_owned())]);
+    let provenance = Provenance { version: "0.1.0".to_owned(), inputs: 1, details };
+    writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance }).unwrap();
+}
+
+#[test]
+fn the_worked_example_answers_as_told() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let reader = Reader::new(Store::open(dir.path()).unwrap(), 1 << 20).unwrap();
+    assert_eq!(reader.uid("http://b.example/").unwrap(), Some(1));
+    assert_eq!(reader.url(2).unwrap(), "http://b.example/x");
+    let june = Window::Seen { from: JUNE, to: JUNE + 86_399 };
+    assert_eq!(reader.out_links(0, Window::ALWAYS).unwrap(), [0, 1]);
+    assert_eq!(reader.out_links(0, june).unwrap(), [0]);
+    assert_eq!(reader.out_links(0, Window::AsOf(JUNE - 1)).unwrap(), [0, 1]);
+    assert_eq!(reader.captures(2).unwrap(), [CaptureTime { time: JUNE, known: false }]);
+    assert_eq!(reader.out_links(2, Window::ALWAYS).unwrap(), [] as [u64; 0]);
+    assert!(reader.page(1).unwrap().is_none());
+    assert_eq!(reader.in_links(1, june, Precision::Range).unwrap(), [] as [u64; 0]);
+    assert_eq!(reader.in_links(1, Window::AsOf(JUNE), Precision::Range).unwrap(), [0]);
+    assert_eq!(reader.in_links(1, Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [u64; 0]);
+    let spans = [Lifespan { link: 0, first: MAY, last: JUNE }, Lifespan { link: 1, first: MAY, last: MAY }];
+    assert_eq!(reader.lifespans(0).unwrap(), spans);
+    let report = check::check(dir.path()).unwrap();
+    assert!(report.is_sound(), "{:?}", report.problems);
+    assert_eq!(report.files, 7);
+}
+
+/// A change of these checksums is a change of the bytes of every store: of the format, or of the encoders used.
+#[test]
+fn the_worked_example_has_always_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    let store = Store::open(dir.path()).unwrap();
+    let checksums: Vec<String> =
+        store.manifest().files().map(|file| format!("{} {} {}", file.layer, file.bytes, file.checksum)).collect();
+    let expected = [
+        "url 465 eea247cecfadd27a",
+        "ol 352 daab11ea1be1e67f",
+        "ts 563 333bb8b6f734ad28",
+        "bv 293 3f474b09f811e59e",
+        "il 347 32f601e53122518f",
+        "tr 401 afb614dc564c83db",
+        "ibv 292 9237c81d40875901",
+    ];
+    assert_eq!(checksums, expected);
+    assert_eq!(std::fs::read_to_string(dir.path().join("CURRENT")).unwrap(), "1\n");
+    let manifest = std::fs::read_to_string(dir.path().join("epochs/000001.json")).unwrap();
+    assert!(manifest.starts_with("{\n  \"format\": 1,\n  \"epoch\": 1,\n  \"in_range\": \"month\",\n"), "{manifest}");
+}

@@ -1,0 +1,82 @@
+//! Stores larger than a row group: bounds of row groups, times without a dictionary, look-ups across groups and partitions.
+
+use std::path::Path;
+
+use webstrata_layers::*;
+
+const PAGES: u64 = 70_000;
+
+fn url(uid: u64) -> String {
+    format!("http://example.com/{uid:06}")
+}
+
+/// Numbers that look random, the same in every run.
+fn scatter(number: u64) -> u64 {
+    let mixed = (number ^ 0x5851_f42d_4c95_7f2d).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}
+
+/// Pages with 28 links and 4 captures at arbitrary seconds, so that neither rows nor values fit one row group.
+fn page(uid: u64) -> Page {
+    let first = scatter(uid) % (PAGES - 30);
+    let time = |at: u32| {
+        1_000_000_000
+            + i64::from(at) * 40_000_000
+            + i64::try_from(scatter(uid + u64::from(at)) % 40_000_000).unwrap_or(0)
+    };
+    let changes = if uid % 3 == 0 {
+        vec![Change { link: 5, capture: 2 }, Change { link: 27, capture: 0 }, Change { link: 27, capture: 3 }]
+    } else {
+        vec![]
+    };
+    let unknown = if uid % 7 == 0 { vec![1] } else { vec![] };
+    Page { uid, timestamps: (0..4).map(time).collect(), unknown, links: (first..first + 28).collect(), changes }
+}
+
+fn write(dir: &Path) -> Result<(), Error> {
+    let writer = StoreWriter::open(dir)?;
+    let row = writer.begin_row()?;
+    let (mut partitions, mut counts) = (Vec::new(), Counts { urls: PAGES, ..Counts::default() });
+    for (partition, uids) in [(0, 0..500), (1, 500..500), (2, 500..PAGES)] {
+        let mut urls = UrlWriter::create(&row, partition)?;
+        let mut out = OutlinksWriter::create(&row, partition)?;
+        for uid in uids.clone() {
+            urls.push(uid, &url(uid), "x")?;
+            let page = page(uid);
+            counts.add_page(&page);
+            out.push(&page)?;
+        }
+        let first_key = urls.first_key();
+        let files = [urls.finish()?, out.finish()?, InlinksWriter::create(&row, partition)?.finish()?].concat();
+        partitions.push(PartitionEntry {
+            partition,
+            first_uid: uids.start,
+            urls: uids.end - uids.start,
+            first_key,
+            files,
+        });
+    }
+    let row = RowEntry { row: row.row(), first_uid: 0, urls: PAGES, partitions, counts };
+    writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance: Provenance::default() })?;
+    Ok(())
+}
+
+#[test]
+fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
+    let dir = tempfile::tempdir().map_err(|source| Error::Io { path: "temporary".into(), source })?;
+    write(dir.path())?;
+    // Room for about two blocks, so that blocks come and go.
+    let reader = Reader::new(Store::open(dir.path())?, 48 << 20)?;
+    for uid in 0..PAGES {
+        assert_eq!(reader.page(uid)?.as_deref(), Some(&page(uid)));
+    }
+    for uid in (0..PAGES).step_by(997).chain([499, 500, PAGES - 1]) {
+        assert_eq!((reader.uid(&url(uid))?, reader.url(uid)?), (Some(uid), url(uid)));
+        assert_eq!(reader.uid(&format!("{}x", url(uid)))?, None);
+    }
+    let report = check::check(dir.path())?;
+    // The out side is sound in itself; only the in side is missing.
+    assert!(matches!(report.problems[..], [Error::NotMirrored { in_links: 0, .. }]), "{:?}", report.problems);
+    assert_eq!(report.counts, reader.store().manifest().counts);
+    Ok(())
+}
