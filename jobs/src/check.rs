@@ -20,7 +20,7 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let report = webstrata_layers::check(&args.store)?;
+    let report = webstrata_layers::check::check(&args.store)?;
     let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     let found = report.problems_found;
     let store = args.store.display();

@@ -10,7 +10,7 @@ use clap::{Args, Parser};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Links, Manifest, Precision, Reader, Window, format_time};
+use webstrata_layers::{Links, Precision, Reader, Window, format_time};
 
 /// How many lines of an answer are shown.
 const LINES_SHOWN: usize = 10;
@@ -43,8 +43,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     step(out, &format!("webstrata build --out {store} {crawl}"))?;
 
     let reader = ask::open(&dir.join("store"))?;
-    let manifest = webstrata_layers::Store::open(&dir.join("store"))?.manifest().clone();
-    let Some(examples) = Examples::find(&reader, &manifest)? else {
+    let Some(examples) = Examples::find(&reader)? else {
         bail!("the crawl of the demo holds no page that changes; please report this");
     };
     let Examples { page, from, to, target, at } = &examples;
@@ -107,13 +106,14 @@ struct Examples {
 
 impl Examples {
     /// Looks for a page whose links change, and for a URL whose sources change; `None` where there is no such.
-    fn find(reader: &Reader, manifest: &Manifest) -> anyhow::Result<Option<Examples>> {
-        let (first, last) = (manifest.counts.first_time.unwrap_or(0), manifest.counts.last_time.unwrap_or(0));
+    fn find(reader: &Reader) -> anyhow::Result<Option<Examples>> {
+        let counts = reader.store().manifest().counts;
+        let (first, last) = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
         let third = (last - first) / 3;
         let (from, to, at) = (month(first + third), month(last - third), day(first + third * 2));
         let middle = Window::Seen { from: first + third, to: last - third };
         let (mut page, mut target) = (None, None);
-        for uid in 0..manifest.counts.urls.min(URLS_SEEN) {
+        for uid in 0..counts.urls.min(URLS_SEEN) {
             let spans = reader.lifespans(uid)?;
             let changing = spans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
             if reader.captures(uid)?.len() >= 3 && changing > 0 {
