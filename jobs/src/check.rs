@@ -25,14 +25,18 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let found = report.problems_found;
     let store = args.store.display();
     match args.format.format {
-        Format::Json => writeln!(out, "{}", json!({
-            "store": store.to_string(),
-            "epoch": report.epoch,
-            "files": report.files,
-            "bytes": report.bytes,
-            "problems_found": found,
-            "problems": problems,
-        }))?,
+        Format::Json => writeln!(
+            out,
+            "{}",
+            json!({
+                "store": store.to_string(),
+                "epoch": report.epoch,
+                "files": report.files,
+                "bytes": report.bytes,
+                "problems_found": found,
+                "problems": problems,
+            })
+        )?,
         Format::Text if found == 0 => {
             let size = BinaryBytes(report.bytes);
             writeln!(out, "{store}: epoch {} is sound ({} files, {size})", report.epoch, report.files)?;
