@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use webstrata_layers::{Links, Precision, Reader, Window, format_time};
 
 /// How many lines of an answer are shown.
-const LINES_SHOWN: usize = 10;
+const LINES_SHOWN: usize = 12;
 /// How many URLs are looked at for good examples.
 const URLS_SEEN: u64 = 3000;
 
@@ -90,7 +90,7 @@ fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
         writeln!(out, "{line}")?;
     }
     if lines.len() > LINES_SHOWN {
-        writeln!(out, "... and {} more lines", lines.len() - LINES_SHOWN)?;
+        writeln!(out, "... and {} more", lines.len() - LINES_SHOWN)?;
     }
     Ok(())
 }
@@ -118,11 +118,11 @@ impl Examples {
             let changing = spans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
             if reader.captures(uid)?.len() >= 3 && changing > 0 {
                 let links = reader.out_links(uid, middle)?.len();
-                keep_best(&mut page, distance(links, LINES_SHOWN) + distance(changing, 3), uid);
+                keep_best(&mut page, distance(links, 8) + distance(changing, 3), uid);
             }
             let sources = reader.in_links(uid, Window::AsOf(first + third * 2), Precision::Exact)?.len();
             if sources > 0 {
-                keep_best(&mut target, distance(sources, LINES_SHOWN - 2), uid);
+                keep_best(&mut target, distance(sources, 8), uid);
             }
         }
         let (Some((_, page)), Some((_, target))) = (page, target) else { return Ok(None) };
