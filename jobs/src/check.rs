@@ -20,19 +20,23 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let report = webstrata_layers::check(&args.store)?;
+    let report = webstrata_layers::check::check(&args.store)?;
     let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     let found = report.problems_found;
     let store = args.store.display();
     match args.format.format {
-        Format::Json => writeln!(out, "{}", json!({
-            "store": store.to_string(),
-            "epoch": report.epoch,
-            "files": report.files,
-            "bytes": report.bytes,
-            "problems_found": found,
-            "problems": problems,
-        }))?,
+        Format::Json => writeln!(
+            out,
+            "{}",
+            json!({
+                "store": store.to_string(),
+                "epoch": report.epoch,
+                "files": report.files,
+                "bytes": report.bytes,
+                "problems_found": found,
+                "problems": problems,
+            })
+        )?,
         Format::Text if found == 0 => {
             let size = BinaryBytes(report.bytes);
             writeln!(out, "{store}: epoch {} is sound ({} files, {size})", report.epoch, report.files)?;

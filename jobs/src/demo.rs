@@ -10,10 +10,10 @@ use clap::{Args, Parser};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Links, Manifest, Precision, Reader, Window, format_time};
+use webstrata_layers::{Links, Precision, Reader, Window, format_time};
 
 /// How many lines of an answer are shown.
-const LINES_SHOWN: usize = 10;
+const LINES_SHOWN: usize = 12;
 /// How many URLs are looked at for good examples.
 const URLS_SEEN: u64 = 3000;
 
@@ -43,8 +43,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     step(out, &format!("webstrata build --out {store} {crawl}"))?;
 
     let reader = ask::open(&dir.join("store"))?;
-    let manifest = webstrata_layers::Store::open(&dir.join("store"))?.manifest().clone();
-    let Some(examples) = Examples::find(&reader, &manifest)? else {
+    let Some(examples) = Examples::find(&reader)? else {
         bail!("the crawl of the demo holds no page that changes; please report this");
     };
     let Examples { page, from, to, target, at } = &examples;
@@ -91,7 +90,7 @@ fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
         writeln!(out, "{line}")?;
     }
     if lines.len() > LINES_SHOWN {
-        writeln!(out, "... and {} more lines", lines.len() - LINES_SHOWN)?;
+        writeln!(out, "... and {} more", lines.len() - LINES_SHOWN)?;
     }
     Ok(())
 }
@@ -107,22 +106,23 @@ struct Examples {
 
 impl Examples {
     /// Looks for a page whose links change, and for a URL whose sources change; `None` where there is no such.
-    fn find(reader: &Reader, manifest: &Manifest) -> anyhow::Result<Option<Examples>> {
-        let (first, last) = (manifest.counts.first_time.unwrap_or(0), manifest.counts.last_time.unwrap_or(0));
+    fn find(reader: &Reader) -> anyhow::Result<Option<Examples>> {
+        let counts = reader.store().manifest().counts;
+        let (first, last) = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
         let third = (last - first) / 3;
         let (from, to, at) = (month(first + third), month(last - third), day(first + third * 2));
         let middle = Window::Seen { from: first + third, to: last - third };
         let (mut page, mut target) = (None, None);
-        for uid in 0..manifest.counts.urls.min(URLS_SEEN) {
+        for uid in 0..counts.urls.min(URLS_SEEN) {
             let spans = reader.lifespans(uid)?;
             let changing = spans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
             if reader.captures(uid)?.len() >= 3 && changing > 0 {
                 let links = reader.out_links(uid, middle)?.len();
-                keep_best(&mut page, distance(links, LINES_SHOWN) + distance(changing, 3), uid);
+                keep_best(&mut page, distance(links, 8) + distance(changing, 3), uid);
             }
             let sources = reader.in_links(uid, Window::AsOf(first + third * 2), Precision::Exact)?.len();
             if sources > 0 {
-                keep_best(&mut target, distance(sources, LINES_SHOWN - 2), uid);
+                keep_best(&mut target, distance(sources, 8), uid);
             }
         }
         let (Some((_, page)), Some((_, target))) = (page, target) else { return Ok(None) };

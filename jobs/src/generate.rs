@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use webstrata_datasets::generate::{GenerateOptions, Profile, write_jsonl, write_warc};
+use webstrata_datasets::generate::{GenerateOptions, Generator, Profile, write_jsonl, write_warc};
 
 const EXAMPLES: &str = "\
 The same options give the same bytes.
@@ -77,9 +77,10 @@ fn write(args: &GenerateArgs, mut out: &mut dyn Write) -> std::io::Result<()> {
         CrawlProfile::Irregular => Profile::Irregular,
     };
     let options = GenerateOptions { profile, occurrences: args.occurrences, seed: args.seed, months: args.months };
+    let mut crawl = Generator::new(options);
     match args.form {
-        Form::Warc => write_warc(&mut out, options)?,
-        Form::Jsonl => write_jsonl(&mut out, options)?,
+        Form::Warc => write_warc(&mut out, &mut crawl)?,
+        Form::Jsonl => write_jsonl(&mut out, &mut crawl)?,
     };
     Ok(())
 }
