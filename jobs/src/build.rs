@@ -56,6 +56,9 @@ pub(crate) struct BuildArgs {
     /// Leave out URLs never captured and linked from fewer pages
     #[arg(long, value_name = "PAGES", default_value_t = 0)]
     pub(crate) min_sources: u64,
+    /// About how many URLs make a partition, one file a layer
+    #[arg(long, value_name = "URLS", default_value_t = PARTITION_URLS)]
+    pub(crate) partition_urls: u64,
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
@@ -99,7 +102,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         kinds: kinds(&args.links),
         in_range: args.in_range,
         min_sources: args.min_sources,
-        partition_urls: PARTITION_URLS,
+        partition_urls: args.partition_urls,
         provenance: BTreeMap::new(),
     };
     let progress = Progress::default();

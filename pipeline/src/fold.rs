@@ -207,23 +207,6 @@ fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], pa
     page.links.extend_from_slice(first);
 }
 
-impl FoldedPage {
-    /// Appends the page to `out`; read back by [`FoldedPage::read`].
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.fingerprint.to_be_bytes());
-        wire::put(out, self.timestamps.len() as u64);
-        self.timestamps.iter().for_each(|&time| out.extend_from_slice(&wire::time_key(time)));
-        wire::put(out, self.unknown.len() as u64);
-        self.unknown.iter().for_each(|&capture| wire::put(out, capture.into()));
-        wire::put(out, self.links.len() as u64);
-        wire::put(out, self.changes.len() as u64);
-        for change in &self.changes {
-            wire::put(out, change.link.into());
-            wire::put(out, change.capture.into());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

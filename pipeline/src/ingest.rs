@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, open,
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, canonical, open,
 };
 
 /// Slots of the cache of URLs lately seen, at least.
@@ -93,17 +93,17 @@ impl Folder {
         Ok(found.map(|Fingerprint(fingerprint)| fingerprint))
     }
 
-    /// Sends a capture to the owner of its page; `None` where its URL is not one of a page.
-    fn send(&mut self, capture: &Capture, outbox: &mut Outbox) -> Result<Option<u128>, Error> {
+    /// Sends a capture to the owner of its page; `false` where its URL is not one of a page.
+    fn send(&mut self, capture: &Capture, outbox: &mut Outbox) -> Result<bool, Error> {
         let page = match self.fingerprint(None, &capture.url)? {
             Ok(page) => page,
             Err(Finding::OtherLinkScheme) => {
                 self.tally.count(Finding::OtherPageScheme);
-                return Ok(None);
+                return Ok(false);
             }
             Err(_) => {
                 self.tally.count(Finding::BadPageUrl);
-                return Ok(None);
+                return Ok(false);
             }
         };
         self.links.clear();
@@ -138,7 +138,7 @@ impl Folder {
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
         outbox.send(owner(page, outbox.workers()), &key, &self.payload);
-        Ok(Some(page))
+        Ok(true)
     }
 }
 
@@ -175,7 +175,9 @@ impl Reading {
             self.current = None;
             return Ok(true);
         }
-        let Some(page) = folder.send(&self.capture, outbox)? else { return Ok(true) };
+        if !folder.send(&self.capture, outbox)? {
+            return Ok(true);
+        }
         self.job.progress().add_captures(1);
         let Some(digest) = self.capture.digest else { return Ok(true) };
         match &self.capture.content {
@@ -185,9 +187,9 @@ impl Reading {
                 }
             }
             Content::Revisit(revisit) => {
-                if let Some(url) = &revisit.url
-                    && folder.fingerprint(None, url)?.is_ok_and(|referred| referred != page)
-                {
+                // The URL referred to is not interned: it is neither a page nor a link by being named here.
+                let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());
+                if referred.is_some() && referred != canonical(None, &self.capture.url).ok() {
                     let (time, url) = (self.capture.time, self.capture.url.clone());
                     self.borrows.push(Borrow { digest: digest.0, time, url });
                 }
