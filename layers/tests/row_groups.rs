@@ -24,12 +24,12 @@ fn page(uid: u64) -> Page {
             + i64::from(at) * 40_000_000
             + i64::try_from(scatter(uid + u64::from(at)) % 40_000_000).unwrap_or(0)
     };
-    let changes = if uid % 3 == 0 {
+    let changes = if uid.is_multiple_of(3) {
         vec![Change { link: 5, capture: 2 }, Change { link: 27, capture: 0 }, Change { link: 27, capture: 3 }]
     } else {
         vec![]
     };
-    let unknown = if uid % 7 == 0 { vec![1] } else { vec![] };
+    let unknown = if uid.is_multiple_of(7) { vec![1] } else { vec![] };
     Page { uid, timestamps: (0..4).map(time).collect(), unknown, links: (first..first + 28).collect(), changes }
 }
 
