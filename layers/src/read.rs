@@ -249,17 +249,18 @@ impl Links for Reader {
         let view = block.view(row);
         let Ok(at) = view.links.binary_search(&link) else { return Ok(false) };
         let Some((first, last)) = captures_in(view.times, view.unknown, window) else { return Ok(false) };
-        let start = at as u64 * view.times.len() as u64;
         let (mut before, mut inside) = (0u32, false);
-        for position in presence::positions(view.changes) {
-            let Ok(position) = position else {
+        for change in presence::decoded(view.changes, view.links.len(), view.times.len()) {
+            let Ok(change) = change else {
                 return self.page(uid).map(|_| false);
             };
-            if position > start + u64::from(last) {
-                break;
+            if change.link as usize >= at {
+                if change.link as usize > at || change.capture > last {
+                    break;
+                }
+                before += u32::from(change.capture <= first);
+                inside |= change.capture > first;
             }
-            before += u32::from(position >= start && position <= start + u64::from(first));
-            inside |= position > start + u64::from(first);
         }
         Ok(before % 2 == 0 || inside)
     }

@@ -82,7 +82,7 @@ fn the_worked_example_has_always_the_same_bytes() {
         "url 465 eea247cecfadd27a",
         "ol 352 daab11ea1be1e67f",
         "ts 563 333bb8b6f734ad28",
-        "bv 293 3f474b09f811e59e",
+        "bv 293 0b6e5dc6c274c53a",
         "il 347 32f601e53122518f",
         "tr 401 afb614dc564c83db",
         "ibv 292 9237c81d40875901",

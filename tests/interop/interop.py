@@ -23,16 +23,23 @@ COLUMNS = {
 }
 
 
-def positions(changes):
-    """The positions (link * captures + capture) that a `changes` value codes."""
-    position, gap, shift = -1, 0, 0
+def decoded(changes, links, captures):
+    """The (link, capture) pairs that a `changes` value codes, as layers/src/format.md says."""
+    half = captures - 1
+    place, gap, shift, last = -1, 0, 0, None
     for byte in changes or b"":
         gap |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            position += gap + 1
-            yield position
+            place += gap + 1
             gap, shift = 0, 0
+            link, within = divmod(place, 2 * half)
+            if link >= links:
+                raise ValueError("a change outside the matrix")
+            if within >= half and link != last:
+                yield link, 0
+            yield link, within % half + 1
+            last = link
     if shift:
         raise ValueError("changes end inside a number")
 
@@ -45,10 +52,7 @@ def occurrences(links, captures, unknown, changes):
         known_before.append(known_before[-1] + (index not in unknown))
     total = links * known_before[captures]        # a link without changes is in every known capture
     absent_from = {}                              # link -> capture since which it is absent
-    for position in positions(changes):
-        link, capture = divmod(position, captures)
-        if link >= links:
-            raise ValueError("a change outside the matrix")
+    for link, capture in decoded(changes, links, captures):
         if link in absent_from:
             total -= known_before[capture] - known_before[absent_from.pop(link)]
         else:
