@@ -196,7 +196,11 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let largest_over_mean = largest as f64 * partitions.len() as f64 / (counts.urls.max(1)) as f64;
     let report_partitions = partitions.len();
     let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, partitions, counts: counts.clone() };
-    let provenance = Provenance { version: env!("CARGO_PKG_VERSION").to_owned(), inputs: files as u64, details: options.provenance.clone() };
+    let provenance = Provenance {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs: files as u64,
+        details: options.provenance.clone(),
+    };
     let epoch = store.commit(NewEpoch { rows: vec![entry], in_range: options.in_range, provenance })?;
     Ok(BuildReport {
         epoch,

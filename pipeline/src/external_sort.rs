@@ -141,7 +141,8 @@ impl Sorter {
 
     /// Adds all records of a block of at most 4 GiB.
     pub(crate) fn push_block(&mut self, block: Vec<u8>) -> Result<(), Error> {
-        let number = u32::try_from(self.blocks.len()).map_err(|_| Error::Internal("more than 2^32 blocks in memory"))?;
+        let number =
+            u32::try_from(self.blocks.len()).map_err(|_| Error::Internal("more than 2^32 blocks in memory"))?;
         let mut rest = &block[..];
         while !rest.is_empty() {
             let offset = block.len() - rest.len();
@@ -373,9 +374,7 @@ impl Sorted {
     /// The record that [`Sorted::next`] will give.
     pub(crate) fn peek(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
         match self {
-            Sorted::Memory { sorter, next } => {
-                Ok(sorter.index.get(*next).copied().map(|entry| sorter.record(entry)))
-            }
+            Sorted::Memory { sorter, next } => Ok(sorter.index.get(*next).copied().map(|entry| sorter.record(entry))),
             Sorted::Runs(merge) => merge.peek(),
         }
     }

@@ -113,8 +113,8 @@ impl Fold {
                 (0..number).rev().find(|&earlier| self.moments[earlier].links.is_some())
             } else {
                 let same = self.digests.get(&revisit.digest).filter(|_| revisit.digest != 0);
-                let by_digest =
-                    same.and_then(|same| same.iter().rev().find(|&&one| one < number).or_else(|| same.first()).copied());
+                let by_digest = same
+                    .and_then(|same| same.iter().rev().find(|&&one| one < number).or_else(|| same.first()).copied());
                 by_digest.or_else(|| {
                     let time = revisit.time?;
                     let found = self.moments.binary_search_by_key(&time, |moment| moment.time).ok()?;
@@ -290,8 +290,7 @@ mod tests {
 
     #[test]
     fn a_revisit_may_come_before_its_original() {
-        let page =
-            fold(&[(10, payload(kind::IDENTICAL, 1, None, &[])), (20, payload(kind::LINKS, 1, None, &[4]))]);
+        let page = fold(&[(10, payload(kind::IDENTICAL, 1, None, &[])), (20, payload(kind::LINKS, 1, None, &[4]))]);
         assert_eq!(links_at(&page, 10), Some(vec![4]));
         assert!(page.changes.is_empty());
     }

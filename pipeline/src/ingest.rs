@@ -25,7 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, canonical, open,
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, canonical,
+    open,
 };
 
 /// Slots of the cache of URLs lately seen, at least.

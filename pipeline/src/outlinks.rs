@@ -113,7 +113,8 @@ impl Writing {
                 0..in_all
             } else {
                 let runs = runs(own, captures);
-                let mut within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
+                let mut within =
+                    runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
                 counts.occurrences += within.clone().flatten().count() as u64;
                 every_start(starts, &mut within);
                 in_all..starts.len()

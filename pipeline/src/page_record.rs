@@ -94,7 +94,11 @@ mod tests {
             timestamps: vec![i64::MIN, -5, 0, 1_146_441_600],
             unknown: vec![0, 2],
             links: vec![0, 7, u64::MAX],
-            changes: vec![Change { link: 1, capture: 1 }, Change { link: 1, capture: 3 }, Change { link: 2, capture: 1 }],
+            changes: vec![
+                Change { link: 1, capture: 1 },
+                Change { link: 1, capture: 3 },
+                Change { link: 2, capture: 1 },
+            ],
         };
         let (mut bytes, mut back) = (Vec::new(), Page { links: vec![3], ..Page::default() });
         write(&mut bytes, &page);

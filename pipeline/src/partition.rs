@@ -48,7 +48,8 @@ impl Sample {
 
     /// The first keys of the partitions after the first.
     fn boundaries(self, partition_urls: u64) -> Boundaries {
-        let partitions = self.distinct().div_ceil(partition_urls.max(1)).clamp(1, self.keys.len().max(1) as u64) as usize;
+        let partitions =
+            self.distinct().div_ceil(partition_urls.max(1)).clamp(1, self.keys.len().max(1) as u64) as usize;
         let mut keys: Vec<_> = self.keys.into_values().collect();
         keys.sort_unstable();
         let mut firsts: Vec<_> = (1..partitions).map(|part| keys[part * keys.len() / partitions].clone()).collect();

@@ -20,7 +20,6 @@ use timely::worker::Worker;
 use webstrata_layers::Page;
 use webstrata_layers::presence::Change;
 
-
 struct Join {
     requests: Sorted,
     uids: Sorted,

@@ -8,9 +8,9 @@
 //! Errors (and panics) of producers and consumers go to the [`Job`]; every worker sees them in its step loop, drops
 //! the dataflow and returns, so that nobody waits for records that will not come.
 
+use crate::Error;
 use crate::external_sort::append;
 use crate::job::{Job, Stopped};
-use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
