@@ -195,7 +195,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let largest = partitions.iter().map(|partition| partition.urls).max().unwrap_or(0);
     let largest_over_mean = largest as f64 * partitions.len() as f64 / (counts.urls.max(1)) as f64;
     let report_partitions = partitions.len();
-    let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, partitions, counts: counts.clone() };
+    let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, partitions, counts };
     let provenance = Provenance {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: files as u64,

@@ -49,11 +49,14 @@ impl Spill {
     }
 }
 
+/// A record: its key and its payload.
+pub(crate) type Record<'a> = (&'a [u8], &'a [u8]);
+
 /// Takes the first record off `bytes`: key and payload together, and the length of the key.
 #[inline]
 fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
-    let key_length = wire::take(bytes) as usize;
-    let payload_length = wire::take(bytes) as usize;
+    let key_length = wire::take_usize(bytes);
+    let payload_length = wire::take_usize(bytes);
     let (record, rest) = bytes.split_at(key_length + payload_length);
     *bytes = rest;
     (record, key_length)
@@ -162,7 +165,7 @@ impl Sorter {
         split(&mut &self.blocks[entry.block as usize][entry.offset as usize..])
     }
 
-    fn record(&self, entry: Entry) -> (&[u8], &[u8]) {
+    fn record(&self, entry: Entry) -> Record<'_> {
         let (record, key_length) = self.whole(entry);
         record.split_at(key_length)
     }
@@ -279,7 +282,7 @@ impl Run {
         Ok(true)
     }
 
-    fn record(&self) -> (&[u8], &[u8]) {
+    fn record(&self) -> Record<'_> {
         self.record.split_at(self.key_length)
     }
 }
@@ -333,12 +336,12 @@ impl Merge {
         Ok(())
     }
 
-    fn peek(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+    fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;
         Ok(self.heap.peek().map(|Reverse(run)| run.record()))
     }
 
-    fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+    fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;
         self.consumed = true;
         Ok(self.heap.peek().map(|Reverse(run)| run.record()))
@@ -360,7 +363,7 @@ pub(crate) enum Sorted {
 
 impl Sorted {
     /// The next record, key and payload, or `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         match self {
             Sorted::Memory { sorter, next } => {
                 let entry = sorter.index.get(*next).copied();
@@ -372,7 +375,7 @@ impl Sorted {
     }
 
     /// The record that [`Sorted::next`] will give.
-    pub(crate) fn peek(&mut self) -> Result<Option<(&[u8], &[u8])>, Error> {
+    pub(crate) fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
         match self {
             Sorted::Memory { sorter, next } => Ok(sorter.index.get(*next).copied().map(|entry| sorter.record(entry))),
             Sorted::Runs(merge) => merge.peek(),
@@ -385,7 +388,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sorted(records: &[(Vec<u8>, Vec<u8>)], bytes_max: usize) -> (Vec<(Vec<u8>, Vec<u8>)>, u64) {
+    type Owned = (Vec<u8>, Vec<u8>);
+
+    fn sorted(records: &[Owned], bytes_max: usize) -> (Vec<Owned>, u64) {
         let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
         let mut sorter = Sorter::new(&spill, bytes_max);
         let mut block = Vec::new();

@@ -187,6 +187,11 @@ fn differences(mut one: &[u128], mut other: &[u128], mut each: impl FnMut(u128))
     }
 }
 
+/// An index of a link; a capture of 2^32 links does not fit into memory long before this.
+fn index(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
 /// Writes links and changes from the links of the first known capture and the sorted changes after it.
 fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], page: &mut FoldedPage) {
     for changed in events.chunk_by(|a, b| a.0 == b.0) {
@@ -194,7 +199,7 @@ fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], pa
         let stable = first.partition_point(|&other| other < link);
         page.links.extend_from_slice(&first[..stable]);
         first = &first[stable..];
-        let number = page.links.len() as u32;
+        let number = index(page.links.len());
         page.links.push(link);
         if first.first() == Some(&link) {
             first = &first[1..];

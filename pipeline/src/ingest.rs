@@ -64,6 +64,7 @@ pub(crate) mod kind {
 }
 
 /// The worker that owns a fingerprint.
+#[expect(clippy::cast_possible_truncation, reason = "below the number of workers")]
 pub(crate) fn owner(fingerprint: u128, workers: usize) -> usize {
     ((fingerprint >> 64) % workers as u128) as usize
 }

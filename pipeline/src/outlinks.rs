@@ -79,7 +79,7 @@ impl Writing {
         ranges.clear();
         ranges.extend(page.timestamps.iter().map(|&time| Some(in_range.start(time))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
-        let captures = page.timestamps.len() as u32;
+        let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         let known = page.timestamps.len() - page.unknown.len();
         counts.pages += 1;
         counts.captures += page.timestamps.len() as u64;

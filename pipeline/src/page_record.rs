@@ -37,7 +37,7 @@ fn read_times(bytes: &mut &[u8], page: &mut Page) {
     page.timestamps.clear();
     page.unknown.clear();
     read_rising(bytes, |time| page.timestamps.push(time.wrapping_add(lowest).cast_signed()));
-    read_rising(bytes, |capture| page.unknown.push(capture as u32));
+    read_rising(bytes, |capture| page.unknown.push(u32::try_from(capture).unwrap_or(u32::MAX)));
 }
 
 /// Appends changes.
@@ -55,15 +55,15 @@ fn read_changes(bytes: &mut &[u8], changes: &mut Vec<Change>) {
     changes.clear();
     let mut link = 0;
     for _ in 0..wire::take(bytes) {
-        link += wire::take(bytes) as u32;
-        changes.push(Change { link, capture: wire::take(bytes) as u32 });
+        link += wire::take_u32(bytes);
+        changes.push(Change { link, capture: wire::take_u32(bytes) });
     }
 }
 
 /// Reads a spooled page: all but UID and links, and returns the number of links.
 pub(crate) fn read_spooled(mut bytes: &[u8], page: &mut Page) -> usize {
     read_times(&mut bytes, page);
-    let links = wire::take(&mut bytes) as usize;
+    let links = wire::take_usize(&mut bytes);
     read_changes(&mut bytes, &mut page.changes);
     links
 }

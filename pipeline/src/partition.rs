@@ -40,7 +40,9 @@ impl Sample {
         match self.keys.last_key_value() {
             Some((&largest, _)) if self.keys.len() >= SAMPLE_MAX => {
                 let part = (largest >> 64) as f64 / 2f64.powi(64);
-                ((SAMPLE_MAX - 1) as f64 / part.max(f64::MIN_POSITIVE)) as u64
+                #[expect(clippy::cast_possible_truncation, reason = "a rounded estimate")]
+                let distinct = ((SAMPLE_MAX - 1) as f64 / part.max(f64::MIN_POSITIVE)) as u64;
+                distinct
             }
             _ => self.keys.len() as u64,
         }
@@ -48,8 +50,8 @@ impl Sample {
 
     /// The first keys of the partitions after the first.
     fn boundaries(self, partition_urls: u64) -> Boundaries {
-        let partitions =
-            self.distinct().div_ceil(partition_urls.max(1)).clamp(1, self.keys.len().max(1) as u64) as usize;
+        let wanted = self.distinct().div_ceil(partition_urls.max(1));
+        let partitions = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, self.keys.len().max(1));
         let mut keys: Vec<_> = self.keys.into_values().collect();
         keys.sort_unstable();
         let mut firsts: Vec<_> = (1..partitions).map(|part| keys[part * keys.len() / partitions].clone()).collect();

@@ -50,7 +50,7 @@ impl Join {
         };
         let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
         let mut rest = payload;
-        let (worker, number, slot) = (wire::take(&mut rest), wire::take(&mut rest), wire::take(&mut rest));
+        let (worker, number, slot) = (wire::take_usize(&mut rest), wire::take(&mut rest), wire::take(&mut rest));
         while self.at.is_some_and(|(at, _)| at < fingerprint) {
             self.advance()?;
         }
@@ -62,7 +62,7 @@ impl Join {
             key[8..].copy_from_slice(&slot.to_be_bytes());
             self.payload.clear();
             wire::put(&mut self.payload, uid);
-            outbox.send(worker as usize, &key, &self.payload);
+            outbox.send(worker, &key, &self.payload);
         }
         Ok(true)
     }
@@ -77,7 +77,7 @@ struct Assembly {
     offsets: Offsets,
     page: Page,
     /// (UID, slot) of the links of the page.
-    slots: Vec<(u64, u32)>,
+    slots: Vec<(u64, usize)>,
     changes: Vec<Change>,
     record: Vec<u8>,
 }
@@ -101,7 +101,7 @@ impl Assembly {
             debug_assert_eq!(number, self.number);
             match slot.checked_sub(1) {
                 None => uid = Some(answer),
-                Some(slot) => self.slots.push((answer, slot as u32)),
+                Some(slot) => self.slots.push((answer, usize::try_from(slot).unwrap_or(usize::MAX))),
             }
             self.advance()?;
         }
@@ -122,7 +122,7 @@ impl Assembly {
         let mut place = vec![DROPPED; links];
         self.page.links.clear();
         for (new, &(uid, slot)) in (0u32..).zip(&self.slots) {
-            place[slot as usize] = new;
+            place[slot] = new;
             self.page.links.push(uid);
         }
         self.changes.clear();

@@ -23,7 +23,7 @@ impl Spool {
 
     /// Adds a record and returns its number, from 0.
     pub(crate) fn push(&mut self, record: &[u8]) -> Result<u64, Error> {
-        let length = (record.len() as u64).to_le_bytes();
+        let length = record.len().to_le_bytes();
         self.file.write_all(&length).and_then(|()| self.file.write_all(record)).map_err(|e| self.spill.error(e))?;
         self.bytes += record.len() as u64 + 8;
         self.records += 1;
@@ -58,9 +58,9 @@ impl SpoolReader {
             return Ok(None);
         }
         self.records -= 1;
-        let mut length = [0; 8];
+        let mut length = [0; size_of::<usize>()];
         self.file.read_exact(&mut length).map_err(|error| self.spill.error(error))?;
-        self.record.resize(u64::from_le_bytes(length) as usize, 0);
+        self.record.resize(usize::from_le_bytes(length), 0);
         self.file.read_exact(&mut self.record).map_err(|error| self.spill.error(error))?;
         Ok(Some(&self.record))
     }

@@ -105,12 +105,12 @@ fn offsets(worker: &mut Worker, job: &Job, counts: Vec<u64>) -> Result<Offsets, 
         "uids",
         move |outbox| {
             let Some((partition, count)) = own.next() else { return Ok(false) };
-            outbox.send_to_all(&(partition as u64).to_be_bytes(), &u64::to_be_bytes(count));
+            outbox.send_to_all(&partition.to_be_bytes(), &u64::to_be_bytes(count));
             Ok(true)
         },
         move |block| {
             for_each(&block, |mut partition, mut count| {
-                let partition = u64::from_be_bytes(wire::take_array(&mut partition)) as usize;
+                let partition = usize::from_be_bytes(wire::take_array(&mut partition));
                 heard.borrow_mut()[partition] += u64::from_be_bytes(wire::take_array(&mut count));
             });
             Ok(())

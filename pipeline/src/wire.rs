@@ -1,14 +1,19 @@
 //! How numbers stand in records between stages: LEB128, and fixed big-endian where byte order must be number order.
 //!
-//! Records never leave the job that wrote them, so a broken one is a fault of this program, not of the input.
+//! Records never leave the job that wrote them, so a broken one is a fault of this program, not of the input. For the
+//! same reason a number that was made from a `u32` or a `usize` is one again when it comes back.
 
 /// Appends a number in LEB128: seven bits a byte, least first.
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
+        out.push(low_seven_bits(number) | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    out.push(low_seven_bits(number));
+}
+
+fn low_seven_bits(number: u64) -> u8 {
+    (number & 0x7f) as u8
 }
 
 /// Takes a LEB128 number from the front of `bytes`.
@@ -24,6 +29,20 @@ pub(crate) fn take(bytes: &mut &[u8]) -> u64 {
         shift += 7;
     }
     number
+}
+
+/// As [`take`], for a number that was a `u32`.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "it was a u32 when it was put")]
+pub(crate) fn take_u32(bytes: &mut &[u8]) -> u32 {
+    take(bytes) as u32
+}
+
+/// As [`take`], for a number that was a `usize`.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "it was a usize when it was put")]
+pub(crate) fn take_usize(bytes: &mut &[u8]) -> usize {
+    take(bytes) as usize
 }
 
 /// Takes `N` bytes from the front of `bytes`; zeros where there are fewer.
