@@ -1,3 +1,5 @@
+//! The specification of a store, and a test that holds the schemas in the code to it.
+
 #![doc = include_str!("format.md")]
 
 #[cfg(test)]

@@ -166,3 +166,49 @@ fn a_second_build_is_a_new_epoch_that_replaces_the_first() {
         assert_answers(&store, &crawl.oracle());
     }
 }
+
+/// A WARC record with an HTTP block.
+fn record(kind: &str, url: &str, time: &str, digest: &str, more: &str, block: &str) -> String {
+    format!(
+        "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: {time}\r\nWARC-Payload-Digest: {digest}\r\n\
+         {more}Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+        block.len()
+    )
+}
+
+/// A revisit under another URL takes the links of the original resolved against its own URL, wherever the original is.
+#[test]
+fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
+    let dir = temporary();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";
+    let body = format!("{head}<a href=next.html>next</a> <a href=http://other.example/>other</a>");
+    let digest = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ";
+    let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n\
+                   WARC-Refers-To-Target-URI: http://a.example/dir/page\r\nWARC-Refers-To-Date: 2006-05-01T00:00:00Z\r\n";
+    let lost = profile.replace("a.example", "lost.example");
+    let revisits = [
+        record("revisit", "http://b.example/page", "2006-06-01T00:00:00Z", digest, profile, head),
+        record(
+            "revisit",
+            "http://c.example/page",
+            "2006-06-01T00:00:00Z",
+            "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            &lost,
+            head,
+        ),
+    ];
+    let original = [record("response", "http://a.example/dir/page", "2006-05-01T00:00:00Z", digest, "", &body)];
+    for workers in [1, 2] {
+        let inputs = files(dir.path(), &format!("crawl{workers}-"), "warc", &[&revisits, &original]);
+        let store = dir.path().join(format!("store{workers}"));
+        let mut options = options(&store, inputs);
+        options.workers = workers;
+        build(&options, &Progress::default()).unwrap();
+        let mut oracle = webstrata_tests::oracle::Oracle::default();
+        let (may, june) = (1_146_441_600, 1_149_120_000);
+        oracle.add("http://a.example/dir/page", may, ["http://a.example/dir/next.html", "http://other.example/"]);
+        oracle.add("http://b.example/page", june, ["http://b.example/next.html", "http://other.example/"]);
+        oracle.add_unknown("http://c.example/page", june);
+        assert_answers(&store, &oracle);
+    }
+}

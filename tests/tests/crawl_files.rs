@@ -1,0 +1,210 @@
+//! Stores built from real crawl files, where they are at hand (`WEBSTRATA_SHARED`): the same sites as WARC, as WAT and as
+//! captures written by another program, page by page and second by second; and timelines with revisits.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use flate2::read::MultiGzDecoder;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use webstrata_layers::{Links, Reader, Window, parse_time};
+use webstrata_pipeline::{Progress, build};
+use webstrata_tests::stores::{options, reader};
+
+/// Links of each capture, by page and time.
+type Captures = BTreeMap<(String, i64), BTreeSet<String>>;
+
+/// Links that the WATs lack, with the number of captures: the extractor that wrote them loses an anchor that is not
+/// closed before the next one begins. The WARCs lack none.
+const NOT_IN_WAT: [(&str, &str, usize); 4] = [
+    ("https://gcc.gnu.org/faq.html", "http://gcc.gnu.org/cgi-bin/fom", 1),
+    ("https://openbsd-ru.github.io/faq/current.html", "https://man.openbsd.org/acme-client.1", 1),
+    (
+        "https://openbsd-ru.github.io/openssh/users.html",
+        "https://www.cisco.com/c/en/us/obsolete/application-networking-services/cisco-css-11500-series-content-services-switches.html",
+        2,
+    ),
+    ("https://openbsd-ru.github.io/ru-community/articles.html", "https://habr.com/en/post/332694/", 12),
+];
+
+/// A file or directory of the shared test data, or `None` and a message.
+fn shared(name: &str) -> Option<PathBuf> {
+    let path = webstrata_tests::shared().map(|dir| dir.join(name)).filter(|path| path.exists());
+    if path.is_none() {
+        #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+        {
+            eprintln!("skipped: no {name} (set WEBSTRATA_SHARED)");
+        }
+    }
+    path
+}
+
+fn store_of(dir: &Path, name: &str, file: &Path) -> Reader {
+    let store = dir.join(name);
+    let report = build(&options(&store, vec![file.to_owned()]), &Progress::default()).unwrap();
+    assert_eq!(report.tally.damaged(), 0, "{}: {:?}", file.display(), report.tally);
+    reader(&store)
+}
+
+fn links_at(links: &impl Links, uid: u64, time: i64) -> BTreeSet<String> {
+    let window = Window::Seen { from: time, to: time };
+    links.out_links(uid, window).unwrap().into_iter().map(|link| links.url(link).unwrap()).collect()
+}
+
+/// Every capture of a store, through the same questions that a user asks.
+fn captures(links: &Reader, urls: u64) -> Captures {
+    let mut all = Captures::new();
+    for uid in 0..urls {
+        for capture in links.captures(uid).unwrap() {
+            all.insert((links.url(uid).unwrap(), capture.time), links_at(links, uid, capture.time));
+        }
+    }
+    all
+}
+
+/// The captures that another program found in the same pages.
+fn listed(file: &Path) -> Captures {
+    let bare = |url: &serde_json::Value| url.as_str().unwrap().split('#').next().unwrap().to_owned();
+    let mut all = Captures::new();
+    for line in BufReader::new(MultiGzDecoder::new(File::open(file).unwrap())).lines() {
+        let capture: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let time = parse_time(capture["ts"].as_str().unwrap(), false).unwrap();
+        let links = capture["links"].as_array().unwrap().iter().map(bare);
+        all.entry((bare(&capture["url"]), time)).or_default().extend(links);
+    }
+    all
+}
+
+fn all_urls(store: &Path) -> u64 {
+    webstrata_layers::Store::open(store).unwrap().manifest().counts.urls
+}
+
+#[test]
+fn warc_and_wat_give_the_links_of_the_capture_files() {
+    let Some(real) = shared("data/real") else { return };
+    let mut lost = BTreeMap::new();
+    for (site, start) in [("gcc", "19980213160752"), ("httpd", "20210625161834"), ("openbsd-ru", "20190316222551")] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |kind: &str| real.join(format!("warc/{site}-captures-{start}-00000.{kind}.gz"));
+        let of = |kind: &str| {
+            let store = store_of(dir.path(), kind, &file(kind));
+            captures(&store, all_urls(&dir.path().join(kind)))
+        };
+        let (warc, wat) = (of("warc"), of("wat"));
+        // The WARC of gcc holds the oldest captures only.
+        let mut listed = listed(&real.join(format!("{site}.captures.jsonl.gz")));
+        assert!(site == "gcc" || listed.len() == warc.len(), "{site}");
+        listed.retain(|capture, _| warc.contains_key(capture));
+        assert!(warc.len() > 500 && warc == listed, "{site}: WARC and capture file differ");
+        assert!(warc.keys().eq(wat.keys()), "{site}: captures of WARC and WAT differ");
+        for (((page, _), links), of_wat) in warc.iter().zip(wat.values()) {
+            assert!(of_wat.is_subset(links), "{page}: the WAT has links that the WARC has not");
+            for link in links.difference(of_wat) {
+                *lost.entry((page.clone(), link.clone())).or_insert(0) += 1;
+            }
+        }
+    }
+    let expected = NOT_IN_WAT.map(|(page, link, captures)| ((page.to_owned(), link.to_owned()), captures));
+    assert_eq!(lost, expected.into());
+}
+
+/// Pages whose timeline counts links that are none here: page, count of the timeline, count here, reason. The counts here
+/// were verified with another HTML parser.
+const COUNTED_OTHERWISE: [(&str, usize, usize, &str); 2] = [
+    ("http://www.iana.org/protocols", 2489, 1218, "distinct with their fragments"),
+    ("http://www.iana.org/time-zones", 30, 28, "one is ftp, one rsync"),
+];
+
+/// A record of a timeline.
+struct Row {
+    url: String,
+    time: i64,
+    revisit: bool,
+    status: String,
+    /// Distinct `a[href]` of the page, its own or those that a revisit inherits; `None` where it is no HTML or the
+    /// revisit leads nowhere.
+    links: Option<usize>,
+}
+
+fn timeline(file: &Path) -> Vec<Row> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let row = |line: &str| {
+        let fields: Vec<_> = line.split('\t').collect();
+        Row {
+            time: parse_time(fields[0], false).unwrap(),
+            revisit: fields[1] == "revisit",
+            url: webstrata_datasets::canonical(None, fields[2]).unwrap(),
+            status: fields[4].to_owned(),
+            links: fields.get(9).and_then(|count| count.parse().ok()),
+        }
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn revisits_stand_in_their_timelines() {
+    let Some(vectors) = shared("data/vectors") else { return };
+    let mut revisits_with_links = 0;
+    for name in ["warcio-example", "pywb-dupes", "pywb-iana", "issue-493", "pywb-example-url-agnostic-revisit"] {
+        let rows = timeline(&vectors.join(format!("revisit_timeline_{name}.tsv")));
+        let mut file = vectors.join(format!("warc/{name}.warc.gz"));
+        if !file.exists() {
+            file.set_extension("");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        build(&options(&store, vec![file]), &Progress::default()).unwrap();
+        let links = reader(&store);
+        let captured = |row: &Row| {
+            let uid = links.uid(&row.url).unwrap()?;
+            let capture = links.captures(uid).unwrap().into_iter().find(|capture| capture.time == row.time)?;
+            Some(capture.known.then(|| links_at(&links, uid, row.time).len()))
+        };
+        let mut captures = BTreeSet::new();
+        for row in &rows {
+            let got = captured(row);
+            let what = format!("{name}: {} at {}", row.url, row.time);
+            match row.links {
+                // An empty script: the timeline went by its body, a capture goes by its content type.
+                Some(0) if row.url.ends_with(".js") => assert_eq!(got, None, "{what}: a script"),
+                Some(_) if row.status != "200" => assert_eq!(got, None, "{what}: status {}", row.status),
+                Some(count) => {
+                    let otherwise = COUNTED_OTHERWISE.iter().find(|page| (page.0, page.1) == (&row.url, count));
+                    let count = otherwise.map_or(count, |page| page.2);
+                    assert_eq!(got, Some(Some(count)), "{what}");
+                    captures.insert((&row.url, row.time));
+                    revisits_with_links += usize::from(row.revisit);
+                }
+                // A response that is no HTML is no page; a revisit that leads nowhere keeps its time and says that its
+                // links are unknown, unless its own headers say that it is no HTML.
+                None if row.revisit => {
+                    assert!(matches!(got, None | Some(None)), "{what}: {got:?}");
+                    if got.is_some() {
+                        captures.insert((&row.url, row.time));
+                    }
+                }
+                None => assert_eq!(got, None, "{what}"),
+            }
+        }
+        let counts = webstrata_layers::Store::open(&store).unwrap().manifest().counts;
+        assert_eq!(counts.captures, captures.len() as u64, "{name}: captures beyond the timeline");
+    }
+    assert!(revisits_with_links >= 2, "{revisits_with_links}");
+}
+
+/// The revisit of a page under another URL: its links are those of the original, in whichever file that is.
+#[test]
+fn a_revisit_under_another_url_borrows_from_another_file() {
+    let Some(vectors) = shared("data/vectors/warc") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let files = ["pywb-example-url-agnostic-revisit.warc.gz", "pywb-example-url-agnostic-orig.warc.gz"];
+    build(&options(&store, files.iter().map(|file| vectors.join(file)).collect()), &Progress::default()).unwrap();
+    let links = reader(&store);
+    let uid = links.uid("http://test@example.com/").unwrap().unwrap();
+    let captures = links.captures(uid).unwrap();
+    assert_eq!(captures.iter().map(|capture| capture.known).collect::<Vec<_>>(), [true]);
+    let iana = "http://www.iana.org/domains/example".to_owned();
+    assert_eq!(links_at(&links, uid, captures[0].time), BTreeSet::from([iana]));
+}
