@@ -5,7 +5,7 @@
 
 Reads STORE, or one built from CAPTURES, or one built from a made-up crawl. Each tool computes URLs, pages, captures,
 captures with unknown links, distinct links and link occurrences, the last by decoding the `changes` column (gaps in
-LEB128, see layers/src/presence.rs); all must equal `webstrata info --format json`, and the in-link side must tell the
+LEB128, see layers/src/format.md); all must equal `webstrata info --format json`, and the in-link side must tell the
 same links as the out-link side. Prints one line a tool; exit code 1 where anything differs.
 Needs the packages of requirements.txt, best in an environment of its own; .ci/run makes one.
 """
@@ -148,9 +148,9 @@ def require_columns(tool, layer, names):
 
 def self_test():
     """The matrix of three captures, the second unknown: link 0 always, link 1 gone at last, link 2 only at last."""
-    assert list(positions(bytes([5, 0, 1]))) == [5, 6, 8]
-    assert list(positions(bytes([0x80, 0x01]))) == [128]
-    assert occurrences(3, 3, [1], bytes([5, 0, 1])) == 2 + 1 + 1
+    assert list(decoded(bytes([5, 5]), 3, 3)) == [(1, 2), (2, 0), (2, 2)]
+    assert list(decoded(bytes([0x80, 0x01]), 1, 1000)) == [(0, 129)]
+    assert occurrences(3, 3, [1], bytes([5, 5])) == 2 + 1 + 1
     assert occurrences(2, 4, None, None) == 8
 
 
