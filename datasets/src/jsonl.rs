@@ -189,7 +189,7 @@ impl Visitor<'_> for Time {
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Option<Date>, E> {
-        Ok(date::from_number(number).map(|seconds| Date { seconds, finer: false }))
+        Ok(date::from_number(number).map(|seconds| Date { seconds, finer: false, whole: true }))
     }
 
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Option<Date>, E> {
@@ -202,7 +202,7 @@ impl Visitor<'_> for Time {
     )]
     fn visit_f64<E>(self, number: f64) -> Result<Option<Date>, E> {
         let date = date::from_number(number.floor() as i64);
-        Ok(date.map(|seconds| Date { seconds, finer: number.fract() != 0.0 }))
+        Ok(date.map(|seconds| Date { seconds, finer: number.fract() != 0.0, whole: true }))
     }
 }
 

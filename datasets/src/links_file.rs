@@ -80,7 +80,7 @@ impl LinksFile {
         capture.time = self.time;
         let Some(word) = words.next() else { return };
         match date::parse(word) {
-            Some(Date { seconds, finer }) => {
+            Some(Date { seconds, finer, .. }) => {
                 capture.time = seconds;
                 if finer {
                     tally.count(Finding::FinerDate);

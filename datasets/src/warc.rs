@@ -12,10 +12,12 @@ use memchr::memmem;
 use std::path::PathBuf;
 
 use crate::compressed::Text;
+use crate::digest::digest_of;
 use crate::document::{self, Documents};
-use crate::record::{BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri, parse_date, parse_digest};
+use crate::record::{BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri};
+
 use crate::wat::{self, Flavour};
-use crate::{Capture, CaptureReader, Content, Error, Finding, Profile, Revisit, Tally};
+use crate::{Capture, CaptureReader, Content, Error, Finding, Profile, Revisit, Tally, date};
 
 const OTHER_BYTES_MAX: u64 = 1 << 20;
 
@@ -252,7 +254,7 @@ impl WarcReader {
         let Some(time) = place.time(&date) else { return false };
         capture.time = time;
         if kind != "metadata" {
-            capture.digest = self.header.get("warc-payload-digest").and_then(|digest| parse_digest(&digest));
+            capture.digest = self.header.get("warc-payload-digest").and_then(|digest| digest_of(&digest));
         }
         if kind == "revisit" {
             let field = |name| self.header.get(name);
@@ -286,7 +288,7 @@ pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&st
     Content::Revisit(Revisit {
         profile: if not_modified { Profile::NotModified } else { Profile::IdenticalDigest },
         url: url.map(|url| bare_uri(url).to_owned()),
-        time: date.and_then(parse_date).map(|(time, _)| time),
+        time: date.and_then(date::parse).map(|date| date.seconds),
     })
 }
 

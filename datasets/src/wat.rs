@@ -14,9 +14,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::digest::digest_of;
 use crate::document::{self, Documents};
 use crate::html::{self, HtmlScratch};
-use crate::record::{Fields, Place, bare_uri, parse_digest};
+use crate::record::{Fields, Place, bare_uri};
+
 use crate::{Capture, Finding, http, warc};
 
 /// Whether entities in URLs are still to be decoded.
@@ -120,7 +122,7 @@ pub(crate) fn capture(
     let Some(time) = place.time(date) else { return false };
     capture.time = time;
     if kind != "metadata" {
-        capture.digest = header.get("WARC-Payload-Digest").and_then(parse_digest);
+        capture.digest = header.get("WARC-Payload-Digest").and_then(digest_of);
     }
     if kind == "revisit" {
         let field = |name| header.get(name);

@@ -74,12 +74,16 @@ impl Times {
             }
             Times::Numbers(numbers, a_second) if numbers.is_valid(row) => {
                 let number = numbers.value(row);
-                Ok(Date { seconds: number.div_euclid(*a_second), finer: number.rem_euclid(*a_second) != 0 })
+                Ok(Date {
+                    seconds: number.div_euclid(*a_second),
+                    finer: number.rem_euclid(*a_second) != 0,
+                    whole: true,
+                })
             }
             Times::Plain(numbers) if numbers.is_valid(row) => {
                 let number = numbers.value(row);
                 let seconds = date::from_number(number).ok_or_else(|| bad_date(&number))?;
-                Ok(Date { seconds, finer: false })
+                Ok(Date { seconds, finer: false, whole: true })
             }
             Times::Digits(numbers) if numbers.is_valid(row) => {
                 let number = numbers.value(row);
