@@ -9,7 +9,7 @@ use webstrata_layers::parse_time;
 
 const OVERVIEW: &str = "\
 Examples:
-  webstrata demo                                  see it work, on a made-up crawl
+  webstrata demo                                  see it work on a small crawl
   webstrata build --out STORE crawl/*.warc.gz     build a store from crawl files
   webstrata links STORE http://example.org/ --from 2006 --to 2008
   webstrata links STORE http://example.org/ --in --at 20070601

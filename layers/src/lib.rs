@@ -45,4 +45,4 @@ pub use read::Reader;
 pub use schema::Layer;
 pub use store::{RowDir, Store, StoreWriter};
 pub use time::{RangeLength, Window, format_time, parse_time};
-pub use url::UrlWriter;
+pub use url::{UrlWriter, url_in_row};

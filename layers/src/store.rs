@@ -202,6 +202,11 @@ impl RowDir {
         self.store.join(ROWS).join(number(self.row))
     }
 
+    /// The store that it is in.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.store.clone()
+    }
+
     /// The path of a file of this row, and the same relative to the store; makes the layer's directory.
     pub(crate) fn file(&self, layer: Layer, partition: u32) -> Result<(PathBuf, String), Error> {
         let directory = self.path().join(layer.name());

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{StringBuilder, UInt64Array};
+use arrow::array::{Array, AsArray, StringBuilder, UInt64Array};
 
-use crate::error::Error;
+use crate::error::{Damage, Error};
 use crate::key::key;
 use crate::manifest::{FileEntry, to_hex};
-use crate::parquet::LayerWriter;
+use crate::parquet::{LayerFile, LayerWriter};
 use crate::records::ROWS_MAX;
 use crate::schema::Layer;
 use crate::store::RowDir;
@@ -103,4 +103,23 @@ impl UrlWriter {
         let uids = UInt64Array::from(std::mem::take(&mut self.uids));
         self.file.write_group(vec![Arc::new(uids), Arc::new(self.urls.finish()), Arc::new(self.surts.finish())])
     }
+}
+
+/// The URL of a UID in a row that is still being written, for messages about it: its partition must be finished, with
+/// `urls` URLs. Cost: one row group.
+///
+/// # Errors
+/// A partition that is not finished or does not have the UID.
+pub fn url_in_row(row: &RowDir, partition: u32, urls: u64, uid: u64) -> Result<String, Error> {
+    let (path, relative) = row.file(Layer::Url, partition)?;
+    let bytes = std::fs::metadata(&path).map_err(Error::io(&path))?.len();
+    let checksum = String::new();
+    let entry = FileEntry { layer: Layer::Url, partition, path: relative, rows: urls, bytes, checksum };
+    let file = LayerFile::open(&row.store(), &entry)?;
+    let missing = || Error::Damaged { path: path.clone(), row: 0, damage: Damage::NotAligned };
+    let group = file.group_of(uid).ok_or_else(missing)?;
+    let at = usize::try_from(uid - file.groups[group].first_uid).unwrap_or(usize::MAX);
+    let batch = file.read(group, 2)?;
+    let urls_of_group = batch.column(1).as_string_opt::<i32>().filter(|texts| at < texts.len());
+    urls_of_group.map(|texts| texts.value(at).to_owned()).ok_or_else(missing)
 }

@@ -114,7 +114,7 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<Part, Stopped> {
     let boundaries = boundaries(worker, job, sample, plan.partition_urls)?;
     let Uids { uids, offsets, written } = uids(worker, job, urls, &boundaries, row)?;
     enter("replace");
-    let pages = replace(worker, job, Pages { pages, requests }, uids, &offsets)?;
+    let pages = replace(worker, job, Pages { pages, requests }, uids, &offsets, row)?;
     enter("outlinks");
     let Outlinks { inlinks, mut files, counts } = outlinks(worker, job, pages, &offsets, *in_range, row)?;
     enter("inlinks");

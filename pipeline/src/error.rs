@@ -20,12 +20,12 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Two URLs have one fingerprint: no right links can be built from these inputs with this hash.
-    #[error("two URLs have one 128-bit fingerprint, those of UID {first} and UID {second} of the row being built")]
+    #[error("two URLs have one 128-bit fingerprint: {first} and {second}; leave one of them out of the input")]
     SameFingerprint {
-        /// UID of one of them.
-        first: u64,
-        /// UID of the other.
-        second: u64,
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
     },
     /// A stage panicked: a fault of this program.
     #[error("stage {stage} failed: {message}; please report this with the input that caused it")]

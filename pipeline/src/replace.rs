@@ -17,8 +17,8 @@ use crate::{Error, page_record, wire};
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
-use webstrata_layers::Page;
 use webstrata_layers::presence::Change;
+use webstrata_layers::{Page, RowDir, url_in_row};
 
 struct Join {
     requests: Sorted,
@@ -26,6 +26,9 @@ struct Join {
     /// The UID record that the merge stands at.
     at: Option<(u128, u64)>,
     payload: Vec<u8>,
+    /// Where URLs are looked up for messages.
+    row: RowDir,
+    offsets: Offsets,
 }
 
 impl Join {
@@ -35,9 +38,18 @@ impl Join {
             (u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))
         });
         match (before, self.at) {
-            (Some((a, first)), Some((b, second))) if a == b => Err(Error::SameFingerprint { first, second }),
+            (Some((a, first)), Some((b, second))) if a == b => {
+                Err(Error::SameFingerprint { first: self.url(first)?, second: self.url(second)? })
+            }
             _ => Ok(()),
         }
+    }
+
+    fn url(&self, uid: u64) -> Result<String, Error> {
+        let partition = self.offsets.of(uid);
+        let urls = self.offsets.0[partition + 1] - self.offsets.0[partition];
+        let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
+        Ok(url_in_row(&self.row, number, urls, uid)?)
     }
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
@@ -142,11 +154,13 @@ pub(crate) fn replace(
     Pages { pages, requests }: Pages,
     uids: Sorter,
     offsets: &Offsets,
+    row: &RowDir,
 ) -> Result<Sorter, Stopped> {
     let answers = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(30))));
     let collect = Rc::clone(&answers);
     let (requests, uids) = (job.check(requests.finish())?, job.check(uids.finish())?);
-    let mut join = Join { requests, uids, at: None, payload: Vec::new() };
+    let (row, offsets_of_join) = (row.clone(), offsets.clone());
+    let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets: offsets_of_join };
     job.check(join.advance())?;
     shuffle(
         worker,
@@ -179,4 +193,35 @@ pub(crate) fn replace(
         move |block| collect.borrow_mut().push_block(block),
     )?;
     Ok(ranged.replace(Sorter::new(job.spill(), 0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::external_sort::Spill;
+    use std::sync::Arc;
+    use webstrata_layers::{StoreWriter, UrlWriter};
+
+    #[test]
+    fn two_urls_of_one_fingerprint_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let row = StoreWriter::open(dir.path()).unwrap().begin_row().unwrap();
+        for (partition, url) in [(0, "http://a.example/"), (1, "http://b.example/")] {
+            let mut urls = UrlWriter::create(&row, partition).unwrap();
+            urls.push(partition.into(), url, "example)/").unwrap();
+            urls.finish().unwrap();
+        }
+        let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
+        let mut uids = Sorter::new(&spill, 1 << 20);
+        for uid in [0u8, 1] {
+            uids.push(&7u128.to_be_bytes(), &[uid]).unwrap();
+        }
+        let requests = Sorter::new(&spill, 1 << 20).finish().unwrap();
+        let offsets = Offsets(vec![0, 1, 2]);
+        let uids = uids.finish().unwrap();
+        let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets };
+        join.advance().unwrap();
+        let error = join.advance().unwrap_err().to_string();
+        assert!(error.contains("http://a.example/ and http://b.example/"), "{error}");
+    }
 }
