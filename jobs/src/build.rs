@@ -13,8 +13,8 @@ use webstrata_datasets::{Finding, LinkKinds, Tally};
 use webstrata_layers::{RangeLength, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, PARTITION_URLS, Progress, build};
 
-/// How many damaged places the text report names.
-const PLACES_SHOWN: usize = 10;
+/// How many damaged places of a kind the text report names.
+const PLACES_SHOWN: usize = 2;
 
 const EXAMPLES: &str = "\
 Formats are told by content, not by name: WARC, ARC, WAT, links files, JSON
@@ -136,6 +136,10 @@ fn print_text(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> io
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
     }
+    if report.counts.captures == 0 {
+        writeln!(out, "  no captures: the store is empty; below is what the input held instead")?;
+        return print_tally(&report.tally, out);
+    }
     let most = report.largest_over_mean;
     writeln!(out, "  partitions: {}, the largest {most:.2} times the mean", report.partitions)?;
     if report.spilled_bytes > 0 {
@@ -154,14 +158,16 @@ fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "  {:<22} {:>15}", finding.name(), HumanCount(count).to_string())?;
         }
     }
-    let places = tally.examples();
-    if !places.is_empty() {
-        writeln!(out, "first damaged places (file, offset):")?;
+    let all = tally.examples();
+    let shown: Vec<_> =
+        all.chunk_by(|a, b| a.finding == b.finding).flat_map(|kind| kind.iter().take(PLACES_SHOWN)).collect();
+    if !shown.is_empty() {
+        writeln!(out, "first damaged places of each kind (file, offset):")?;
     }
-    for place in places.iter().take(PLACES_SHOWN) {
+    for place in &shown {
         writeln!(out, "  {} {}: {}: {}", place.path.display(), place.offset, place.finding.name(), place.detail)?;
     }
-    if places.len() > PLACES_SHOWN {
+    if all.len() > shown.len() {
         writeln!(
             out,
             "  and more; --format json names up to {} of each kind",
@@ -217,12 +223,14 @@ mod tests {
         for offset in 0..12 {
             tally.damage(Finding::Truncated, "a.warc".as_ref(), offset, "ends in a header");
         }
+        tally.damage(Finding::BadDate, "b.warc".as_ref(), 7, "2014-01");
         tally.count(Finding::NotHtml);
         let mut out = Vec::new();
         print_tally(&tally, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("  a.warc 9: truncated: ends in a header\n  and more"), "{text}");
-        assert!(!text.contains("a.warc 10"), "{text}");
+        let places = "  a.warc 1: truncated: ends in a header\n  b.warc 7: bad date: 2014-01\n  and more";
+        assert!(text.contains(places), "{text}");
+        assert!(!text.contains("a.warc 2:"), "{text}");
         assert!(text.contains("left out or changed:\n  not HTML"), "{text}");
     }
 }

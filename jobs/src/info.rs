@@ -60,9 +60,12 @@ fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
     }
     writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;
     for (layer, (files, bytes)) in layers(manifest) {
-        let bits = bytes as f64 * 8.0 / counts.occurrences.max(1) as f64;
+        let bits = match counts.occurrences {
+            0 => "-".to_owned(),
+            occurrences => format!("{:.3}", bytes as f64 * 8.0 / occurrences as f64),
+        };
         let layer = layer.name();
-        writeln!(out, "  {layer:<10} {files:>6} {:>20} {bits:>24.3}", BinaryBytes(bytes).to_string())?;
+        writeln!(out, "  {layer:<10} {files:>6} {:>20} {bits:>24}", BinaryBytes(bytes).to_string())?;
     }
     Ok(())
 }

@@ -57,6 +57,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A store is to be written where a file is.
+    #[error("{path} is a file, and a store is a directory", path = path.display())]
+    NotADirectory {
+        /// The file.
+        path: PathBuf,
+    },
     /// A new store cannot be made in a directory that holds other things.
     #[error("{path} is not empty and not a store: it holds {found:?}", path = path.display())]
     NotEmpty {

@@ -103,6 +103,9 @@ impl StoreWriter {
     /// # Errors
     /// A store that another writer has open ([`Error::Locked`]), a directory with other things in it, manifests that cannot be read.
     pub fn open(dir: &Path) -> Result<StoreWriter, Error> {
+        if dir.exists() && !dir.is_dir() {
+            return Err(Error::NotADirectory { path: dir.to_owned() });
+        }
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         let current = current(dir)?;
         if current.is_none() {
