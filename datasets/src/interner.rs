@@ -17,7 +17,8 @@
 //!   call `fresh` once.
 //!
 //! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits.
-//! Memory: 32 bytes a slot, fixed. Source: the fingerprints of SRC-RR-175 (2001), section 2; DESIGN 4.
+//! Memory: 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound: a
+//! table larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2; DESIGN 4.
 
 use crate::Finding;
 use crate::url::{base_of, canonical};
@@ -129,24 +130,39 @@ impl Set {
         Some(slots[0].answer)
     }
 
-    fn put(&mut self, slot: Slot) {
-        if self.get(slot.raw).is_none() {
+    /// Puts a slot first; whether another one was lost for it.
+    fn put(&mut self, slot: Slot) -> bool {
+        let new = self.get(slot.raw).is_none();
+        if new {
             self.0.rotate_right(1);
         }
-        self.0[0] = slot;
+        let before = std::mem::replace(&mut self.0[0], slot);
+        new && before.answer != EMPTY
     }
 }
 
-/// Fixed-size cache from raw references to fingerprints.
+/// Sets of a new cache, at most.
+const FIRST_SETS_MAX: usize = 1 << 12;
+/// A cache doubles when it has lost one slot for so many sets.
+const SETS_A_LOSS: usize = 4;
+
+fn empty_sets(sets: usize) -> Box<[Set]> {
+    vec![Set([Slot { raw: 0, answer: EMPTY }; 4]); sets].into_boxed_slice()
+}
+
+/// Cache of bounded size from raw references to fingerprints.
 pub struct Interner {
     sets: Box<[Set]>,
+    sets_max: usize,
+    /// Slots lost since the cache has this size.
+    lost: usize,
 }
 
 impl Interner {
-    /// An empty cache of at least `slots` slots, a power of two.
-    pub fn new(slots: usize) -> Self {
-        let empty = Set([Slot { raw: 0, answer: EMPTY }; 4]);
-        Interner { sets: vec![empty; slots.div_ceil(4).next_power_of_two()].into_boxed_slice() }
+    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two.
+    pub fn new(slots_max: usize) -> Self {
+        let sets_max = slots_max.div_ceil(4).next_power_of_two();
+        Interner { sets: empty_sets(sets_max.min(FIRST_SETS_MAX)), sets_max, lost: 0 }
     }
 
     /// The fingerprint of a reference, resolved against `base`. `fresh` is called with each canonical text not lately
@@ -196,15 +212,28 @@ impl Interner {
                     fresh(fingerprint, &text);
                 }
                 if cacheable {
-                    self.set(answer).put(Slot { raw: answer, answer });
-                    self.set(raw).put(Slot { raw, answer });
+                    self.put(Slot { raw: answer, answer });
+                    self.put(Slot { raw, answer });
                 }
                 Ok(fingerprint)
             }
             Err(finding) => {
                 let answer = if finding == Finding::OtherLinkScheme { OTHER_LINK_SCHEME } else { BAD_LINK };
-                self.set(raw).put(Slot { raw, answer });
+                self.put(Slot { raw, answer });
                 Err(finding)
+            }
+        }
+    }
+
+    fn put(&mut self, slot: Slot) {
+        self.lost += usize::from(self.set(slot.raw).put(slot));
+        if self.lost * SETS_A_LOSS > self.sets.len() && self.sets.len() < self.sets_max {
+            self.lost = 0;
+            let large = empty_sets(self.sets.len() * 2);
+            let small = std::mem::replace(&mut self.sets, large);
+            // The lately used come last, so that they are lately used again.
+            for slot in small.iter().flat_map(|set| set.0.iter().rev()).filter(|slot| slot.answer != EMPTY) {
+                self.set(slot.raw).put(*slot);
             }
         }
     }

@@ -79,7 +79,7 @@ pub(crate) fn inlinks(
     row: &RowDir,
 ) -> Result<Vec<(usize, Vec<FileEntry>)>, Stopped> {
     let (index, peers) = worker;
-    let own = (0..offsets.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index);
+    let own = (0..offsets.partitions()).filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
     job.check(write(own, job, records, offsets, row))
 }
 

@@ -55,10 +55,7 @@ impl Writing {
     }
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
-        let Some((mut uid, payload)) = self.pages.next()? else {
-            while self.begin_next()? {}
-            return Ok(false);
-        };
+        let Some((mut uid, payload)) = self.pages.next()? else { return Ok(false) };
         self.page.uid = u64::from_be_bytes(wire::take_array(&mut uid));
         page_record::read(payload, &mut self.page);
         let partition = self.offsets.of(self.page.uid);
@@ -120,7 +117,7 @@ impl Writing {
                 in_all..starts.len()
             };
             key[..8].copy_from_slice(&target.to_be_bytes());
-            let worker = Offsets::worker(offsets.of(target), outbox.workers());
+            let worker = Offsets::inlinks_worker(offsets.of(target), outbox.workers());
             outbox.send(worker, &key, &starts[present]);
         }
     }
@@ -161,5 +158,7 @@ pub(crate) fn outlinks(
     )?;
     let inlinks = inlinks.replace(Sorter::new(job.spill(), 0));
     let mut writing = writing.borrow_mut();
+    // After the shuffle, so that workers who have no page left go on to their in-links meanwhile.
+    while job.check(writing.begin_next())? {}
     Ok(Outlinks { inlinks, files: std::mem::take(&mut writing.files), counts: std::mem::take(&mut writing.counts) })
 }

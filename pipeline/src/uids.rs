@@ -34,9 +34,14 @@ impl Offsets {
         self.0.partition_point(|&first| first <= uid) - 1
     }
 
-    /// The worker that writes a partition.
+    /// The worker that writes URLs and out-links of a partition.
     pub(crate) fn worker(partition: usize, workers: usize) -> usize {
         partition % workers
+    }
+
+    /// The worker that writes in-links of a partition: another one, so that few partitions keep more workers busy.
+    pub(crate) fn inlinks_worker(partition: usize, workers: usize) -> usize {
+        (partition + 1) % workers
     }
 }
 
