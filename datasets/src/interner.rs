@@ -144,7 +144,7 @@ impl Set {
 /// Sets of a new cache, at most.
 const FIRST_SETS_MAX: usize = 1 << 12;
 /// A cache doubles when it has lost one slot for so many sets.
-const SETS_A_LOSS: usize = 4;
+const SETS_A_LOSS: usize = 16;
 
 fn empty_sets(sets: usize) -> Box<[Set]> {
     vec![Set([Slot { raw: 0, answer: EMPTY }; 4]); sets].into_boxed_slice()
@@ -274,6 +274,20 @@ mod tests {
         for reference in ["http://example.com/dir/a", "a", "../dir/a", "./a#y", "http://EXAMPLE.com/dir/a#x"] {
             assert_eq!(intern(&mut interner, Some(&base), reference), (first, vec![]), "{reference}");
         }
+    }
+
+    #[test]
+    fn the_cache_grows_with_its_urls_up_to_its_bound() {
+        let urls: Vec<String> = (0..40_000).map(|number| format!("http://example.com/{number}")).collect();
+        let fresh_again = |slots_max| {
+            let mut interner = Interner::new(slots_max);
+            urls.iter().for_each(|url| assert_eq!(intern(&mut interner, None, url).1.len(), 1));
+            assert!(interner.sets.len() * 4 <= slots_max);
+            urls.iter().filter(|url| !intern(&mut interner, None, url).1.is_empty()).count()
+        };
+        let forgotten = fresh_again(1 << 18);
+        assert!(forgotten < 4_000, "{forgotten} of 40,000 were forgotten with room for 260,000");
+        assert!(fresh_again(1 << 12) > 35_000, "a small bound is kept");
     }
 
     #[test]

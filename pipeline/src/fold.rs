@@ -10,7 +10,7 @@
 //! Memory: all captures of one page. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
 //! are in the next one and equal lists are told by one comparison of memory.
 
-use crate::ingest::kind;
+use crate::ingest::{hash_of, kind};
 use crate::wire;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -53,6 +53,10 @@ pub(crate) struct Fold {
     links: Vec<u128>,
     digests: HashMap<u128, Vec<usize>>,
     revisits: bool,
+    /// The link sets of records that hold theirs, in [`Fold::links`].
+    sets: Vec<Range<usize>>,
+    /// Captures that have the links of another one: number of the moment, hash of the links.
+    same: Vec<(usize, u128)>,
     events: Vec<(u128, u32)>,
 }
 
@@ -61,28 +65,56 @@ impl Fold {
     pub(crate) fn add(&mut self, time: i64, mut payload: &[u8]) {
         let [kind] = wire::take_array(&mut payload);
         let digest = u128::from_be_bytes(wire::take_array(&mut payload));
-        let referred: [u8; 8] = if kind == kind::LINKS { [0; 8] } else { wire::take_array(&mut payload) };
-        let start = self.links.len();
-        self.links.extend(payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link)));
-        let own = start..self.links.len();
         if self.moments.last().is_none_or(|last| last.time != time) {
             self.moments.push(Moment { time, links: None, revisit: None });
         }
         let number = self.moments.len() - 1;
+        if matches!(kind, kind::LINKS | kind::SAME) && digest != 0 {
+            self.digests.entry(digest).or_default().push(number);
+        }
+        if kind == kind::SAME {
+            self.same.push((number, u128::from_be_bytes(wire::take_array(&mut payload))));
+            return;
+        }
+        let referred: [u8; 8] = if kind == kind::LINKS { [0; 8] } else { wire::take_array(&mut payload) };
+        let start = self.links.len();
+        self.links.extend(payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link)));
+        let own = start..self.links.len();
         if kind == kind::LINKS {
-            if digest != 0 {
-                self.digests.entry(digest).or_default().push(number);
-            }
-            let all = match self.moments[number].links.take() {
-                Some(before) if self.links[before.clone()] != self.links[own.clone()] => self.union(before, own),
-                _ => own,
-            };
-            self.moments[number].links = Some(all);
+            self.sets.push(own.clone());
+            self.add_links(number, own);
         } else {
             self.revisits = true;
             let time = (referred != [0; 8]).then(|| wire::key_time(referred));
             let revisit = Revisit { kind, digest, time, own };
             self.moments[number].revisit.get_or_insert(revisit);
+        }
+    }
+
+    fn add_links(&mut self, number: usize, own: Range<usize>) {
+        let all = match self.moments[number].links.take() {
+            Some(before) if self.links[before.clone()] != self.links[own.clone()] => self.union(before, own),
+            _ => own,
+        };
+        self.moments[number].links = Some(all);
+    }
+
+    /// Gives captures that have the links of another one those links, which some record of the page holds.
+    fn resolve_same(&mut self) {
+        let mut bytes = Vec::new();
+        let by_hash: HashMap<u128, Range<usize>> = self
+            .sets
+            .iter()
+            .map(|set| {
+                bytes.clear();
+                bytes.extend(self.links[set.clone()].iter().flat_map(|link| link.to_be_bytes()));
+                (hash_of(&bytes), set.clone())
+            })
+            .collect();
+        for (number, hash) in std::mem::take(&mut self.same) {
+            if let Some(set) = by_hash.get(&hash) {
+                self.add_links(number, set.clone());
+            }
         }
     }
 
@@ -129,6 +161,9 @@ impl Fold {
 
     /// Ends the page and makes ready for the next one.
     pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut FoldedPage) {
+        if !self.same.is_empty() {
+            self.resolve_same();
+        }
         if self.revisits {
             self.resolve_revisits();
         }
@@ -160,6 +195,7 @@ impl Fold {
         self.moments.clear();
         self.links.clear();
         self.digests.clear();
+        self.sets.clear();
         self.revisits = false;
     }
 }
@@ -276,6 +312,27 @@ mod tests {
     fn links_at(page: &FoldedPage, time: i64) -> Option<Vec<u128>> {
         let (_, links) = unfold(page).into_iter().find(|(at, _)| *at == time).unwrap();
         links.map(|links| links.into_iter().collect())
+    }
+
+    #[test]
+    fn the_same_links_stand_in_another_record() {
+        let links = payload(kind::LINKS, 1, None, &[4, 5]);
+        let mut same = vec![kind::SAME];
+        same.extend(2u128.to_be_bytes());
+        same.extend(hash_of(&links[17..]).to_be_bytes());
+        let page = fold(&[
+            (10, same.clone()),
+            (20, links),
+            (30, payload(kind::LINKS, 0, None, &[6])),
+            (40, payload(kind::LINKS, 0, None, &[7])),
+            (40, same),
+            (50, payload(kind::IDENTICAL, 2, None, &[])),
+        ]);
+        assert_eq!(links_at(&page, 10), Some(vec![4, 5]));
+        assert_eq!(links_at(&page, 20), Some(vec![4, 5]));
+        assert_eq!(links_at(&page, 30), Some(vec![6]));
+        assert_eq!(links_at(&page, 40), Some(vec![4, 5, 7]), "captures of one second have the links of both");
+        assert_eq!(links_at(&page, 50), Some(vec![4, 5, 7]), "the digest of the capture at 40");
     }
 
     #[test]

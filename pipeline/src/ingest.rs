@@ -28,6 +28,7 @@ use webstrata_datasets::{
     Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, canonical,
     open,
 };
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Slots of the cache of URLs lately seen, at least.
 const INTERNER_SLOTS_MIN: usize = 1 << 12;
@@ -55,12 +56,36 @@ pub(crate) struct Ingested {
 
 /// The kinds of capture records.
 pub(crate) mod kind {
+    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`super::hash_of`] those links.
+    pub(crate) const SAME: u8 = 3;
     /// Links; then 16 bytes of digest, zeros where there is none.
     pub(crate) const LINKS: u8 = 0;
     /// A revisit with an identical digest; then 16 bytes of digest and 8 of the time referred to, zeros for none.
     pub(crate) const IDENTICAL: u8 = 1;
     /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
     pub(crate) const NOT_MODIFIED: u8 = 2;
+}
+
+/// What stands for a set of links, written as in a capture record.
+pub(crate) fn hash_of(links: &[u8]) -> u128 {
+    xxh3_128(links)
+}
+
+/// Pages with the links that they were last sent with: most captures have the links of the one before, and say so in 16
+/// bytes. Direct mapped: a page may be forgotten and its links sent again.
+struct Sent(Vec<(u128, u128)>);
+
+impl Sent {
+    fn new(bytes: usize) -> Self {
+        let slots = (bytes / size_of::<(u128, u128)>()).max(2).next_power_of_two() / 2;
+        Sent(vec![(0, 0); slots])
+    }
+
+    /// Whether the page was last sent with these links; from now on it was.
+    fn before(&mut self, page: u128, links: u128) -> bool {
+        let mask = self.0.len() - 1;
+        std::mem::replace(&mut self.0[page as usize & mask], (page, links)) == (page, links)
+    }
 }
 
 /// The worker that owns a fingerprint.
@@ -77,10 +102,27 @@ struct Folder {
     tally: Tally,
     key: Vec<u8>,
     links: Vec<u128>,
+    bytes: Vec<u8>,
     payload: Vec<u8>,
+    sent: Sent,
 }
 
 impl Folder {
+    fn new(job: &Job) -> Self {
+        let slots = (job.budget(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
+        Folder {
+            interner: Interner::new(slots),
+            urls: Sorter::new(job.spill(), job.budget(20)),
+            sample: Sample::default(),
+            tally: Tally::default(),
+            key: Vec::new(),
+            links: Vec::new(),
+            bytes: Vec::new(),
+            payload: Vec::new(),
+            sent: Sent::new(job.budget(2)),
+        }
+    }
+
     fn fingerprint(&mut self, base: Option<&Base>, text: &str) -> Result<Result<u128, Finding>, Error> {
         let Folder { interner, urls, sample, key, .. } = self;
         let mut pushed = Ok(());
@@ -119,12 +161,21 @@ impl Folder {
         self.links.sort_unstable();
         self.links.dedup();
 
+        self.bytes.clear();
+        self.bytes.extend(self.links.iter().flat_map(|link| link.to_be_bytes()));
+        let mut links = &self.bytes[..];
+        let hash;
         let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
         self.payload.clear();
         match &capture.content {
             Content::Links => {
-                self.payload.push(kind::LINKS);
+                hash = hash_of(links).to_be_bytes();
+                let same = links.len() > hash.len() && self.sent.before(page, u128::from_be_bytes(hash));
+                self.payload.push(if same { kind::SAME } else { kind::LINKS });
                 self.payload.extend_from_slice(&digest);
+                if same {
+                    links = &hash;
+                }
             }
             Content::Revisit(revisit) => {
                 self.payload.push(match revisit.profile {
@@ -135,7 +186,7 @@ impl Folder {
                 self.payload.extend_from_slice(&revisit.time.map_or([0; 8], wire::time_key));
             }
         }
-        self.payload.extend(self.links.iter().flat_map(|link| link.to_be_bytes()));
+        self.payload.extend_from_slice(links);
         let mut key = [0; 24];
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
@@ -155,7 +206,7 @@ struct Borrow {
 struct Reading {
     inputs: Arc<Inputs>,
     job: Job,
-    folder: Rc<RefCell<Folder>>,
+    folder: Rc<RefCell<Option<Folder>>>,
     current: Option<(Input, Box<dyn CaptureReader>)>,
     capture: Capture,
     with_digests: Vec<Input>,
@@ -171,7 +222,7 @@ impl Reading {
             return Ok(true);
         };
         let mut folder = self.folder.borrow_mut();
-        let folder = &mut *folder;
+        let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
         if !reader.read(&mut self.capture, &mut folder.tally)? {
             self.job.progress().add_bytes_done(input.bytes);
             self.current = None;
@@ -203,16 +254,7 @@ impl Reading {
 
 /// Reads the inputs; see the head of this file.
 pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>) -> Result<Ingested, Stopped> {
-    let slots = (job.budget(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
-    let folder = Rc::new(RefCell::new(Folder {
-        interner: Interner::new(slots),
-        urls: Sorter::new(job.spill(), job.budget(20)),
-        sample: Sample::default(),
-        tally: Tally::default(),
-        key: Vec::new(),
-        links: Vec::new(),
-        payload: Vec::new(),
-    }));
+    let folder = Rc::new(RefCell::new(Some(Folder::new(job))));
     let captures = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(50))));
     let reading = Rc::new(RefCell::new(Reading {
         inputs: Arc::clone(inputs),
@@ -239,15 +281,7 @@ pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>) -> Re
     if !wanted.is_empty() {
         read_again(worker, job, inputs.kinds, &folder, &captures, again, wanted)?;
     }
-    let Folder { urls, sample, tally, .. } = folder.replace(Folder {
-        interner: Interner::new(1),
-        urls: Sorter::new(job.spill(), 0),
-        sample: Sample::default(),
-        tally: Tally::default(),
-        key: Vec::new(),
-        links: Vec::new(),
-        payload: Vec::new(),
-    });
+    let Folder { urls, sample, tally, .. } = folder.take().ok_or(Stopped)?;
     let captures = captures.replace(Sorter::new(job.spill(), 0));
     Ok(Ingested { captures, urls, sample, tally })
 }
@@ -285,7 +319,7 @@ fn read_again(
     worker: &mut Worker,
     job: &Job,
     kinds: LinkKinds,
-    folder: &Rc<RefCell<Folder>>,
+    folder: &Rc<RefCell<Option<Folder>>>,
     captures: &Rc<RefCell<Sorter>>,
     mut again: Vec<Input>,
     wanted: Wanted,
@@ -311,10 +345,12 @@ fn read_again(
             if capture.content == Content::Links
                 && let Some(pages) = capture.digest.and_then(|digest| wanted.get(&digest.0))
             {
+                let mut folder = folder.borrow_mut();
+                let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
                 for (url, time) in pages {
                     capture.url.clone_from(url);
                     capture.time = *time;
-                    folder.borrow_mut().send(&capture, outbox)?;
+                    folder.send(&capture, outbox)?;
                 }
             }
             Ok(true)
