@@ -36,7 +36,9 @@ const PAGE_MAX: usize = 1 << 30;
 /// How a layer is encoded and compressed.
 fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::ParquetError> {
     let level = match layer {
-        Layer::Ol | Layer::Ts | Layer::Bv => 19,
+        // The last level takes a seventh more of a build's time than this one, for 0.8 % of the bytes.
+        Layer::Ol => 18,
+        Layer::Ts | Layer::Bv => 19,
         Layer::Url | Layer::Il | Layer::Tr | Layer::Ibv => 9,
     };
     let column = |path: &[&str]| ColumnPath::new(path.iter().map(|&name| name.to_owned()).collect());

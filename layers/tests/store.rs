@@ -125,7 +125,7 @@ fn places_that_are_no_store() {
     fs::write(dir.path().join("thesis.txt"), "").unwrap();
     assert!(matches!(StoreWriter::open(dir.path()), Err(Error::NotEmpty { found, .. }) if found == "thesis.txt"));
     assert!(dir.path().join("thesis.txt").exists());
-    assert!(matches!(StoreWriter::open(&dir.path().join("thesis.txt")), Err(Error::Io { .. })));
+    assert!(matches!(StoreWriter::open(&dir.path().join("thesis.txt")), Err(Error::NotADirectory { .. })));
 }
 
 #[test]
