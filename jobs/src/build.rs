@@ -1,6 +1,7 @@
 //! `webstrata build`: crawl files in, a new epoch of a store out.
 
 use crate::cli::{Format, FormatArgs, Outcome, size};
+use crate::info::print_counts;
 use crate::progress;
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
@@ -123,16 +124,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 fn print_text(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     writeln!(out, "{}: epoch {}, built in {:.1} s", args.out.display(), report.epoch, report.seconds)?;
-    for (name, count) in [
-        ("URLs", counts.urls),
-        ("pages", counts.pages),
-        ("captures", counts.captures),
-        ("  with unknown links", counts.unknown_captures),
-        ("links (page to URL)", counts.links),
-        ("links in captures", counts.occurrences),
-    ] {
-        writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
-    }
+    print_counts(counts, out)?;
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
     }

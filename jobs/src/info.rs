@@ -5,9 +5,9 @@ use clap::Args;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use webstrata_layers::{Layer, Manifest, Store, format_time};
+use webstrata_layers::{Counts, Layer, Manifest, Store, format_time};
 
 /// Arguments of `info`.
 #[derive(Args, Debug)]
@@ -39,15 +39,8 @@ fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
     layers
 }
 
-fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let counts = &manifest.counts;
-    let rows: Vec<_> = manifest.rows.iter().map(|row| format!("{:06}", row.row)).collect();
-    let partitions: usize = manifest.rows.iter().map(|row| row.partitions.len()).sum();
-    writeln!(out, "{}: format {}, epoch {}", args.store.display(), manifest.format, manifest.epoch)?;
-    writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", rows.join(" "), manifest.in_range)?;
-    if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
-        writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
-    }
+/// What a store or a row holds, a line each.
+pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
     for (name, count) in [
         ("URLs", counts.urls),
         ("pages", counts.pages),
@@ -58,6 +51,19 @@ fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
     ] {
         writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
     }
+    Ok(())
+}
+
+fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let counts = &manifest.counts;
+    let rows: Vec<_> = manifest.rows.iter().map(|row| format!("{:06}", row.row)).collect();
+    let partitions: usize = manifest.rows.iter().map(|row| row.partitions.len()).sum();
+    writeln!(out, "{}: format {}, epoch {}", args.store.display(), manifest.format, manifest.epoch)?;
+    writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", rows.join(" "), manifest.in_range)?;
+    if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
+        writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
+    }
+    print_counts(counts, out)?;
     writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;
     for (layer, (files, bytes)) in layers(manifest) {
         let bits = match counts.occurrences {

@@ -10,7 +10,7 @@
 //!
 //! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
-//! `url`, `outlinks`, `inlinks` one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions, `read` their answers from
+//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions, `read` their answers from
 //! files, `blocks` decoded row groups; [`check`] proves that a store keeps its promises.
 
 mod blocks;
@@ -28,6 +28,7 @@ pub mod query;
 mod read;
 mod records;
 pub mod schema;
+mod side;
 pub mod store;
 pub mod time;
 mod url;
