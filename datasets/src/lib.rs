@@ -48,6 +48,6 @@ pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use generate::{GenerateOptions, Generator};
 pub use interner::{Base, Fingerprint, Interner};
-pub use reader::{CaptureReader, Input, LinkKinds, Part, inputs, open};
+pub use reader::{CaptureReader, Input, LinkKinds, Part, inputs, open, open_counting};
 pub use surt::surt;
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};

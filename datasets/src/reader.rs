@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::arc::ArcReader;
 use crate::compressed::{Lines, Notes, Text};
@@ -144,17 +146,76 @@ fn is_parquet(path: &Path) -> bool {
 /// The file cannot be opened or read. A file of unknown format is no error: it gives no capture and counts as
 /// [`crate::Finding::UnknownFormat`].
 pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
+    open_counting(input, kinds, Arc::default())
+}
+
+/// As [`open`], and adds the bytes of the input to `bytes_read` while they are read; with the end of the reader it has
+/// grown by [`Input::bytes`], whatever of the file was read.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_counting(
+    input: &Input,
+    kinds: LinkKinds,
+    bytes_read: Arc<AtomicU64>,
+) -> Result<Box<dyn CaptureReader>, Error> {
     let path = &input.path;
+    let count = Count { bytes_read, left: input.bytes };
     if let Part::RowGroup(group) = input.part {
-        return crate::tables::open(path, group);
+        return Ok(Box::new(Counted { reader: crate::tables::open(path, group)?, _count: count }));
     }
-    let stdin = path.as_os_str() == STDIN;
-    let source: Box<dyn Read + Send> = if stdin {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(File::open(path).map_err(|error| Error::io(path, error))?)
-    };
-    read(source, path, kinds)
+    if path.as_os_str() == STDIN {
+        return read(Box::new(std::io::stdin()), path, kinds);
+    }
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    read(Box::new(CountedSource { file, count }), path, kinds)
+}
+
+/// Bytes of an input that are not yet counted; the rest is, when it goes.
+struct Count {
+    bytes_read: Arc<AtomicU64>,
+    left: u64,
+}
+
+impl Count {
+    fn add(&mut self, bytes: u64) {
+        // A file may grow while it is read.
+        let bytes = bytes.min(self.left);
+        self.left -= bytes;
+        self.bytes_read.fetch_add(bytes, Relaxed);
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        self.add(u64::MAX);
+    }
+}
+
+/// A reader whose input counts as read when it goes.
+struct Counted {
+    reader: Box<dyn CaptureReader>,
+    _count: Count,
+}
+
+impl CaptureReader for Counted {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        self.reader.read(capture, tally)
+    }
+}
+
+/// A file whose bytes count when they are read.
+struct CountedSource {
+    file: File,
+    count: Count,
+}
+
+impl Read for CountedSource {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        self.count.add(bytes as u64);
+        Ok(bytes)
+    }
 }
 
 /// A reader of captures from a source of bytes; `path` is what the tally calls it.

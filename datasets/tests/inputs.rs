@@ -6,7 +6,7 @@ mod shared;
 use std::path::{Path, PathBuf};
 
 use shared::read_all;
-use webstrata_datasets::{Error, Finding, LinkKinds, Part, inputs};
+use webstrata_datasets::{Capture, Error, Finding, LinkKinds, Part, Tally, inputs, open_counting};
 
 /// A directory of its own for a test.
 #[cfg(test)]
@@ -52,4 +52,22 @@ fn other_files_count_once() {
         assert_eq!((captures.len(), tally.of(Finding::UnknownFormat)), (0, 1), "{name}");
     }
     std::fs::remove_dir_all(top).unwrap();
+}
+
+#[test]
+fn bytes_read_grow_to_the_size_of_the_inputs() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let inputs = inputs(&[directory]).unwrap();
+    let bytes_read = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let so_far = || bytes_read.load(std::sync::atomic::Ordering::Relaxed);
+    let (mut capture, mut tally) = (Capture::default(), Tally::default());
+    for input in &inputs {
+        let before = so_far();
+        let mut reader = open_counting(input, LinkKinds::default(), bytes_read.clone()).unwrap();
+        while reader.read(&mut capture, &mut tally).unwrap() {}
+        assert!(so_far() > before || input.bytes == 0, "{}", input.path.display());
+        drop(reader);
+        assert_eq!(so_far() - before, input.bytes, "{}", input.path.display());
+    }
+    assert!(so_far() > 1_000);
 }

@@ -55,13 +55,9 @@ fn lines(progress: &Progress, done: &Receiver<()>) {
 fn state(progress: &Progress, elapsed: Duration) -> String {
     let captures = progress.captures();
     let rate = u128::from(captures) * 1000 / elapsed.as_millis().max(1);
-    let mut text = format!(
-        "{}/{}, {} captures",
-        BinaryBytes(progress.bytes_done()),
-        BinaryBytes(progress.bytes_all()),
-        HumanCount(captures)
-    );
-    if progress.bytes_done() < progress.bytes_all() {
+    let (inputs, all) = (progress.inputs_done(), progress.inputs_all());
+    let mut text = format!("{inputs}/{all} inputs, {} captures", HumanCount(captures));
+    if inputs < all {
         text += &format!(", {}/s", HumanCount(u64::try_from(rate).unwrap_or(u64::MAX)));
     }
     if progress.spilled() > 0 {

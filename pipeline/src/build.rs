@@ -149,7 +149,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let started = Instant::now();
     let workers = options.workers.max(1);
     let inputs = webstrata_datasets::inputs(&options.inputs)?;
-    progress.set_bytes_all(inputs.iter().map(|input| input.bytes).sum());
+    progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let store = StoreWriter::open(&options.store)?;
     let row = store.begin_row()?;
     let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
     Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, canonical,
-    open,
+    open, open_counting,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -218,14 +218,15 @@ impl Reading {
         let Some((input, reader)) = &mut self.current else {
             let number = self.inputs.next.fetch_add(1, Relaxed);
             let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
-            self.current = Some((input.clone(), open(input, self.inputs.kinds)?));
+            let bytes_read = self.job.progress().bytes_counter();
+            self.current = Some((input.clone(), open_counting(input, self.inputs.kinds, bytes_read)?));
             return Ok(true);
         };
         let mut folder = self.folder.borrow_mut();
         let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
         if !reader.read(&mut self.capture, &mut folder.tally)? {
-            self.job.progress().add_bytes_done(input.bytes);
             self.current = None;
+            self.job.progress().add_input_done();
             return Ok(true);
         }
         if !folder.send(&self.capture, outbox)? {

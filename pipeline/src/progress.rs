@@ -11,7 +11,9 @@ pub struct Progress(Arc<Counters>);
 struct Counters {
     stage: Mutex<&'static str>,
     captures: AtomicU64,
-    bytes_done: AtomicU64,
+    inputs_done: AtomicU64,
+    inputs_all: AtomicU64,
+    bytes_done: Arc<AtomicU64>,
     bytes_all: AtomicU64,
     spilled: Arc<AtomicU64>,
 }
@@ -27,7 +29,17 @@ impl Progress {
         self.0.captures.load(Relaxed)
     }
 
-    /// Bytes of input files finished so far.
+    /// Inputs (files, or row groups of Parquet files) finished so far.
+    pub fn inputs_done(&self) -> u64 {
+        self.0.inputs_done.load(Relaxed)
+    }
+
+    /// All inputs.
+    pub fn inputs_all(&self) -> u64 {
+        self.0.inputs_all.load(Relaxed)
+    }
+
+    /// Bytes of input files read so far.
     pub fn bytes_done(&self) -> u64 {
         self.0.bytes_done.load(Relaxed)
     }
@@ -52,12 +64,17 @@ impl Progress {
         self.0.captures.fetch_add(captures, Relaxed);
     }
 
-    pub(crate) fn add_bytes_done(&self, bytes: u64) {
-        self.0.bytes_done.fetch_add(bytes, Relaxed);
+    pub(crate) fn add_input_done(&self) {
+        self.0.inputs_done.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn set_bytes_all(&self, bytes: u64) {
+    pub(crate) fn set_inputs(&self, inputs: u64, bytes: u64) {
+        self.0.inputs_all.store(inputs, Relaxed);
         self.0.bytes_all.store(bytes, Relaxed);
+    }
+
+    pub(crate) fn bytes_counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.bytes_done)
     }
 
     pub(crate) fn spill_counter(&self) -> Arc<AtomicU64> {
