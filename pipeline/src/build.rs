@@ -16,6 +16,7 @@ use crate::outlinks::{Outlinks, outlinks};
 use crate::pages::{Pages, pages};
 use crate::partition::boundaries;
 use crate::replace::replace;
+use crate::shuffle::guarded;
 use crate::sources::{Kept, sources};
 use crate::uids::{Uids, uids};
 use crate::{Error, Progress, inlinks};
@@ -129,7 +130,12 @@ fn run(plan: Plan, workers: usize) -> Result<Vec<Part>, Error> {
     let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
     let (builders, others) = config.try_build().map_err(Error::Dataflow)?;
     let guards = timely::execute::execute_from(builders, others, WorkerConfig::default(), move |worker| {
-        work(worker, &plan).ok()
+        let part = guarded(&plan.job, "build", || Ok(work(worker, &plan)));
+        // Whatever a worker that stopped has left is dropped, or timely would wait for it.
+        for dataflow in worker.installed_dataflows() {
+            worker.drop_dataflow(dataflow);
+        }
+        part?.ok()
     })
     .map_err(Error::Dataflow)?;
     let parts: Vec<_> = guards.join().into_iter().collect();

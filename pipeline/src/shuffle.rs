@@ -81,7 +81,7 @@ impl Outbox {
 }
 
 /// Runs a closure of a stage; its error or panic becomes the error of the job.
-fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+pub(crate) fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<T, Error>) -> Option<T> {
     let error = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) => error,
@@ -172,4 +172,64 @@ pub(crate) fn shuffle(
         worker.step_or_park(Some(Duration::from_millis(20)));
     }
     if job.failed() { Err(Stopped) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Progress;
+    use crate::external_sort::{Spill, for_each};
+    use std::sync::{Arc, Mutex};
+
+    /// Runs one shuffle on two workers; what each received, and the job.
+    fn run(fail: Option<fn() -> Error>) -> (Vec<u64>, Job) {
+        let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
+        let job = Job::new(2, 1 << 20, spill, Progress::default());
+        let (received, job_in) = (Arc::new(Mutex::new(Vec::new())), job.clone());
+        let heard = Arc::clone(&received);
+        let guards = timely::execute(timely::Config::process(2), move |worker| {
+            let (index, heard) = (worker.index() as u64, Arc::clone(&heard));
+            let mut next = 0u64;
+            let produce = move |outbox: &mut Outbox| {
+                if next == 30_000 {
+                    return fail.filter(|_| index == 1).map_or(Ok(false), |fail| Err(fail()));
+                }
+                let target = usize::from(next.is_multiple_of(3));
+                outbox.send(target, &(next * 2 + index).to_be_bytes(), &[7; 50]);
+                next += 1;
+                Ok(true)
+            };
+            let consume = move |block: Vec<u8>| {
+                for_each(&block, |mut key, payload| {
+                    assert_eq!(payload, [7; 50]);
+                    let number = u64::from_be_bytes(crate::wire::take_array(&mut key));
+                    assert_eq!(index, u64::from((number / 2).is_multiple_of(3)), "a record for another worker");
+                    heard.lock().unwrap().push(number);
+                });
+                Ok(())
+            };
+            shuffle(worker, &job_in, "test", produce, consume).is_ok()
+        });
+        let done: Vec<_> = guards.unwrap().join().into_iter().map(Result::unwrap).collect();
+        assert_eq!(done, [fail.is_none(); 2]);
+        let mut received = received.lock().unwrap().clone();
+        received.sort_unstable();
+        (received, job)
+    }
+
+    #[test]
+    fn every_record_reaches_its_worker_once() {
+        let (received, job) = run(None);
+        assert!(received.into_iter().eq(0..60_000));
+        assert!(job.take_error().is_none());
+    }
+
+    #[test]
+    fn an_error_or_a_panic_of_one_worker_stops_all() {
+        let (_, job) = run(Some(|| Error::Internal("disk on fire")));
+        assert!(matches!(job.take_error(), Some(Error::Internal("disk on fire"))));
+        let (_, job) = run(Some(|| panic!("not on data")));
+        let error = job.take_error().unwrap().to_string();
+        assert!(error.contains("test failed: not on data"), "{error}");
+    }
 }
