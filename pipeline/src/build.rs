@@ -83,7 +83,7 @@ struct Part {
     tally: Tally,
     counts: Counts,
     firsts: Vec<u64>,
-    urls: Vec<(usize, Vec<u8>, Vec<FileEntry>)>,
+    urls: Vec<(usize, String, Vec<FileEntry>)>,
     files: Vec<(usize, Vec<FileEntry>)>,
 }
 
@@ -187,7 +187,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         tally.add(part.tally);
         counts.add(&part.counts);
         for (partition, first_key, files) in part.urls {
-            partitions[partition].first_key = first_key.iter().map(|byte| format!("{byte:02x}")).collect();
+            partitions[partition].first_key = first_key;
             partitions[partition].files.extend(files);
         }
         for (partition, files) in part.files {

@@ -56,14 +56,14 @@ pub(crate) struct Ingested {
 
 /// The kinds of capture records.
 pub(crate) mod kind {
-    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`super::hash_of`] those links.
-    pub(crate) const SAME: u8 = 3;
     /// Links; then 16 bytes of digest, zeros where there is none.
     pub(crate) const LINKS: u8 = 0;
     /// A revisit with an identical digest; then 16 bytes of digest and 8 of the time referred to, zeros for none.
     pub(crate) const IDENTICAL: u8 = 1;
     /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
     pub(crate) const NOT_MODIFIED: u8 = 2;
+    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`super::hash_of`] those links.
+    pub(crate) const SAME: u8 = 3;
 }
 
 /// What stands for a set of links, written as in a capture record.
@@ -202,6 +202,14 @@ struct Borrow {
     url: String,
 }
 
+/// Whether a capture is a revisit that refers to a capture of another URL. That URL is not interned: it is neither a page
+/// nor a link by being named here.
+fn refers_elsewhere(capture: &Capture) -> bool {
+    let Content::Revisit(revisit) = &capture.content else { return false };
+    let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());
+    referred.is_some() && referred != canonical(None, &capture.url).ok()
+}
+
 /// Reads inputs, one capture a call.
 struct Reading {
     inputs: Arc<Inputs>,
@@ -229,6 +237,11 @@ impl Reading {
             self.job.progress().add_input_done();
             return Ok(true);
         }
+        let elsewhere = refers_elsewhere(&self.capture);
+        if elsewhere && let Content::Revisit(revisit) = &mut self.capture.content {
+            // The time of a capture of another page says nothing about the captures of this one.
+            revisit.time = None;
+        }
         if !folder.send(&self.capture, outbox)? {
             return Ok(true);
         }
@@ -240,14 +253,11 @@ impl Reading {
                     self.with_digests.push(input.clone());
                 }
             }
-            Content::Revisit(revisit) => {
-                // The URL referred to is not interned: it is neither a page nor a link by being named here.
-                let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());
-                if referred.is_some() && referred != canonical(None, &self.capture.url).ok() {
-                    let (time, url) = (self.capture.time, self.capture.url.clone());
-                    self.borrows.push(Borrow { digest: digest.0, time, url });
-                }
+            Content::Revisit(_) if elsewhere => {
+                let (time, url) = (self.capture.time, self.capture.url.clone());
+                self.borrows.push(Borrow { digest: digest.0, time, url });
             }
+            Content::Revisit(_) => {}
         }
         Ok(true)
     }

@@ -67,25 +67,17 @@ impl Writing {
         if let Some((_, writer)) = &mut self.current {
             writer.push(&self.page)?;
         }
+        self.counts.add_page(&self.page);
         self.send_in_links(outbox);
         Ok(true)
     }
 
     fn send_in_links(&mut self, outbox: &mut Outbox) {
-        let Writing { page, ranges, starts, counts, in_range, offsets, .. } = self;
+        let Writing { page, ranges, starts, in_range, offsets, .. } = self;
         ranges.clear();
         ranges.extend(page.timestamps.iter().map(|&time| Some(in_range.start(time))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
         let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-        let known = page.timestamps.len() - page.unknown.len();
-        counts.pages += 1;
-        counts.captures += page.timestamps.len() as u64;
-        counts.unknown_captures += page.unknown.len() as u64;
-        counts.links += page.links.len() as u64;
-        if let (Some(&first), Some(&last)) = (page.timestamps.first(), page.timestamps.last()) {
-            counts.first_time = Some(counts.first_time.map_or(first, |time| time.min(first)));
-            counts.last_time = Some(counts.last_time.map_or(last, |time| time.max(last)));
-        }
         let every_start = |starts: &mut Vec<u8>, ranges: &mut dyn Iterator<Item = Option<i64>>| {
             let mut last = None;
             for start in ranges.flatten() {
@@ -106,13 +98,11 @@ impl Writing {
             changes = rest;
             starts.truncate(in_all);
             let present = if own.is_empty() {
-                counts.occurrences += known as u64;
                 0..in_all
             } else {
                 let runs = runs(own, captures);
                 let mut within =
                     runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
-                counts.occurrences += within.clone().flatten().count() as u64;
                 every_start(starts, &mut within);
                 in_all..starts.len()
             };

@@ -51,8 +51,8 @@ pub(crate) struct Uids {
     pub(crate) uids: Sorter,
     /// All partitions.
     pub(crate) offsets: Offsets,
-    /// The partitions that this worker wrote: number, first key, files.
-    pub(crate) written: Vec<(usize, Vec<u8>, Vec<FileEntry>)>,
+    /// The partitions that this worker wrote: number, first key as the manifest has it, files.
+    pub(crate) written: Vec<(usize, String, Vec<FileEntry>)>,
 }
 
 /// Sends a sorted, distinct copy of `urls` to the workers of their ranges.
@@ -134,32 +134,29 @@ struct Writing {
     row: RowDir,
     urls: SpoolReader,
     offsets: Offsets,
-    /// The partition being written, its writer, its first key, and the UID of its next URL.
-    current: Option<(usize, UrlWriter, Vec<u8>, u64)>,
+    /// The partition being written, its writer, and the UID of its next URL.
+    current: Option<(usize, UrlWriter, u64)>,
     /// This worker's partitions that are not yet begun, the next one last.
     waiting: Vec<usize>,
-    written: Vec<(usize, Vec<u8>, Vec<FileEntry>)>,
+    written: Vec<(usize, String, Vec<FileEntry>)>,
 }
 
 impl Writing {
     /// The next URL: its key is in `key`; returns fingerprint and UID.
     fn next(&mut self) -> Result<Option<(u128, u64)>, Error> {
-        while self.current.as_ref().is_none_or(|current| current.3 == self.offsets.0[current.0 + 1]) {
-            if let Some((partition, writer, first_key, _)) = self.current.take() {
-                self.written.push((partition, first_key, writer.finish()?));
+        while self.current.as_ref().is_none_or(|current| current.2 == self.offsets.0[current.0 + 1]) {
+            if let Some((partition, writer, _)) = self.current.take() {
+                self.written.push((partition, writer.first_key(), writer.finish()?));
             }
             let Some(partition) = self.waiting.pop() else { return Ok(None) };
             let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
             let writer = UrlWriter::create(&self.row, number)?;
-            self.current = Some((partition, writer, Vec::new(), self.offsets.0[partition]));
+            self.current = Some((partition, writer, self.offsets.0[partition]));
         }
-        let (Some((_, writer, first_key, next)), Some(mut record)) = (&mut self.current, self.urls.next()?) else {
+        let (Some((_, writer, next)), Some(mut record)) = (&mut self.current, self.urls.next()?) else {
             return Err(Error::Internal("fewer URLs than were counted"));
         };
         let fingerprint = u128::from_be_bytes(wire::take_array(&mut record));
-        if first_key.is_empty() {
-            first_key.extend_from_slice(record);
-        }
         let url = url_of_key(record).ok_or(Error::Internal("a URL key that is no URL"))?;
         let uid = *next;
         writer.push(uid, &url, &webstrata_datasets::surt(&url))?;

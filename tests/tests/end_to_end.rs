@@ -197,7 +197,19 @@ fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
             head,
         ),
     ];
-    let original = [record("response", "http://a.example/dir/page", "2006-05-01T00:00:00Z", digest, "", &body)];
+    // c.example has a capture in the very second that its revisit names of another page: not the one that it means.
+    let other = format!("{head}<a href=http://wrong.example/>wrong</a>");
+    let original = [
+        record("response", "http://a.example/dir/page", "2006-05-01T00:00:00Z", digest, "", &body),
+        record(
+            "response",
+            "http://c.example/page",
+            "2006-05-01T00:00:00Z",
+            "sha1:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB",
+            "",
+            &other,
+        ),
+    ];
     for workers in [1, 2] {
         let inputs = files(dir.path(), &format!("crawl{workers}-"), "warc", &[&revisits, &original]);
         let store = dir.path().join(format!("store{workers}"));
@@ -208,6 +220,7 @@ fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
         let (may, june) = (1_146_441_600, 1_149_120_000);
         oracle.add("http://a.example/dir/page", may, ["http://a.example/dir/next.html", "http://other.example/"]);
         oracle.add("http://b.example/page", june, ["http://b.example/next.html", "http://other.example/"]);
+        oracle.add("http://c.example/page", may, ["http://wrong.example/"]);
         oracle.add_unknown("http://c.example/page", june);
         assert_answers(&store, &oracle);
     }
