@@ -4,6 +4,7 @@
 //! is no capture by the rules asked for). Damage is kept with file and offset, the first
 //! [`EXAMPLES_PER_KIND_MAX`] of a kind.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub const EXAMPLES_PER_KIND_MAX: usize = 20;
 
 /// A kind of thing met in the input that is not a capture or not a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Finding {
     /// The file or a record ends too early.
     Truncated,
@@ -105,7 +106,7 @@ impl Finding {
 }
 
 /// A place in the input with damage.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Example {
     /// The kind of damage.
     pub finding: Finding,
@@ -119,7 +120,7 @@ pub struct Example {
 }
 
 /// Counts by kind, and the first places of damage.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
     examples: Vec<Example>,

@@ -2,17 +2,21 @@
 
 use crate::cli::{Format, FormatArgs, Outcome, size};
 use crate::info::print_counts;
-use crate::progress;
+use crate::{metrics, progress};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
-use webstrata_datasets::{Finding, LinkKinds, Tally};
+use std::time::Instant;
+use webstrata_datasets::{LinkKinds, Tally};
 use webstrata_layers::{RangeLength, format_time};
-use webstrata_pipeline::{BuildOptions, BuildReport, PARTITION_URLS, Progress, build};
+use webstrata_pipeline::{
+    BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build,
+};
 
 /// How many damaged places of a kind the text report names.
 const PLACES_SHOWN: usize = 2;
@@ -27,6 +31,7 @@ Examples:
   webstrata build --out STORE crawl/ more/*.warc.gz
   webstrata build --out STORE --memory 4G --spill /scratch crawl/
   webstrata build --out STORE --links redirects,embeds --strict crawl.warc.gz
+  webstrata build --out STORE --hosts hosts.txt --process 0 crawl/
   zcat captures.jsonl.gz | webstrata build --out STORE -";
 
 /// Arguments of `build`.
@@ -42,12 +47,18 @@ pub(crate) struct BuildArgs {
     /// Threads that work; all processors if not given
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// Memory for all workers together; the rest goes to disk
+    /// Memory of this process, all in all; the rest goes to disk
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,
     /// Where temporary files go; as TMPDIR says if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) spill: Option<PathBuf>,
+    /// File with host:port of each process that works on this build
+    #[arg(long, value_name = "FILE", requires = "process")]
+    pub(crate) hosts: Option<PathBuf>,
+    /// Which line of --hosts this process is, from 0
+    #[arg(long, value_name = "K", requires = "hosts")]
+    pub(crate) process: Option<usize>,
     /// Kinds of links, besides anchors
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) links: Vec<Kind>,
@@ -63,6 +74,15 @@ pub(crate) struct BuildArgs {
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Serve figures for Prometheus at this address while it runs
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) metrics: Option<String>,
+    /// Write what each stage did to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Log to standard error: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<tracing::Level>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -94,12 +114,20 @@ fn kinds(given: &[Kind]) -> LinkKinds {
 
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let workers = args.workers.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    if let Some(level) = args.log {
+        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).init();
+    }
+    let cluster = match (&args.hosts, args.process) {
+        (Some(hosts), Some(process)) => Some(Cluster::from_file(hosts, process)?),
+        _ => None,
+    };
     let options = BuildOptions {
         inputs: args.inputs.clone(),
         store: args.out.clone(),
         workers,
         memory_max: args.memory,
         spill: args.spill.clone(),
+        cluster,
         kinds: kinds(&args.links),
         in_range: args.in_range,
         min_sources: args.min_sources,
@@ -107,10 +135,19 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         provenance: BTreeMap::new(),
     };
     let progress = Progress::default();
-    let report = progress::shown(&progress, || build(&options, &progress))?;
+    if let Some(address) = &args.metrics {
+        metrics::serve(address, &progress)?;
+    }
+    let started = Instant::now();
+    let built = progress::shown(&progress, || build(&options, &progress));
+    let run = Run { seconds: started.elapsed().as_secs_f64(), stages: progress.stages(), spilled: progress.spilled() };
+    if let Some(path) = &args.report {
+        write_report(path, &built, &run).with_context(|| path.display().to_string())?;
+    }
+    let report = built?;
     match args.format.format {
-        Format::Text => print_text(&report, args, out)?,
-        Format::Json => print_json(&report, args, out)?,
+        Format::Text => print_text(&report, &run, args, out)?,
+        Format::Json => print_json(&report, &run, args, out)?,
     }
     let damaged = report.tally.damaged();
     if args.strict && damaged > 0 {
@@ -121,9 +158,43 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     Ok(Outcome::Done)
 }
 
-fn print_text(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
+/// What this process did.
+struct Run {
+    seconds: f64,
+    stages: Vec<StageReport>,
+    spilled: u64,
+}
+
+/// Writes what each stage did in this process, also where the build failed.
+fn write_report(path: &Path, built: &Result<BuildReport, Error>, run: &Run) -> anyhow::Result<()> {
+    let (mut epoch, mut counts, mut rejects, mut error) = (None, None, serde_json::Map::new(), None);
+    match built {
+        Ok(report) => {
+            (epoch, counts) = (Some(report.epoch), Some(report.counts));
+            rejects = findings(&report.tally);
+        }
+        Err(failed) => error = Some(failed.to_string()),
+    }
+    let value = json!({
+        "epoch": epoch,
+        "error": error,
+        "seconds": run.seconds,
+        "spilled_bytes": run.spilled,
+        "counts": counts,
+        "rejects": rejects,
+        "stages": run.stages,
+    });
+    Ok(std::fs::write(path, format!("{value:#}\n"))?)
+}
+
+/// Counts by kind.
+fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
+    tally.counts().map(|(finding, count)| (finding.name().to_owned(), json!(count))).collect()
+}
+
+fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
-    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out.display(), report.epoch, report.seconds)?;
+    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out.display(), report.epoch, run.seconds)?;
     print_counts(counts, out)?;
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
@@ -134,9 +205,7 @@ fn print_text(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> io
     }
     let most = report.largest_over_mean;
     writeln!(out, "  partitions: {}, the largest {most:.2} times the mean", report.partitions)?;
-    if report.spilled_bytes > 0 {
-        writeln!(out, "  temporary files: {}", BinaryBytes(report.spilled_bytes))?;
-    }
+    writeln!(out, "  temporary files: {} written", BinaryBytes(run.spilled))?;
     print_tally(&report.tally, out)
 }
 
@@ -169,12 +238,7 @@ fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_json(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let findings: serde_json::Map<_, _> = Finding::ALL
-        .iter()
-        .filter(|&&f| report.tally.of(f) > 0)
-        .map(|&f| (f.name().to_owned(), json!(report.tally.of(f))))
-        .collect();
+fn print_json(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let damaged: Vec<_> = report
         .tally
         .examples()
@@ -184,12 +248,12 @@ fn print_json(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> an
     let value = json!({
         "store": args.out.display().to_string(),
         "epoch": report.epoch,
-        "seconds": report.seconds,
+        "seconds": run.seconds,
         "counts": report.counts,
         "partitions": report.partitions,
         "largest_over_mean": report.largest_over_mean,
-        "spilled_bytes": report.spilled_bytes,
-        "findings": findings,
+        "spilled_bytes": run.spilled,
+        "findings": findings(&report.tally),
         "damaged": report.tally.damaged(),
         "damaged_places": damaged,
     });
@@ -200,6 +264,7 @@ fn print_json(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> an
 #[cfg(test)]
 mod tests {
     use super::*;
+    use webstrata_datasets::Finding;
 
     #[test]
     fn kinds_add_to_anchors() {

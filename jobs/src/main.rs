@@ -13,6 +13,7 @@ mod demo;
 mod generate;
 mod info;
 mod links;
+mod metrics;
 mod progress;
 mod query;
 

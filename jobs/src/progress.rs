@@ -1,21 +1,35 @@
-//! How a build shows how far it is, on standard error: a bar where that is a terminal, otherwise a line every few
-//! seconds and none for a build that is done before.
+//! How a build shows how far it is, on standard error: one line for all workers, redrawn where that is a terminal,
+//! otherwise printed every few seconds and not at all for a build that is done before.
+//!
+//! Ctrl-C (and a polite kill) asks the build to stop; a second one ends the process at once.
 
-use indicatif::{BinaryBytes, HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
-use webstrata_pipeline::Progress;
+use std::time::Duration;
+use webstrata_pipeline::{Moment, Progress};
 
-const BAR_EVERY: Duration = Duration::from_millis(100);
-const LINE_EVERY: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Looks between two lines where there is no terminal.
+const LINE_EVERY: u32 = 50;
+/// Steps of the bar.
+const STEPS: u64 = 1000;
 
 /// Runs `job` and shows its progress until it is done.
 pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
+    let cancel = progress.clone();
+    // Without a handler Ctrl-C ends the process as it would any other.
+    let _ = ctrlc::set_handler(move || {
+        if cancel.is_cancelled() {
+            std::process::exit(130);
+        }
+        cancel.cancel();
+        let _ = writeln!(io::stderr(), "stopping; once more to stop at once");
+    });
     let (running, done) = channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || if io::stderr().is_terminal() { bar(progress, &done) } else { lines(progress, &done) });
+        scope.spawn(move || show(progress, &done));
         let running = running;
         let result = job();
         drop(running);
@@ -23,45 +37,75 @@ pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Waits; `false` when the job is done.
-fn wait(done: &Receiver<()>, time: Duration) -> bool {
-    done.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
+/// Looks at the job some times a second, also without a terminal: that is how peak memory is known.
+fn show(progress: &Progress, done: &Receiver<()>) {
+    let bar = io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new(STEPS);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix:8} [{bar:12}] {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar
+    });
+    let mut looks = 0;
+    while done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+        let moment = progress.moment();
+        looks += 1;
+        if let Some(bar) = &bar {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1")]
+            bar.set_position((moment.part.unwrap_or(0.0) * STEPS as f64) as u64);
+            bar.set_prefix(moment.stage);
+            bar.set_message(line(&moment));
+            bar.tick();
+        } else if looks % LINE_EVERY == 0 {
+            let percent = moment.part.map_or(String::new(), |part| format!(" {:.0} %", part * 100.0));
+            // Nobody may be there to read it: not a reason to end a build.
+            let _ = writeln!(io::stderr(), "{}{percent}: {}", moment.stage, line(&moment));
+        }
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
 }
 
-fn bar(progress: &Progress, done: &Receiver<()>) {
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix:9} [{bar:16}] {msg}") {
-        bar.set_style(style.progress_chars("=> "));
+/// What is said besides the stage: records and their rate, bytes, spill, and how long the stage still takes.
+fn line(moment: &Moment) -> String {
+    let reading = moment.stages_done == 0;
+    let (records, what) = if reading { (moment.captures, "captures") } else { (moment.exchanged_records, "records") };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rounded rate")]
+    let rate = (records as f64 / moment.seconds.max(0.001)) as u64;
+    let mut text = format!("{} {what}", HumanCount(records));
+    if rate > 0 {
+        text += &format!(", {}/s", HumanCount(rate));
     }
-    let start = Instant::now();
-    while wait(done, BAR_EVERY) {
-        bar.set_length(progress.bytes_all().max(1));
-        bar.set_position(progress.bytes_done());
-        bar.set_prefix(progress.stage());
-        bar.set_message(state(progress, start.elapsed()));
-        bar.tick();
+    if reading {
+        text += &format!(", {}", BinaryBytes(moment.bytes_done));
     }
-    bar.finish_and_clear();
-}
-
-fn lines(progress: &Progress, done: &Receiver<()>) {
-    let start = Instant::now();
-    while wait(done, LINE_EVERY) {
-        // Nobody may be there to read it: not a reason to end a build.
-        let _ = writeln!(io::stderr(), "{}: {}", progress.stage(), state(progress, start.elapsed()));
+    if moment.spilled_bytes > 0 {
+        text += &format!(", {} spilled", BinaryBytes(moment.spilled_bytes));
     }
-}
-
-fn state(progress: &Progress, elapsed: Duration) -> String {
-    let captures = progress.captures();
-    let rate = u128::from(captures) * 1000 / elapsed.as_millis().max(1);
-    let (inputs, all) = (progress.inputs_done(), progress.inputs_all());
-    let mut text = format!("{inputs}/{all} inputs, {} captures", HumanCount(captures));
-    if inputs < all {
-        text += &format!(", {}/s", HumanCount(u64::try_from(rate).unwrap_or(u64::MAX)));
-    }
-    if progress.spilled() > 0 {
-        text += &format!(", {} spilled", BinaryBytes(progress.spilled()));
+    if let Some(seconds) = moment.seconds_left() {
+        text += &format!(", {} left", HumanDuration(Duration::from_secs_f64(seconds)));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_much_how_fast_and_how_long() {
+        let moment = Moment {
+            stage: "ingest",
+            seconds: 10.0,
+            part: Some(0.25),
+            captures: 2_000,
+            bytes_done: 3 << 20,
+            spilled_bytes: 1 << 30,
+            ..Moment::default()
+        };
+        assert_eq!(line(&moment), "2,000 captures, 200/s, 3.00 MiB, 1.00 GiB spilled, 30 seconds left");
+        let later = Moment { stage: "uids", seconds: 0.1, stages_done: 3, exchanged_records: 7, ..moment };
+        assert_eq!(line(&later), "7 records, 70/s, 1.00 GiB spilled");
+    }
 }

@@ -102,7 +102,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// A store that another writer has open ([`Error::Locked`]), a directory with other things in it, manifests that cannot be read.
-    pub fn open(dir: &Path) -> Result<StoreWriter, Error> {
+    pub fn open(dir: &Path, keep: Option<u32>) -> Result<StoreWriter, Error> {
         if dir.exists() && !dir.is_dir() {
             return Err(Error::NotADirectory { path: dir.to_owned() });
         }
@@ -126,13 +126,28 @@ impl StoreWriter {
         }
         // Read again: the writer before may have committed between the first look and the lock.
         let current = self::current(dir)?;
-        let last_row = clean(dir, current)?;
+        let last_row = clean(dir, current, keep)?;
         Ok(StoreWriter { dir: dir.to_owned(), current, last_row, _lock: lock })
     }
 
     /// The number of the current epoch; `None` in a new store.
     pub fn current(&self) -> Option<u64> {
         self.current
+    }
+
+    /// Whether a row is there, committed or not.
+    pub fn has_row(&self, row: u32) -> bool {
+        self.dir.join(ROWS).join(number(row)).is_dir()
+    }
+
+    /// The current epoch, if it has this row.
+    ///
+    /// # Errors
+    /// A manifest that cannot be read.
+    pub fn current_with_row(&self, row: u32) -> Result<Option<u64>, Error> {
+        let Some(epoch) = self.current else { return Ok(None) };
+        let has = read_manifest(&self.dir, epoch)?.rows.iter().any(|entry| entry.row == row);
+        Ok(has.then_some(epoch))
     }
 
     /// Makes the directory of a new row, which stays invisible until it is committed.
@@ -195,6 +210,14 @@ pub struct RowDir {
 }
 
 impl RowDir {
+    /// The directory of a row that a [`StoreWriter`], maybe of another process, has begun.
+    ///
+    /// # Errors
+    /// None for local stores.
+    pub fn open(dir: &Path, row: u32) -> Result<RowDir, Error> {
+        Ok(RowDir { store: dir.to_owned(), row })
+    }
+
     /// The number of the row.
     pub fn row(&self) -> u32 {
         self.row
@@ -273,7 +296,7 @@ fn read_manifest(dir: &Path, epoch: u64) -> Result<Manifest, Error> {
 
 /// Removes row directories that no epoch up to the current one names, later manifests, and temporary files; gives the highest row
 /// number in use. Only names that writers make are touched.
-fn clean(dir: &Path, current: Option<u64>) -> Result<u32, Error> {
+fn clean(dir: &Path, current: Option<u64>, keep: Option<u32>) -> Result<u32, Error> {
     let (mut rows, epochs) = (std::collections::BTreeSet::new(), dir.join(EPOCHS));
     for name in names(&epochs)? {
         let path = epochs.join(&name);
@@ -295,7 +318,7 @@ fn clean(dir: &Path, current: Option<u64>) -> Result<u32, Error> {
         return Err(Error::MissingEpoch { path: dir.to_owned(), epoch });
     }
     for name in names(&dir.join(ROWS))? {
-        let orphan = name.parse::<u32>().is_ok_and(|row| number(row) == name && !rows.contains(&row));
+        let orphan = name.parse::<u32>().is_ok_and(|row| number(row) == name && !rows.contains(&row) && keep != Some(row));
         if orphan {
             let path = dir.join(ROWS).join(&name);
             fs::remove_dir_all(&path).map_err(Error::io(&path))?;

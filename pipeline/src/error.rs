@@ -12,13 +12,111 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] webstrata_layers::Error),
     /// Temporary files cannot be written or read.
-    #[error("temporary files in {}: {source}; choose another place with --spill", directory.display())]
+    #[error("temporary files in {}: {source}; make room there or choose another place with --spill", directory.display())]
     Spill {
         /// The directory.
         directory: PathBuf,
         /// What the system said.
         source: std::io::Error,
     },
+    /// Another process uses the scratch directory.
+    #[error("{} is in use by another build into the same store", directory.display())]
+    ScratchInUse {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// The captures of one page do not fit.
+    #[error(
+        "the captures of one page ({captures} so far, fingerprint {page:032x}) take more than {bytes} bytes; \
+        give more with --memory, or fewer workers"
+    )]
+    PageTooLarge {
+        /// The fingerprint of the page.
+        page: u128,
+        /// Captures when the bound was passed.
+        captures: usize,
+        /// The bound.
+        bytes: usize,
+    },
+    /// A URL has more in-links than fit.
+    #[error(
+        "the in-links of UID {uid} ({sources} so far) take more than {bytes} bytes; \
+        give more with --memory, or fewer workers"
+    )]
+    TooManyInLinks {
+        /// The URL.
+        uid: u64,
+        /// Pages that link to it, when the bound was passed.
+        sources: usize,
+        /// The bound.
+        bytes: usize,
+    },
+    /// The budget is too small to work in.
+    #[error(
+        "--memory of {} MiB is too little for {workers} workers: give at least {} MiB, or fewer workers",
+        given >> 20, needed.div_ceil(1 << 20)
+    )]
+    TooLittleMemory {
+        /// What was given, in bytes.
+        given: usize,
+        /// Workers of this process.
+        workers: usize,
+        /// What they need, in bytes.
+        needed: usize,
+    },
+    /// The hosts file makes no sense.
+    #[error("{}: {message}", path.display())]
+    Hosts {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// This process cannot listen where the hosts file says.
+    #[error("cannot listen at {host}: {source}")]
+    Listen {
+        /// Where.
+        host: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A process did not come at the start.
+    #[error("process {process} at {host} did not come within {seconds} s; is it started, and does it reach this one?")]
+    NoProcess {
+        /// Its number.
+        process: usize,
+        /// Where it should be.
+        host: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// A process works on something else.
+    #[error(
+        "process {process} at {host} has other inputs, options or hosts; start all processes with the same command"
+    )]
+    OtherJob {
+        /// Its number.
+        process: usize,
+        /// Where it is.
+        host: String,
+    },
+    /// The connection to a process has ended.
+    #[error(
+        "process {process} at {host} has gone: killed, or stopped by an error that it names itself; \
+        start all processes again with the same command to go on from the last finished stage"
+    )]
+    ProcessGone {
+        /// Its number.
+        process: usize,
+        /// Where it was.
+        host: String,
+    },
+    /// Someone asked the job to stop.
+    #[error("stopped; the same command goes on from the last finished stage")]
+    Cancelled,
+    /// Another worker has an error; never what a job reports.
+    #[error("stopping")]
+    Stopping,
     /// Two URLs have one fingerprint: no right links can be built from these inputs with this hash.
     #[error("two URLs have one 128-bit fingerprint: {first} and {second}; leave one of them out of the input")]
     SameFingerprint {
@@ -35,6 +133,9 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
+    /// What workers keep or tell each other cannot be written or read: a fault of this program.
+    #[error("state of a worker: {0}")]
+    State(serde_json::Error),
     /// The dataflow could not be started or joined.
     #[error("dataflow: {0}")]
     Dataflow(String),

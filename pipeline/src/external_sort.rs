@@ -5,81 +5,25 @@
 //! depends on the set of records alone.
 //!
 //! Records arrive in blocks (the blocks of the exchange are kept as they are, nothing is copied) or one by one. When
-//! blocks and index pass the budget, they are sorted and written as a run to an unnamed temporary file; at the end all
-//! runs and what is left in memory are merged.
+//! blocks and index pass the budget, they are sorted and written as a run ([`crate::runs`]). What another stage reads ends
+//! in runs ([`Sorter::into_runs`]); what the same stage reads is merged from runs, or stays in memory where it fits
+//! ([`Sorter::finish`]).
 //!
-//! A record stands in a block and in a run as: length of the key, length of the payload (LEB128), key, payload.
-//!
-//! Memory: the budget, plus one block, plus at the merge [`RUN_BUFFER_BYTES`] a run and at most [`RUNS_MAX`] runs
-//! (more are merged into one first). Cost: one write and one read of what does not fit; twice for more than
-//! `RUNS_MAX` budgets of data.
+//! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of what does
+//! not fit; a further one for each factor of [`crate::runs::RUNS_MAX`] above as many budgets.
 
-use crate::{Error, wire};
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::runs::{Merge, RunWriter, Runs};
+use crate::scratch::Scratch;
+use crate::wire::{self, Record, append, split};
+use crate::Error;
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
 
-/// Runs that are merged at once.
-const RUNS_MAX: usize = 64;
-/// Read buffer of a run.
-const RUN_BUFFER_BYTES: usize = 64 << 10;
 /// Size of the blocks that hold records pushed one by one.
 const BLOCK_BYTES: usize = 64 << 10;
-
-/// Where temporary files go, and how many bytes went there.
-#[derive(Clone, Debug)]
-pub(crate) struct Spill {
-    pub(crate) directory: PathBuf,
-    pub(crate) bytes: Arc<AtomicU64>,
-}
-
-impl Spill {
-    /// A temporary file without a name: it is gone when the process ends, however it ends.
-    pub(crate) fn file(&self) -> Result<File, Error> {
-        tempfile::tempfile_in(&self.directory).map_err(|source| self.error(source))
-    }
-
-    pub(crate) fn error(&self, source: std::io::Error) -> Error {
-        Error::Spill { directory: self.directory.clone(), source }
-    }
-}
-
-/// A record: its key and its payload.
-pub(crate) type Record<'a> = (&'a [u8], &'a [u8]);
-
-/// Takes the first record off `bytes`: key and payload together, and the length of the key.
-#[inline]
-fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
-    let key_length = wire::take_usize(bytes);
-    let payload_length = wire::take_usize(bytes);
-    let (record, rest) = bytes.split_at(key_length + payload_length);
-    *bytes = rest;
-    (record, key_length)
-}
-
-/// Appends a record to a block.
-#[inline]
-pub(crate) fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
-    wire::put(block, key.len() as u64);
-    wire::put(block, payload.len() as u64);
-    block.extend_from_slice(key);
-    block.extend_from_slice(payload);
-}
-
-/// Calls `each` with every record of a block.
-pub(crate) fn for_each(block: &[u8], mut each: impl FnMut(&[u8], &[u8])) {
-    let mut rest = block;
-    while !rest.is_empty() {
-        let (record, key_length) = split(&mut rest);
-        let (key, payload) = record.split_at(key_length);
-        each(key, payload);
-    }
-}
+/// Entries that an index begins with.
+const INDEX_MIN: usize = 1 << 10;
 
 /// Bytes of a record that stand in its entry.
 const ENTRY_BYTES: usize = 24;
@@ -129,25 +73,28 @@ impl Entry {
 
 /// Collects records; see the head of this file.
 pub(crate) struct Sorter {
-    spill: Spill,
+    scratch: Scratch,
+    /// What the records are, for the names of files.
+    what: &'static str,
     bytes_max: usize,
     bytes: usize,
     blocks: Vec<Vec<u8>>,
     open: Vec<u8>,
     index: Vec<Entry>,
-    runs: Vec<File>,
+    runs: Runs,
 }
 
 impl Sorter {
-    pub(crate) fn new(spill: &Spill, bytes_max: usize) -> Self {
+    pub(crate) fn new(scratch: &Scratch, what: &'static str, bytes_max: usize) -> Self {
         Sorter {
-            spill: spill.clone(),
+            scratch: scratch.clone(),
+            what,
             bytes_max,
             bytes: 0,
             blocks: Vec::new(),
             open: Vec::new(),
             index: Vec::new(),
-            runs: Vec::new(),
+            runs: Runs::default(),
         }
     }
 
@@ -163,10 +110,19 @@ impl Sorter {
 
     /// Adds all records of a block of at most 4 GiB.
     pub(crate) fn push_block(&mut self, block: Vec<u8>) -> Result<(), Error> {
-        let number =
-            u32::try_from(self.blocks.len()).map_err(|_| Error::Internal("more than 2^32 blocks in memory"))?;
+        let too_many = |_| Error::Internal("more than 2^32 blocks in memory");
+        let number = u32::try_from(self.blocks.len()).map_err(too_many)?;
         let (mut rest, mut needed) = (&block[..], false);
         while !rest.is_empty() {
+            if self.index.len() == self.index.capacity() && !self.grow(block.capacity()) {
+                // The rest of this block goes into the next run.
+                let rest = rest.to_vec();
+                if needed {
+                    self.blocks.push(block);
+                }
+                self.write_run()?;
+                return self.push_block(rest);
+            }
             let offset = block.len() - rest.len();
             let (record, key_length) = split(&mut rest);
             let offset = u32::try_from(offset).map_err(|_| Error::Internal("a block of more than 4 GiB"))?;
@@ -177,10 +133,21 @@ impl Sorter {
             self.bytes += block.capacity();
             self.blocks.push(block);
         }
-        if self.bytes + self.index.len() * size_of::<Entry>() > self.bytes_max {
+        if self.bytes + self.index.capacity() * size_of::<Entry>() > self.bytes_max {
             self.write_run()?;
         }
         Ok(())
+    }
+
+    /// Makes room in the index; `false` where the budget has none beside a block of `block` bytes.
+    fn grow(&mut self, block: usize) -> bool {
+        let more = (self.index.capacity() / 2).max(INDEX_MIN);
+        let bytes = (self.index.capacity() + more) * size_of::<Entry>();
+        if !self.index.is_empty() && self.bytes + block + bytes > self.bytes_max {
+            return false;
+        }
+        self.index.reserve_exact(more);
+        true
     }
 
     /// A record that is not all in its entry: key and payload together, and the length of the key.
@@ -217,171 +184,69 @@ impl Sorter {
 
     fn write_run(&mut self) -> Result<(), Error> {
         self.sort();
-        let mut run = RunWriter::new(&self.spill)?;
+        let mut run = RunWriter::create(self.what, &self.scratch)?;
         let mut bytes = [0; ENTRY_BYTES];
         for &entry in &self.index {
             let (key, payload) = self.record(entry, &mut bytes);
             run.push(key, payload)?;
         }
-        self.runs.push(run.finish()?);
+        self.runs.0.push(run.finish()?);
+        // What an index that was too long for its blocks has taken is better used for blocks.
+        let used = self.index.len();
         self.index.clear();
+        self.index.shrink_to(used.max(self.index.capacity() / 2));
         self.blocks.clear();
         self.bytes = 0;
-        if self.runs.len() >= RUNS_MAX {
-            let mut merged = RunWriter::new(&self.spill)?;
-            let mut merge = Merge::new(std::mem::take(&mut self.runs), &self.spill)?;
-            while let Some((key, payload)) = merge.next()? {
-                merged.push(key, payload)?;
-            }
-            self.runs.push(merged.finish()?);
-        }
         Ok(())
     }
 
-    /// Ends the collection; the records then come in order.
-    pub(crate) fn finish(mut self) -> Result<Sorted, Error> {
+    fn close(&mut self) -> Result<(), Error> {
         let open = std::mem::take(&mut self.open);
-        if !open.is_empty() {
-            self.push_block(open)?;
-        }
-        if self.runs.is_empty() {
-            self.sort();
-            return Ok(Sorted::Memory { sorter: self, next: 0, bytes: [0; ENTRY_BYTES] });
-        }
+        if open.is_empty() { Ok(()) } else { self.push_block(open) }
+    }
+
+    /// Ends the collection in files, for another stage.
+    pub(crate) fn into_runs(mut self) -> Result<Runs, Error> {
+        self.close()?;
         if !self.index.is_empty() {
             self.write_run()?;
         }
-        Ok(Sorted::Runs(Merge::new(self.runs, &self.spill)?))
-    }
-}
-
-struct RunWriter {
-    spill: Spill,
-    file: BufWriter<File>,
-    header: Vec<u8>,
-    bytes: u64,
-}
-
-impl RunWriter {
-    fn new(spill: &Spill) -> Result<Self, Error> {
-        let file = BufWriter::with_capacity(256 << 10, spill.file()?);
-        Ok(RunWriter { spill: spill.clone(), file, header: Vec::new(), bytes: 0 })
+        self.runs.compact(self.what, &self.scratch)?;
+        Ok(self.runs)
     }
 
-    fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
-        self.header.clear();
-        wire::put(&mut self.header, key.len() as u64);
-        wire::put(&mut self.header, payload.len() as u64);
-        for part in [&self.header[..], key, payload] {
-            self.file.write_all(part).map_err(|source| self.spill.error(source))?;
-            self.bytes += part.len() as u64;
+    /// Ends the collection; the records then come in order. Files that there are go when they are open.
+    pub(crate) fn finish(mut self) -> Result<Sorted, Error> {
+        self.close()?;
+        if self.runs.0.is_empty() {
+            self.sort();
+            return Ok(Sorted::Memory { sorter: self, next: 0, bytes: [0; ENTRY_BYTES] });
         }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<File, Error> {
-        self.spill.bytes.fetch_add(self.bytes, Relaxed);
-        let mut file = self.file.into_inner().map_err(|error| self.spill.error(error.into_error()))?;
-        file.seek(SeekFrom::Start(0)).map_err(|source| self.spill.error(source))?;
-        Ok(file)
+        let scratch = self.scratch.clone();
+        let runs = self.into_runs()?;
+        let merge = Merge::open(&runs, &scratch)?;
+        runs.remove(&scratch)?;
+        Ok(Sorted::Runs(merge))
     }
 }
 
-/// One run being read, standing at a record.
-struct Run {
-    file: BufReader<File>,
-    record: Vec<u8>,
-    key_length: usize,
-}
+/// A sorter that a dataflow fills.
+pub(crate) struct Collector(Rc<RefCell<Option<Sorter>>>);
 
-impl Run {
-    /// Goes to the next record; `false` at the end.
-    fn advance(&mut self) -> std::io::Result<bool> {
-        if self.file.fill_buf()?.is_empty() {
-            return Ok(false);
-        }
-        let mut number = || -> std::io::Result<usize> {
-            let (mut number, mut shift) = (0, 0);
-            loop {
-                let mut byte = [0];
-                self.file.read_exact(&mut byte)?;
-                number |= usize::from(byte[0] & 0x7f) << shift;
-                if byte[0] < 0x80 {
-                    return Ok(number);
-                }
-                shift += 7;
-            }
-        };
-        let (key_length, payload_length) = (number()?, number()?);
-        self.record.resize(key_length + payload_length, 0);
-        self.file.read_exact(&mut self.record)?;
-        self.key_length = key_length;
-        Ok(true)
+impl Collector {
+    pub(crate) fn new(sorter: Sorter) -> Self {
+        Collector(Rc::new(RefCell::new(Some(sorter))))
     }
 
-    fn record(&self) -> Record<'_> {
-        self.record.split_at(self.key_length)
-    }
-}
-
-impl PartialEq for Run {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Run {}
-impl PartialOrd for Run {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Run {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.record.cmp(&other.record)
-    }
-}
-
-/// A merge of runs.
-pub(crate) struct Merge {
-    spill: Spill,
-    heap: BinaryHeap<Reverse<Run>>,
-    consumed: bool,
-}
-
-impl Merge {
-    fn new(runs: Vec<File>, spill: &Spill) -> Result<Self, Error> {
-        let mut heap = BinaryHeap::with_capacity(runs.len());
-        for file in runs {
-            let file = BufReader::with_capacity(RUN_BUFFER_BYTES, file);
-            let mut run = Run { file, record: Vec::new(), key_length: 0 };
-            if run.advance().map_err(|source| spill.error(source))? {
-                heap.push(Reverse(run));
-            }
-        }
-        Ok(Merge { spill: spill.clone(), heap, consumed: false })
+    /// Takes the blocks that reach a worker.
+    pub(crate) fn consumer(&self) -> impl FnMut(Vec<u8>) -> Result<(), Error> + use<> {
+        let sorter = Rc::clone(&self.0);
+        move |block| sorter.borrow_mut().as_mut().map_or(Ok(()), |sorter| sorter.push_block(block))
     }
 
-    /// Moves past the record that was handed out last.
-    fn settle(&mut self) -> Result<(), Error> {
-        if self.consumed
-            && let Some(mut first) = self.heap.peek_mut()
-            && !first.0.advance().map_err(|source| self.spill.error(source))?
-        {
-            PeekMut::pop(first);
-        }
-        self.consumed = false;
-        Ok(())
-    }
-
-    fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
-        self.settle()?;
-        Ok(self.heap.peek().map(|Reverse(run)| run.record()))
-    }
-
-    fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
-        self.settle()?;
-        self.consumed = true;
-        Ok(self.heap.peek().map(|Reverse(run)| run.record()))
+    /// The sorter, when the dataflow is done.
+    pub(crate) fn into_inner(self) -> Result<Sorter, Error> {
+        self.0.take().ok_or(Error::Internal("a sorter is used after its end"))
     }
 }
 
@@ -401,6 +266,11 @@ pub(crate) enum Sorted {
 }
 
 impl Sorted {
+    /// The records of runs that an earlier stage left, and that stay until the stage is done.
+    pub(crate) fn of(runs: &Runs, scratch: &Scratch) -> Result<Sorted, Error> {
+        Ok(Sorted::Runs(Merge::open(runs, scratch)?))
+    }
+
     /// The next record, key and payload, or `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         match self {
@@ -432,8 +302,9 @@ mod tests {
     type Owned = (Vec<u8>, Vec<u8>);
 
     fn sorted(records: &[Owned], bytes_max: usize) -> (Vec<Owned>, u64) {
-        let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
-        let mut sorter = Sorter::new(&spill, bytes_max);
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::temporary(dir.path());
+        let mut sorter = Sorter::new(&scratch, "test", bytes_max);
         let mut block = Vec::new();
         for (key, payload) in records {
             append(&mut block, key, payload);
@@ -451,7 +322,8 @@ mod tests {
         while let Some((key, payload)) = sorted.next().unwrap() {
             all.push((key.to_vec(), payload.to_vec()));
         }
-        (all, spill.bytes.load(Relaxed))
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "files that are read are gone");
+        (all, scratch.written())
     }
 
     proptest! {

@@ -11,10 +11,13 @@
 //! are in the next one and equal lists are told by one comparison of memory.
 
 use crate::ingest::{hash_of, kind};
-use crate::wire;
+use crate::{Error, wire};
 use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_layers::presence::Change;
+
+/// What an entry of the small tables takes, about.
+const SMALL_BYTES: usize = 64;
 
 /// A page over time with fingerprints for UIDs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +50,9 @@ struct Revisit {
 }
 
 /// Folds page after page; keeps its buffers.
-#[derive(Default)]
 pub(crate) struct Fold {
+    /// Bytes that a page may take, about.
+    bytes_max: usize,
     moments: Vec<Moment>,
     links: Vec<u128>,
     digests: HashMap<u128, Vec<usize>>,
@@ -61,8 +65,31 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Fold {
+            bytes_max,
+            moments: Vec::new(),
+            links: Vec::new(),
+            digests: HashMap::new(),
+            revisits: false,
+            sets: Vec::new(),
+            same: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
     /// Adds a capture record of the page; times must not fall.
-    pub(crate) fn add(&mut self, time: i64, mut payload: &[u8]) {
+    ///
+    /// # Errors
+    /// [`Error::PageTooLarge`] where the captures of the page so far pass the bound.
+    pub(crate) fn add(&mut self, page: u128, time: i64, mut payload: &[u8]) -> Result<(), Error> {
+        let captures = self.moments.len();
+        let bytes = (self.links.len() + payload.len() / size_of::<u128>()) * size_of::<u128>()
+            + captures * size_of::<Moment>()
+            + (self.same.len() + self.digests.len()) * SMALL_BYTES;
+        if bytes > self.bytes_max {
+            return Err(Error::PageTooLarge { page, captures, bytes: self.bytes_max });
+        }
         let [kind] = wire::take_array(&mut payload);
         let digest = u128::from_be_bytes(wire::take_array(&mut payload));
         if self.moments.last().is_none_or(|last| last.time != time) {
@@ -74,7 +101,7 @@ impl Fold {
         }
         if kind == kind::SAME {
             self.same.push((number, u128::from_be_bytes(wire::take_array(&mut payload))));
-            return;
+            return Ok(());
         }
         let referred: [u8; 8] = if kind == kind::LINKS { [0; 8] } else { wire::take_array(&mut payload) };
         let start = self.links.len();
@@ -89,6 +116,7 @@ impl Fold {
             let revisit = Revisit { kind, digest, time, own };
             self.moments[number].revisit.get_or_insert(revisit);
         }
+        Ok(())
     }
 
     fn add_links(&mut self, number: usize, own: Range<usize>) {
@@ -266,8 +294,8 @@ mod tests {
     }
 
     fn fold(captures: &[(i64, Vec<u8>)]) -> FoldedPage {
-        let (mut fold, mut page) = (Fold::default(), FoldedPage::default());
-        captures.iter().for_each(|(time, payload)| fold.add(*time, payload));
+        let (mut fold, mut page) = (Fold::new(1 << 20), FoldedPage::default());
+        captures.iter().for_each(|(time, payload)| fold.add(7, *time, payload).unwrap());
         fold.finish(7, &mut page);
         page
     }
@@ -380,5 +408,12 @@ mod tests {
             (20, payload(kind::IDENTICAL, 1, None, &[])),
         ]);
         assert_eq!(links_at(&page, 20), Some(vec![6]));
+    }
+
+    #[test]
+    fn a_page_that_does_not_fit_is_an_error() {
+        let mut fold = Fold::new(10_000);
+        let added = (0..1_000).try_for_each(|time| fold.add(9, time, &payload(kind::LINKS, 0, None, &[4, 5])));
+        assert!(matches!(added, Err(Error::PageTooLarge { page: 9, captures: 50..500, .. })), "{added:?}");
     }
 }

@@ -12,10 +12,11 @@
 //! its own URL. Texts of links are not kept, so the files that may hold the payload are read a second time, with an
 //! eye for the digests that are wanted; only where there are such revisits. Standard input cannot be read twice.
 
-use crate::external_sort::Sorter;
+use crate::external_sort::{Collector, Sorter};
 use crate::job::{Job, Stopped};
 use crate::partition::Sample;
 use crate::shuffle::{Outbox, shuffle};
+use crate::state::State;
 use crate::{Error, wire};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -35,23 +36,23 @@ const INTERNER_SLOTS_MIN: usize = 1 << 12;
 /// Bytes of a slot.
 const INTERNER_SLOT_BYTES: usize = 32;
 
-/// The inputs of a job, shared by its workers.
+/// The inputs that a process reads, shared by its workers.
 pub(crate) struct Inputs {
     pub(crate) inputs: Vec<Input>,
     pub(crate) kinds: LinkKinds,
     pub(crate) next: AtomicUsize,
 }
 
-/// What ingestion leaves on a worker.
-pub(crate) struct Ingested {
-    /// Capture records of the pages that this worker owns.
-    pub(crate) captures: Sorter,
-    /// URL records of what this worker has read, with repetitions.
-    pub(crate) urls: Sorter,
-    /// A sample of the same URLs.
-    pub(crate) sample: Sample,
-    /// What this worker met besides captures.
-    pub(crate) tally: Tally,
+/// The inputs of one of several processes: the large ones first, each to the process that has least so far.
+pub(crate) fn share(mut inputs: Vec<Input>, process: usize, processes: usize) -> Vec<Input> {
+    inputs.sort_by(|one, other| other.bytes.cmp(&one.bytes).then_with(|| one.cmp(other)));
+    let mut bytes = vec![0; processes];
+    inputs.retain(|input| {
+        let least = (0..processes).min_by_key(|&process| bytes[process]).unwrap_or(0);
+        bytes[least] += input.bytes + 1;
+        least == process
+    });
+    inputs
 }
 
 /// The kinds of capture records.
@@ -112,7 +113,7 @@ impl Folder {
         let slots = (job.budget(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
         Folder {
             interner: Interner::new(slots),
-            urls: Sorter::new(job.spill(), job.budget(20)),
+            urls: Sorter::new(job.scratch(), "urls", job.budget(20)),
             sample: Sample::default(),
             tally: Tally::default(),
             key: Vec::new(),
@@ -219,6 +220,7 @@ struct Reading {
     capture: Capture,
     with_digests: Vec<Input>,
     borrows: Vec<Borrow>,
+    captures: u64,
 }
 
 impl Reading {
@@ -245,6 +247,7 @@ impl Reading {
         if !folder.send(&self.capture, outbox)? {
             return Ok(true);
         }
+        self.captures += 1;
         self.job.progress().add_captures(1);
         let Some(digest) = self.capture.digest else { return Ok(true) };
         match &self.capture.content {
@@ -264,9 +267,9 @@ impl Reading {
 }
 
 /// Reads the inputs; see the head of this file.
-pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>) -> Result<Ingested, Stopped> {
+pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>, state: &mut State) -> Result<(), Stopped> {
     let folder = Rc::new(RefCell::new(Some(Folder::new(job))));
-    let captures = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(50))));
+    let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget(50)));
     let reading = Rc::new(RefCell::new(Reading {
         inputs: Arc::clone(inputs),
         job: job.clone(),
@@ -275,17 +278,13 @@ pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>) -> Re
         capture: Capture::default(),
         with_digests: Vec::new(),
         borrows: Vec::new(),
+        captures: 0,
     }));
-    let (read, collect) = (Rc::clone(&reading), Rc::clone(&captures));
-    shuffle(
-        worker,
-        job,
-        "ingest",
-        move |outbox| read.borrow_mut().step(outbox),
-        move |block| collect.borrow_mut().push_block(block),
-    )?;
+    let read = Rc::clone(&reading);
+    shuffle(worker, job, "ingest", move |outbox| read.borrow_mut().step(outbox), captures.consumer())?;
     let (borrows, again) = {
         let mut reading = reading.borrow_mut();
+        state.captures_read = reading.captures;
         (std::mem::take(&mut reading.borrows), std::mem::take(&mut reading.with_digests))
     };
     let wanted = tell_all(worker, job, borrows)?;
@@ -293,8 +292,11 @@ pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>) -> Re
         read_again(worker, job, inputs.kinds, &folder, &captures, again, wanted)?;
     }
     let Folder { urls, sample, tally, .. } = folder.take().ok_or(Stopped)?;
-    let captures = captures.replace(Sorter::new(job.spill(), 0));
-    Ok(Ingested { captures, urls, sample, tally })
+    state.tally = tally;
+    state.captures = job.check(captures.into_inner().and_then(Sorter::into_runs))?;
+    state.urls = job.check(urls.into_runs())?;
+    state.sample = job.check(sample.into_runs(job.scratch()))?;
+    Ok(())
 }
 
 type Wanted = HashMap<u128, Vec<(String, i64)>>;
@@ -314,7 +316,7 @@ fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<
         },
         move |block| {
             let mut heard = heard.borrow_mut();
-            crate::external_sort::for_each(&block, |mut key, mut payload| {
+            wire::for_each(&block, |mut key, mut payload| {
                 let digest = u128::from_be_bytes(wire::take_array(&mut key));
                 let time = wire::key_time(wire::take_array(&mut payload));
                 heard.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
@@ -331,11 +333,11 @@ fn read_again(
     job: &Job,
     kinds: LinkKinds,
     folder: &Rc<RefCell<Option<Folder>>>,
-    captures: &Rc<RefCell<Sorter>>,
+    captures: &Collector,
     mut again: Vec<Input>,
     wanted: Wanted,
 ) -> Result<(), Stopped> {
-    let (folder, collect) = (Rc::clone(folder), Rc::clone(captures));
+    let folder = Rc::clone(folder);
     let mut current: Option<Box<dyn CaptureReader>> = None;
     let (mut capture, mut counted_already) = (Capture::default(), Tally::default());
     again.retain(|input| input.path != Path::new("-"));
@@ -366,6 +368,6 @@ fn read_again(
             }
             Ok(true)
         },
-        move |block| collect.borrow_mut().push_block(block),
+        captures.consumer(),
     )
 }

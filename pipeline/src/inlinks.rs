@@ -5,10 +5,15 @@
 
 use crate::external_sort::Sorted;
 use crate::job::{Job, Stopped};
-use crate::uids::Offsets;
+use crate::state::State;
+use crate::uids::{Offsets, partition_number};
 use crate::{Error, wire};
+use timely::worker::Worker;
 use webstrata_layers::presence::Change;
 use webstrata_layers::{FileEntry, InLinks, InlinksWriter, RowDir};
+
+/// Part of the budget that the in-links of one URL may take.
+const GATHERING_PERCENT: usize = 90;
 
 /// The in-links of one URL as they come: sources, and the ranges of each as keys of time.
 #[derive(Default)]
@@ -26,6 +31,11 @@ impl Gathering {
         self.sources.push(source);
         self.starts.extend_from_slice(starts.as_chunks::<8>().0);
         self.ends.push(self.starts.len());
+    }
+
+    /// Memory that the in-links take here and in their record, about.
+    fn bytes(&self) -> usize {
+        24 * self.sources.len() + 16 * self.starts.len()
     }
 
     /// Makes the record of `uid` and empties itself.
@@ -70,17 +80,14 @@ impl Gathering {
     }
 }
 
-/// Writes IL, TR and IBV of this worker's partitions, and returns their files.
-pub(crate) fn inlinks(
-    worker: (usize, usize),
-    job: &Job,
-    records: Sorted,
-    offsets: &Offsets,
-    row: &RowDir,
-) -> Result<Vec<(usize, Vec<FileEntry>)>, Stopped> {
-    let (index, peers) = worker;
-    let own = (0..offsets.partitions()).filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
-    job.check(write(own, job, records, offsets, row))
+/// Writes IL, TR and IBV of this worker's partitions; see the head of this file.
+pub(crate) fn inlinks(worker: &Worker, job: &Job, row: &RowDir, state: &mut State) -> Result<(), Stopped> {
+    let (index, peers) = (worker.index(), worker.peers());
+    let records = job.check(Sorted::of(&std::mem::take(&mut state.in_links), job.scratch()))?;
+    let own = 0..state.offsets.partitions();
+    let own = own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
+    state.files.extend(job.check(write(own, job, records, &state.offsets, row))?);
+    Ok(())
 }
 
 fn write(
@@ -89,31 +96,35 @@ fn write(
     mut records: Sorted,
     offsets: &Offsets,
     row: &RowDir,
-) -> Result<Vec<(usize, Vec<FileEntry>)>, Error> {
+) -> Result<Vec<FileEntry>, Error> {
     let (mut files, mut gathering, mut record) = (Vec::new(), Gathering::default(), InLinks::default());
+    let bytes_max = job.budget(GATHERING_PERCENT);
     for partition in partitions {
-        let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
-        let mut writer = InlinksWriter::create(row, number)?;
+        let mut writer = InlinksWriter::create(row, partition_number(partition)?)?;
         let mut current = None;
         while let Some((mut key, starts)) = records.peek()? {
             let target = u64::from_be_bytes(wire::take_array(&mut key));
             let source = u64::from_be_bytes(wire::take_array(&mut key));
-            if target >= offsets.0[partition + 1] || job.failed() {
+            if target >= offsets.0[partition + 1] {
                 break;
             }
             if let Some(uid) = current.filter(|&uid| uid != target) {
                 gathering.finish(uid, &mut record);
                 writer.push(&record)?;
+                job.go_on()?;
             }
             current = Some(target);
             gathering.add(source, starts);
+            if gathering.bytes() > bytes_max {
+                return Err(Error::TooManyInLinks { uid: target, sources: gathering.sources.len(), bytes: bytes_max });
+            }
             records.next()?;
         }
         if let Some(uid) = current {
             gathering.finish(uid, &mut record);
             writer.push(&record)?;
         }
-        files.push((partition, writer.finish()?));
+        files.extend(writer.finish()?);
     }
     Ok(files)
 }

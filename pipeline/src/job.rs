@@ -1,8 +1,13 @@
-//! What all workers of a job share: its options, its budget, its progress, and its first error.
+//! What all workers of a process share in a job: its budget, its scratch directory, its progress, and its first error.
 
-use crate::external_sort::Spill;
+use crate::scratch::Scratch;
 use crate::{Error, Progress};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long another process may be gone before that is an error: at the end of a job the others go a little earlier.
+const GONE_MAX: Duration = Duration::from_secs(1);
 
 /// Another worker has failed (or this one): the error stands in the [`Job`].
 #[derive(Debug)]
@@ -15,16 +20,28 @@ pub(crate) struct Job(Arc<Shared>);
 struct Shared {
     error: Mutex<Option<Error>>,
     failed: OnceLock<()>,
+    /// A process of the cluster whose connection has ended: its error, and when.
+    gone: OnceLock<(Mutex<Option<Error>>, Instant)>,
     progress: Progress,
-    spill: Spill,
+    scratch: Scratch,
     memory_max: usize,
     workers: usize,
+    finished: AtomicUsize,
 }
 
 impl Job {
-    pub(crate) fn new(workers: usize, memory_max: usize, spill: Spill, progress: Progress) -> Self {
-        let error = Mutex::default();
-        Job(Arc::new(Shared { error, failed: OnceLock::new(), progress, spill, memory_max, workers }))
+    /// `memory_max` bytes are for the `workers` of this process together.
+    pub(crate) fn new(workers: usize, memory_max: usize, scratch: Scratch, progress: Progress) -> Self {
+        Job(Arc::new(Shared {
+            error: Mutex::default(),
+            failed: OnceLock::new(),
+            gone: OnceLock::new(),
+            progress,
+            scratch,
+            memory_max,
+            workers,
+            finished: 0.into(),
+        }))
     }
 
     /// Keeps the first error and makes all workers stop.
@@ -35,9 +52,35 @@ impl Job {
         self.0.failed.get_or_init(|| ());
     }
 
-    /// Whether any worker has failed.
+    /// Whether the job is to stop: a worker has failed, a process has gone, or someone asked for it.
     pub(crate) fn failed(&self) -> bool {
+        if self.0.failed.get().is_some() {
+            return true;
+        }
+        if self.0.progress.is_cancelled() {
+            self.fail(Error::Cancelled);
+        } else if let Some((error, since)) = self.0.gone.get()
+            && since.elapsed() > GONE_MAX
+        {
+            let error = error.lock().ok().and_then(|mut error| error.take());
+            self.fail(error.unwrap_or(Error::Internal("a process has gone")));
+        }
         self.0.failed.get().is_some()
+    }
+
+    /// Says that a process has gone; `error` names it.
+    pub(crate) fn gone(&self, error: Error) {
+        self.0.gone.get_or_init(|| (Mutex::new(Some(error)), Instant::now()));
+    }
+
+    /// Says that a worker of this process has done all.
+    pub(crate) fn finish(&self) {
+        self.0.finished.fetch_add(1, SeqCst);
+    }
+
+    /// Whether all workers of this process have done all.
+    pub(crate) fn finished(&self) -> bool {
+        self.0.finished.load(SeqCst) == self.0.workers
     }
 
     /// The first error.
@@ -53,15 +96,25 @@ impl Job {
         })
     }
 
+    /// For long loops outside a dataflow: [`Error::Stopping`] where the job is to stop.
+    pub(crate) fn go_on(&self) -> Result<(), Error> {
+        if self.failed() { Err(Error::Stopping) } else { Ok(()) }
+    }
+
     pub(crate) fn progress(&self) -> &Progress {
         &self.0.progress
     }
 
-    pub(crate) fn spill(&self) -> &Spill {
-        &self.0.spill
+    pub(crate) fn scratch(&self) -> &Scratch {
+        &self.0.scratch
     }
 
-    /// `percent` of this worker's share of the memory budget, in bytes.
+    /// Workers of this process.
+    pub(crate) fn workers(&self) -> usize {
+        self.0.workers
+    }
+
+    /// `percent` of a worker's share of the memory budget, in bytes.
     pub(crate) fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }

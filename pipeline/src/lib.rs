@@ -15,32 +15,38 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `build` | the job: stages in order, and the commit |
+//! | `build` | the job: stages in order, going on after a death, and the commit |
 //! | `ingest`, `fold`, `pages`, `sources`, `partition`, `uids`, `replace`, `outlinks`, `inlinks` | one stage each |
-//! | `shuffle` | the dataflow that carries records between workers |
-//! | `external_sort`, `spool` | sorting and keeping more than fits into memory |
+//! | `state`, `scratch` | what a worker has after a stage, and where it stands on disk |
+//! | `shuffle`, `cluster` | the dataflow that carries records between workers, and the processes that they are in |
+//! | `external_sort`, `runs` | sorting more than fits into memory, and records in files |
 //! | `page_record`, `wire` | how records are written |
-//! | `job`, `progress`, `error` | what workers share, how far they are, why they stop |
+//! | `job`, `progress`, `meter`, `error` | what workers share, how far they are, what they take, why they stop |
 
 mod build;
+mod cluster;
 mod error;
 mod external_sort;
 mod fold;
 mod ingest;
 mod inlinks;
 mod job;
+mod meter;
 mod outlinks;
 mod page_record;
 mod pages;
 mod partition;
 mod progress;
 mod replace;
+mod runs;
+mod scratch;
 mod shuffle;
 mod sources;
-mod spool;
+mod state;
 mod uids;
 mod wire;
 
 pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
+pub use cluster::{CLUSTER_WAIT, Cluster};
 pub use error::Error;
-pub use progress::Progress;
+pub use progress::{Moment, Progress, StageReport};

@@ -6,26 +6,17 @@
 //! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
 //! which a capture of the page had the link, as [`crate::wire::time_key`], rising.
 
-use crate::external_sort::{Sorted, Sorter};
+use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::job::{Job, Stopped};
 use crate::shuffle::{Outbox, shuffle};
-use crate::uids::Offsets;
+use crate::state::State;
+use crate::uids::{Offsets, partition_number};
 use crate::{Error, page_record, wire};
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::presence::runs;
 use webstrata_layers::{Counts, FileEntry, OutlinksWriter, Page, RangeLength, RowDir};
-
-/// What the stage leaves on a worker.
-pub(crate) struct Outlinks {
-    /// In-link records of the partitions that this worker writes.
-    pub(crate) inlinks: Sorter,
-    /// Files by partition.
-    pub(crate) files: Vec<(usize, Vec<FileEntry>)>,
-    /// Counts of what this worker wrote; all but the number of URLs.
-    pub(crate) counts: Counts,
-}
 
 struct Writing {
     pages: Sorted,
@@ -35,7 +26,7 @@ struct Writing {
     current: Option<(usize, OutlinksWriter)>,
     /// This worker's partitions that are not yet begun, the next one last.
     waiting: Vec<usize>,
-    files: Vec<(usize, Vec<FileEntry>)>,
+    files: Vec<FileEntry>,
     counts: Counts,
     page: Page,
     /// Start of the time range of each capture of the page; `None` for captures of unknown links.
@@ -45,12 +36,11 @@ struct Writing {
 
 impl Writing {
     fn begin_next(&mut self) -> Result<bool, Error> {
-        if let Some((partition, writer)) = self.current.take() {
-            self.files.push((partition, writer.finish()?));
+        if let Some((_, writer)) = self.current.take() {
+            self.files.extend(writer.finish()?);
         }
         let Some(partition) = self.waiting.pop() else { return Ok(false) };
-        let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
-        self.current = Some((partition, OutlinksWriter::create(&self.row, number)?));
+        self.current = Some((partition, OutlinksWriter::create(&self.row, partition_number(partition)?)?));
         Ok(true)
     }
 
@@ -117,15 +107,15 @@ impl Writing {
 pub(crate) fn outlinks(
     worker: &mut Worker,
     job: &Job,
-    pages: Sorter,
-    offsets: &Offsets,
     in_range: RangeLength,
     row: &RowDir,
-) -> Result<Outlinks, Stopped> {
+    state: &mut State,
+) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
+    let offsets = state.offsets.clone();
     let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
-        pages: job.check(pages.finish())?,
+        pages: job.check(Sorted::of(&std::mem::take(&mut state.page_records), job.scratch()))?,
         row: row.clone(),
         in_range,
         current: None,
@@ -135,20 +125,16 @@ pub(crate) fn outlinks(
         page: Page::default(),
         ranges: Vec::new(),
         starts: Vec::new(),
-        offsets: offsets.clone(),
+        offsets,
     }));
-    let inlinks = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(50))));
-    let (write, collect) = (Rc::clone(&writing), Rc::clone(&inlinks));
-    shuffle(
-        worker,
-        job,
-        "outlinks",
-        move |outbox| write.borrow_mut().step(outbox),
-        move |block| collect.borrow_mut().push_block(block),
-    )?;
-    let inlinks = inlinks.replace(Sorter::new(job.spill(), 0));
+    let in_links = Collector::new(Sorter::new(job.scratch(), "in-links", job.budget(60)));
+    let write = Rc::clone(&writing);
+    shuffle(worker, job, "outlinks", move |outbox| write.borrow_mut().step(outbox), in_links.consumer())?;
     let mut writing = writing.borrow_mut();
-    // After the shuffle, so that workers who have no page left go on to their in-links meanwhile.
+    // After the shuffle, so that workers who have no page left go on with their own meanwhile.
     while job.check(writing.begin_next())? {}
-    Ok(Outlinks { inlinks, files: std::mem::take(&mut writing.files), counts: std::mem::take(&mut writing.counts) })
+    state.files.append(&mut writing.files);
+    state.counts = std::mem::take(&mut writing.counts);
+    state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
 }

@@ -9,24 +9,17 @@
 //! Spooled page: number of timestamps, timestamps, unknown captures, number of links, changes ([`crate::page_record`]
 //! without UIDs).
 
-use crate::external_sort::{Sorted, Sorter};
+use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::fold::{Fold, FoldedPage};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
+use crate::runs::{RunWriter, Runs};
 use crate::shuffle::{Outbox, shuffle};
-use crate::spool::{Spool, SpoolReader};
+use crate::state::State;
 use crate::{Error, page_record, wire};
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
-
-/// What the stage leaves on a worker.
-pub(crate) struct Pages {
-    /// The pages that this worker owns, in order of their number.
-    pub(crate) pages: SpoolReader,
-    /// Requests for the fingerprints that this worker owns.
-    pub(crate) requests: Sorter,
-}
 
 struct Folding {
     worker: usize,
@@ -34,7 +27,7 @@ struct Folding {
     fold: Fold,
     current: Option<u128>,
     page: FoldedPage,
-    spool: Spool,
+    spool: RunWriter,
     record: Vec<u8>,
 }
 
@@ -47,13 +40,13 @@ impl Folding {
         let page = u128::from_be_bytes(wire::take_array(&mut key));
         let time = wire::key_time(wire::take_array(&mut key));
         if self.current == Some(page) {
-            self.fold.add(time, payload);
+            self.fold.add(page, time, payload)?;
             return Ok(true);
         }
         let payload = payload.to_vec();
         self.finish_page(outbox)?;
         self.current = Some(page);
-        self.fold.add(time, &payload);
+        self.fold.add(page, time, &payload)?;
         Ok(true)
     }
 
@@ -65,7 +58,7 @@ impl Folding {
         page_record::write_times(&mut self.record, &page.timestamps, &page.unknown);
         wire::put(&mut self.record, page.links.len() as u64);
         page_record::write_changes(&mut self.record, &page.changes);
-        let number = self.spool.push(&self.record)?;
+        let number = self.spool.push(&[], &self.record)?;
         for (slot, fingerprint) in (0u64..).zip(std::iter::once(&fingerprint).chain(&page.links)) {
             self.record.clear();
             wire::put(&mut self.record, self.worker as u64);
@@ -79,27 +72,24 @@ impl Folding {
 }
 
 /// Folds the captures of this worker; see the head of this file.
-pub(crate) fn pages(worker: &mut Worker, job: &Job, captures: Sorter) -> Result<Pages, Stopped> {
+pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result<(), Stopped> {
+    let captures = std::mem::take(&mut state.captures);
     let folding = Rc::new(RefCell::new(Some(Folding {
         worker: worker.index(),
-        captures: job.check(captures.finish())?,
-        fold: Fold::default(),
+        captures: job.check(Sorted::of(&captures, job.scratch()))?,
+        fold: Fold::new(job.budget(40)),
         current: None,
         page: FoldedPage::default(),
-        spool: Spool::new(job.spill(), job.budget(10)),
+        spool: job.check(RunWriter::create("pages", job.scratch()))?,
         record: Vec::new(),
     })));
-    let requests = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(25))));
-    let (fold, collect) = (Rc::clone(&folding), Rc::clone(&requests));
-    shuffle(
-        worker,
-        job,
-        "pages",
-        move |outbox| fold.borrow_mut().as_mut().map_or(Ok(false), |folding| folding.step(outbox)),
-        move |block| collect.borrow_mut().push_block(block),
-    )?;
+    let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget(40)));
+    let fold = Rc::clone(&folding);
+    let produce =
+        move |outbox: &mut Outbox| fold.borrow_mut().as_mut().map_or(Ok(false), |folding| folding.step(outbox));
+    shuffle(worker, job, "pages", produce, requests.consumer())?;
     let folding = folding.take().ok_or(Stopped)?;
-    let pages = job.check(folding.spool.finish())?;
-    let requests = requests.replace(Sorter::new(job.spill(), 0));
-    Ok(Pages { pages, requests })
+    state.pages = Runs(vec![job.check(folding.spool.finish())?]);
+    state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
 }

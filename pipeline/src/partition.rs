@@ -5,10 +5,12 @@
 //! fingerprint tells how many distinct URLs there are, within about 1 / sqrt(SAMPLE_MAX). Boundaries are a
 //! systematic sample of the sorted super-sample.
 
-use crate::external_sort::for_each;
+use crate::Error;
 use crate::job::{Job, Stopped};
+use crate::runs::{Merge, RunWriter, Runs};
+use crate::scratch::Scratch;
 use crate::shuffle::shuffle;
-use crate::wire;
+use crate::wire::{self, for_each};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,6 +35,15 @@ impl Sample {
         if self.keys.len() > SAMPLE_MAX {
             self.keys.pop_last();
         }
+    }
+
+    /// The sample as a file: key = fingerprint, payload = URL key.
+    pub(crate) fn into_runs(self, scratch: &Scratch) -> Result<Runs, Error> {
+        let mut run = RunWriter::create("sample", scratch)?;
+        for (fingerprint, key) in &self.keys {
+            run.push(&fingerprint.to_be_bytes(), key)?;
+        }
+        Ok(Runs(vec![run.finish()?]))
     }
 
     /// How many distinct URLs were offered, about; exactly where they all fit into the sample.
@@ -82,9 +93,10 @@ impl Boundaries {
 pub(crate) fn boundaries(
     worker: &mut Worker,
     job: &Job,
-    mut sample: Sample,
+    sample: &Runs,
     partition_urls: u64,
 ) -> Result<Boundaries, Stopped> {
+    let mut sample = job.check(Merge::open(sample, job.scratch()))?;
     let joined = Rc::new(RefCell::new(Sample::default()));
     let heard = Rc::clone(&joined);
     shuffle(
@@ -92,8 +104,8 @@ pub(crate) fn boundaries(
         job,
         "sample",
         move |outbox| {
-            let Some((fingerprint, key)) = sample.keys.pop_first() else { return Ok(false) };
-            outbox.send_to_all(&fingerprint.to_be_bytes(), &key);
+            let Some((fingerprint, key)) = sample.next()? else { return Ok(false) };
+            outbox.send_to_all(fingerprint, key);
             Ok(true)
         },
         move |block| {

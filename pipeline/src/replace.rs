@@ -7,18 +7,20 @@
 //! Answer record: key = number of the page (8 bytes), slot (8 bytes); payload = UID in LEB128.
 //! Page record: key = UID (8 bytes); payload = [`crate::page_record::write`].
 
-use crate::external_sort::{Sorted, Sorter};
+use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::job::{Job, Stopped};
-use crate::pages::Pages;
+use crate::runs::RunReader;
 use crate::shuffle::{Outbox, shuffle};
-use crate::spool::SpoolReader;
-use crate::uids::Offsets;
+use crate::state::State;
+use crate::uids::{Offsets, partition_number};
 use crate::{Error, page_record, wire};
-use std::cell::RefCell;
-use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
 use webstrata_layers::{Page, RowDir, url_in_row};
+
+/// Parts of the budget; answers may still be in memory while page records are sorted.
+const ANSWERS_PERCENT: usize = 45;
+const RANGED_PERCENT: usize = 35;
 
 struct Join {
     requests: Sorted,
@@ -48,8 +50,7 @@ impl Join {
     fn url(&self, uid: u64) -> Result<String, Error> {
         let partition = self.offsets.of(uid);
         let urls = self.offsets.0[partition + 1] - self.offsets.0[partition];
-        let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
-        Ok(url_in_row(&self.row, number, urls, uid)?)
+        Ok(url_in_row(&self.row, partition_number(partition)?, urls, uid)?)
     }
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
@@ -81,7 +82,7 @@ impl Join {
 }
 
 struct Assembly {
-    pages: SpoolReader,
+    pages: RunReader,
     answers: Sorted,
     /// The answer that the merge stands at: number of the page, slot, UID.
     at: Option<(u64, u64, u64)>,
@@ -105,7 +106,7 @@ impl Assembly {
     }
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
-        let Some(spooled) = self.pages.next()? else { return Ok(false) };
+        let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
         let links = page_record::read_spooled(spooled, &mut self.page);
         self.slots.clear();
         let mut uid = None;
@@ -147,76 +148,56 @@ impl Assembly {
     }
 }
 
-/// Replaces fingerprints by UIDs; returns the page records of the partitions that this worker writes.
-pub(crate) fn replace(
-    worker: &mut Worker,
-    job: &Job,
-    Pages { pages, requests }: Pages,
-    uids: Sorter,
-    offsets: &Offsets,
-    row: &RowDir,
-) -> Result<Sorter, Stopped> {
-    let answers = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(30))));
-    let collect = Rc::clone(&answers);
-    let (requests, uids) = (job.check(requests.finish())?, job.check(uids.finish())?);
-    let (row, offsets_of_join) = (row.clone(), offsets.clone());
-    let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets: offsets_of_join };
+/// Replaces fingerprints by UIDs; see the head of this file.
+pub(crate) fn replace(worker: &mut Worker, job: &Job, row: &RowDir, state: &mut State) -> Result<(), Stopped> {
+    let requests = job.check(Sorted::of(&std::mem::take(&mut state.requests), job.scratch()))?;
+    let uids = job.check(Sorted::of(&std::mem::take(&mut state.uids), job.scratch()))?;
+    let (row, offsets) = (row.clone(), state.offsets.clone());
+    let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets };
     job.check(join.advance())?;
-    shuffle(
-        worker,
-        job,
-        "replace",
-        move |outbox| join.step(outbox),
-        move |block| collect.borrow_mut().push_block(block),
-    )?;
-    let answers = answers.replace(Sorter::new(job.spill(), 0));
-    let answers = job.check(answers.finish())?;
+    let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget(ANSWERS_PERCENT)));
+    shuffle(worker, job, "replace", move |outbox| join.step(outbox), answers.consumer())?;
+    let pages = std::mem::take(&mut state.pages);
+    let pages = pages.0.first().ok_or(Error::Internal("a worker without a run of pages"));
     let mut assembly = Assembly {
-        pages,
-        answers,
+        pages: job.check(pages.and_then(|pages| RunReader::open(pages, job.scratch())))?,
+        answers: job.check(answers.into_inner().and_then(Sorter::finish))?,
         at: None,
         number: 0,
-        offsets: offsets.clone(),
+        offsets: state.offsets.clone(),
         page: Page::default(),
         slots: Vec::new(),
         changes: Vec::new(),
         record: Vec::new(),
     };
     job.check(assembly.advance())?;
-    let ranged = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(40))));
-    let collect = Rc::clone(&ranged);
-    shuffle(
-        worker,
-        job,
-        "replace",
-        move |outbox| assembly.step(outbox),
-        move |block| collect.borrow_mut().push_block(block),
-    )?;
-    Ok(ranged.replace(Sorter::new(job.spill(), 0)))
+    let ranged = Collector::new(Sorter::new(job.scratch(), "page-records", job.budget(RANGED_PERCENT)));
+    shuffle(worker, job, "replace", move |outbox| assembly.step(outbox), ranged.consumer())?;
+    state.page_records = job.check(ranged.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::external_sort::Spill;
-    use std::sync::Arc;
+    use crate::scratch::Scratch;
     use webstrata_layers::{StoreWriter, UrlWriter};
 
     #[test]
     fn two_urls_of_one_fingerprint_are_named() {
         let dir = tempfile::tempdir().unwrap();
-        let row = StoreWriter::open(dir.path()).unwrap().begin_row().unwrap();
+        let row = StoreWriter::open(dir.path(), None).unwrap().begin_row().unwrap();
         for (partition, url) in [(0, "http://a.example/"), (1, "http://b.example/")] {
             let mut urls = UrlWriter::create(&row, partition).unwrap();
             urls.push(partition.into(), url, "example)/").unwrap();
             urls.finish().unwrap();
         }
-        let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
-        let mut uids = Sorter::new(&spill, 1 << 20);
+        let scratch = Scratch::temporary(&std::env::temp_dir());
+        let mut uids = Sorter::new(&scratch, "test", 1 << 20);
         for uid in [0u8, 1] {
             uids.push(&7u128.to_be_bytes(), &[uid]).unwrap();
         }
-        let requests = Sorter::new(&spill, 1 << 20).finish().unwrap();
+        let requests = Sorter::new(&scratch, "test", 1 << 20).finish().unwrap();
         let offsets = Offsets(vec![0, 1, 2]);
         let uids = uids.finish().unwrap();
         let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets };

@@ -9,8 +9,8 @@
 //! the dataflow and returns, so that nobody waits for records that will not come.
 
 use crate::Error;
-use crate::external_sort::append;
 use crate::job::{Job, Stopped};
+use crate::wire::append;
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -41,11 +41,12 @@ pub(crate) struct Outbox {
     open: Vec<Vec<u8>>,
     full: Vec<Block>,
     bytes: usize,
+    records: u64,
 }
 
 impl Outbox {
     fn new(workers: usize) -> Self {
-        Outbox { open: vec![Vec::new(); workers], full: Vec::new(), bytes: 0 }
+        Outbox { open: vec![Vec::new(); workers], full: Vec::new(), bytes: 0, records: 0 }
     }
 
     /// How many workers there are.
@@ -64,6 +65,7 @@ impl Outbox {
             self.full.push(Block { worker: worker as u64, bytes });
         }
         append(open, key, payload);
+        self.records += 1;
     }
 
     /// Sends a record to every worker.
@@ -136,6 +138,8 @@ pub(crate) fn shuffle(
                     }
                     Ok(true)
                 });
+                let bytes: usize = outbox.full.iter().map(|block| block.bytes.len()).sum();
+                job_in.progress().add_exchanged(std::mem::take(&mut outbox.records), bytes as u64);
                 output.session(&*held).give_iterator(outbox.full.drain(..));
                 outbox.bytes = 0;
                 if more == Some(true) {
@@ -178,13 +182,14 @@ pub(crate) fn shuffle(
 mod tests {
     use super::*;
     use crate::Progress;
-    use crate::external_sort::{Spill, for_each};
+    use crate::scratch::Scratch;
+    use crate::wire::for_each;
     use std::sync::{Arc, Mutex};
 
     /// Runs one shuffle on two workers; what each received, and the job.
     fn run(fail: Option<fn() -> Error>) -> (Vec<u64>, Job) {
-        let spill = Spill { directory: std::env::temp_dir(), bytes: Arc::default() };
-        let job = Job::new(2, 1 << 20, spill, Progress::default());
+        let scratch = Scratch::temporary(&std::env::temp_dir());
+        let job = Job::new(2, 1 << 20, scratch, Progress::default());
         let (received, job_in) = (Arc::new(Mutex::new(Vec::new())), job.clone());
         let heard = Arc::clone(&received);
         let guards = timely::execute(timely::Config::process(2), move |worker| {

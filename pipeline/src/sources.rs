@@ -6,37 +6,20 @@
 //! boundaries depend on them alone. Requests for URLs that are left out find no UID later, and the link is dropped.
 
 use crate::Error;
-use crate::external_sort::{Sorted, Sorter};
+use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
 use crate::partition::Sample;
 use crate::shuffle::shuffle;
+use crate::state::State;
 use crate::wire;
-use std::cell::RefCell;
-use std::rc::Rc;
 use timely::worker::Worker;
 
-/// What the stage leaves on a worker.
-pub(crate) struct Kept {
-    /// URL records of the URLs that stay.
-    pub(crate) urls: Sorter,
-    /// A sample of them.
-    pub(crate) sample: Sample,
-    /// The requests, as they were.
-    pub(crate) requests: Sorter,
-}
-
 /// Leaves out rare URLs; see the head of this file.
-pub(crate) fn sources(
-    worker: &mut Worker,
-    job: &Job,
-    urls: Sorter,
-    requests: Sorter,
-    min_sources: u64,
-) -> Result<Kept, Stopped> {
-    let mut urls = job.check(urls.finish())?;
-    let owned = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(20))));
-    let collect = Rc::clone(&owned);
+pub(crate) fn sources(worker: &mut Worker, job: &Job, min_sources: u64, state: &mut State) -> Result<(), Stopped> {
+    let mut urls = job.check(Sorted::of(&std::mem::take(&mut state.urls), job.scratch()))?;
+    let requests = job.check(Sorted::of(&state.requests, job.scratch()))?;
+    let owned = Collector::new(Sorter::new(job.scratch(), "owned-urls", job.budget(30)));
     shuffle(
         worker,
         job,
@@ -48,20 +31,19 @@ pub(crate) fn sources(
             outbox.send(worker, payload, key);
             Ok(true)
         },
-        move |block| collect.borrow_mut().push_block(block),
+        owned.consumer(),
     )?;
-    let owned = owned.replace(Sorter::new(job.spill(), 0));
-    job.check((|| keep(job, owned.finish()?, requests.finish()?, min_sources))())
+    let (urls, sample) = job.check(owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources)))?;
+    state.urls = job.check(urls.into_runs())?;
+    state.sample = job.check(sample.into_runs(job.scratch()))?;
+    Ok(())
 }
 
-fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<Kept, Error> {
-    let mut kept = Kept {
-        urls: Sorter::new(job.spill(), job.budget(20)),
-        sample: Sample::default(),
-        requests: Sorter::new(job.spill(), job.budget(25)),
-    };
+/// The URL records of the URLs that stay, and a sample of them.
+fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<(Sorter, Sample), Error> {
+    let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
     let (mut key, mut wanted, mut stays) = (Vec::new(), 0, false);
-    let mut take_urls = |up_to: Option<&[u8]>, wanted: u64, stays: bool, kept: &mut Kept| -> Result<(), Error> {
+    let mut take_urls = |up_to: Option<&[u8]>, wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
         // URL records have one or more lines a fingerprint, all before the first line of the next one.
         while let Some((fingerprint, url_key)) = urls.peek()? {
             if up_to.is_some_and(|up_to| fingerprint > up_to) {
@@ -69,8 +51,8 @@ fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> 
             }
             if stays || wanted >= min_sources {
                 let mut number = fingerprint;
-                kept.sample.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
-                kept.urls.push(url_key, fingerprint)?;
+                kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
+                kept.0.push(url_key, fingerprint)?;
             }
             urls.next()?;
         }
@@ -90,7 +72,7 @@ fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> 
         } else {
             wanted += 1;
         }
-        kept.requests.push(fingerprint, payload)?;
+        job.go_on()?;
     }
     take_urls(Some(&key), wanted, stays, &mut kept)?;
     Ok(kept)

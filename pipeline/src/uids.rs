@@ -7,20 +7,24 @@
 //!
 //! UID record: key = fingerprint; payload = UID in LEB128.
 
-use crate::external_sort::{Sorted, Sorter, for_each};
+use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
-use crate::partition::Boundaries;
+use crate::partition::{Boundaries, boundaries};
+use crate::runs::{Run, RunReader, RunWriter, Runs};
 use crate::shuffle::shuffle;
-use crate::spool::{Spool, SpoolReader};
-use crate::{Error, wire};
+use crate::state::State;
+use crate::wire::{self, for_each};
+use crate::Error;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::{FileEntry, RowDir, UrlWriter, url_of_key};
 
 /// First UIDs of the partitions; the last number is the number of URLs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offsets(pub(crate) Vec<u64>);
 
 impl Offsets {
@@ -45,22 +49,11 @@ impl Offsets {
     }
 }
 
-/// What the stage leaves on a worker.
-pub(crate) struct Uids {
-    /// UID records of the fingerprints that this worker owns.
-    pub(crate) uids: Sorter,
-    /// All partitions.
-    pub(crate) offsets: Offsets,
-    /// The partitions that this worker wrote: number, first key as the manifest has it, files.
-    pub(crate) written: Vec<(usize, String, Vec<FileEntry>)>,
-}
-
 /// Sends a sorted, distinct copy of `urls` to the workers of their ranges.
-fn by_range(worker: &mut Worker, job: &Job, urls: Sorter, boundaries: &Boundaries) -> Result<Sorter, Stopped> {
-    let mut urls = job.check(urls.finish())?;
+fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries) -> Result<Sorter, Stopped> {
+    let mut urls = job.check(Sorted::of(urls, job.scratch()))?;
     let (mut last, boundaries) = (Vec::new(), boundaries.clone());
-    let ranged = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(30))));
-    let collect = Rc::clone(&ranged);
+    let ranged = Collector::new(Sorter::new(job.scratch(), "ranged-urls", job.budget(60)));
     shuffle(
         worker,
         job,
@@ -75,28 +68,26 @@ fn by_range(worker: &mut Worker, job: &Job, urls: Sorter, boundaries: &Boundarie
             }
             Ok(true)
         },
-        move |block| collect.borrow_mut().push_block(block),
+        ranged.consumer(),
     )?;
-    Ok(ranged.replace(Sorter::new(job.spill(), 0)))
+    job.check(ranged.into_inner())
 }
 
-/// Keeps each URL once and counts them by partition; a spooled URL is its fingerprint and its key.
-fn distinct(job: &Job, mut urls: Sorted, boundaries: &Boundaries) -> Result<(SpoolReader, Vec<u64>), Error> {
-    let mut spool = Spool::new(job.spill(), job.budget(20));
+/// Keeps each URL once and counts them by partition.
+fn distinct(job: &Job, mut urls: Sorted, boundaries: &Boundaries) -> Result<(Run, Vec<u64>), Error> {
+    let mut kept = RunWriter::create("distinct-urls", job.scratch())?;
     let mut counts = vec![0; boundaries.partitions()];
-    let (mut last, mut record) = (Vec::new(), Vec::new());
+    let mut last = Vec::new();
     while let Some((key, fingerprint)) = urls.next()? {
         if key != last {
             last.clear();
             last.extend_from_slice(key);
-            record.clear();
-            record.extend_from_slice(fingerprint);
-            record.extend_from_slice(key);
-            spool.push(&record)?;
+            kept.push(key, fingerprint)?;
             counts[boundaries.of(key)] += 1;
+            job.go_on()?;
         }
     }
-    Ok((spool.finish()?, counts))
+    Ok((kept.finish()?, counts))
 }
 
 /// Adds up the counts of all workers.
@@ -132,32 +123,33 @@ fn offsets(worker: &mut Worker, job: &Job, counts: Vec<u64>) -> Result<Offsets, 
 /// Writes the URL layer of this worker's partitions, one URL a call.
 struct Writing {
     row: RowDir,
-    urls: SpoolReader,
+    urls: RunReader,
     offsets: Offsets,
     /// The partition being written, its writer, and the UID of its next URL.
     current: Option<(usize, UrlWriter, u64)>,
     /// This worker's partitions that are not yet begun, the next one last.
     waiting: Vec<usize>,
-    written: Vec<(usize, String, Vec<FileEntry>)>,
+    first_keys: BTreeMap<u32, String>,
+    files: Vec<FileEntry>,
 }
 
 impl Writing {
-    /// The next URL: its key is in `key`; returns fingerprint and UID.
+    /// The next URL: its fingerprint and UID.
     fn next(&mut self) -> Result<Option<(u128, u64)>, Error> {
         while self.current.as_ref().is_none_or(|current| current.2 == self.offsets.0[current.0 + 1]) {
             if let Some((partition, writer, _)) = self.current.take() {
-                self.written.push((partition, writer.first_key(), writer.finish()?));
+                self.first_keys.insert(partition_number(partition)?, writer.first_key());
+                self.files.extend(writer.finish()?);
             }
             let Some(partition) = self.waiting.pop() else { return Ok(None) };
-            let number = u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))?;
-            let writer = UrlWriter::create(&self.row, number)?;
+            let writer = UrlWriter::create(&self.row, partition_number(partition)?)?;
             self.current = Some((partition, writer, self.offsets.0[partition]));
         }
-        let (Some((_, writer, next)), Some(mut record)) = (&mut self.current, self.urls.next()?) else {
+        let (Some((_, writer, next)), Some((key, mut fingerprint))) = (&mut self.current, self.urls.next()?) else {
             return Err(Error::Internal("fewer URLs than were counted"));
         };
-        let fingerprint = u128::from_be_bytes(wire::take_array(&mut record));
-        let url = url_of_key(record).ok_or(Error::Internal("a URL key that is no URL"))?;
+        let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
+        let url = url_of_key(key).ok_or(Error::Internal("a URL key that is no URL"))?;
         let uid = *next;
         writer.push(uid, &url, &webstrata_datasets::surt(&url))?;
         *next += 1;
@@ -165,30 +157,38 @@ impl Writing {
     }
 }
 
+/// The number of a partition as files and manifests have it.
+pub(crate) fn partition_number(partition: usize) -> Result<u32, Error> {
+    u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))
+}
+
 /// Gives every URL its UID; see the head of this file.
 pub(crate) fn uids(
     worker: &mut Worker,
     job: &Job,
-    urls: Sorter,
-    boundaries: &Boundaries,
+    partition_urls: u64,
     row: &RowDir,
-) -> Result<Uids, Stopped> {
-    let ranged = by_range(worker, job, urls, boundaries)?;
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let boundaries = boundaries(worker, job, &std::mem::take(&mut state.sample), partition_urls)?;
+    let ranged = by_range(worker, job, &std::mem::take(&mut state.urls), &boundaries)?;
     let ranged = job.check(ranged.finish())?;
-    let (urls, counts) = job.check(distinct(job, ranged, boundaries))?;
+    let (urls, counts) = job.check(distinct(job, ranged, &boundaries))?;
     let offsets = offsets(worker, job, counts)?;
     let (index, peers) = (worker.index(), worker.peers());
     let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
         row: row.clone(),
-        urls,
+        urls: job.check(RunReader::open(&urls, job.scratch()))?,
         current: None,
         waiting: own.collect(),
-        written: Vec::new(),
+        first_keys: BTreeMap::new(),
+        files: Vec::new(),
         offsets: offsets.clone(),
     }));
-    let uids = Rc::new(RefCell::new(Sorter::new(job.spill(), job.budget(20))));
-    let (write, collect) = (Rc::clone(&writing), Rc::clone(&uids));
+    job.check(job.scratch().remove(&urls.name))?;
+    let uids = Collector::new(Sorter::new(job.scratch(), "uids", job.budget(40)));
+    let write = Rc::clone(&writing);
     let mut payload = Vec::new();
     shuffle(
         worker,
@@ -201,9 +201,11 @@ pub(crate) fn uids(
             outbox.send(owner(fingerprint, outbox.workers()), &fingerprint.to_be_bytes(), &payload);
             Ok(true)
         },
-        move |block| collect.borrow_mut().push_block(block),
+        uids.consumer(),
     )?;
-    let uids = uids.replace(Sorter::new(job.spill(), 0));
-    let written = std::mem::take(&mut writing.borrow_mut().written);
-    Ok(Uids { uids, offsets, written })
+    state.uids = job.check(uids.into_inner().and_then(Sorter::into_runs))?;
+    state.offsets = offsets;
+    state.first_keys = std::mem::take(&mut writing.borrow_mut().first_keys);
+    state.files = std::mem::take(&mut writing.borrow_mut().files);
+    Ok(())
 }

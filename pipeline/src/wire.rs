@@ -60,6 +60,41 @@ pub(crate) fn take_array<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     }
 }
 
+/// A record: its key and its payload.
+pub(crate) type Record<'a> = (&'a [u8], &'a [u8]);
+
+/// Bytes before the key of a record, at most: two lengths.
+pub(crate) const HEADER_BYTES_MAX: usize = 20;
+
+/// Appends a record: length of the key, length of the payload, both in LEB128, key, payload.
+#[inline]
+pub(crate) fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
+    put(block, key.len() as u64);
+    put(block, payload.len() as u64);
+    block.extend_from_slice(key);
+    block.extend_from_slice(payload);
+}
+
+/// Takes the first record off `bytes`: key and payload together, and the length of the key.
+#[inline]
+pub(crate) fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
+    let key_length = take_usize(bytes);
+    let payload_length = take_usize(bytes);
+    let (record, rest) = bytes.split_at(key_length + payload_length);
+    *bytes = rest;
+    (record, key_length)
+}
+
+/// Calls `each` with every record of a block.
+pub(crate) fn for_each(block: &[u8], mut each: impl FnMut(&[u8], &[u8])) {
+    let mut rest = block;
+    while !rest.is_empty() {
+        let (record, key_length) = split(&mut rest);
+        let (key, payload) = record.split_at(key_length);
+        each(key, payload);
+    }
+}
+
 /// A time as eight bytes whose order is the order of times, also before 1970.
 pub(crate) fn time_key(time: i64) -> [u8; 8] {
     (time.cast_unsigned() ^ (1 << 63)).to_be_bytes()

@@ -77,7 +77,7 @@ impl Model {
     }
 
     pub(crate) fn write(&self, dir: &Path, partitions: u32) {
-        let writer = StoreWriter::open(dir).unwrap();
+        let writer = StoreWriter::open(dir, None).unwrap();
         let epoch = self.write_row(&writer, partitions);
         writer.commit(epoch).unwrap();
     }

@@ -1,0 +1,298 @@
+//! Builds that are killed and started again, alone and in clusters of real processes: the same bytes, and nothing left.
+//!
+//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer run:
+//! `WEBSTRATA_KILLS=40 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test restart`.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const STAGES: [&str; 8] = ["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks", "commit"];
+/// Processes of a cluster notice within this time that one has gone.
+const NOTICED_MAX: Duration = Duration::from_secs(5);
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Numbers that are the same for the same seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A directory with a crawl in six files, and the store that one process makes of it.
+struct Setting {
+    dir: TempDir,
+    random: Random,
+    /// Seconds of each stage, and of the whole.
+    seconds: BTreeMap<String, f64>,
+    whole: f64,
+}
+
+impl Setting {
+    fn new() -> Setting {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("crawl")).unwrap();
+        for seed in 0..6 {
+            let out = dir.path().join(format!("crawl/{seed}.jsonl"));
+            let seed = seed.to_string();
+            let mut generate = webstrata(&["generate", "--occurrences", "40000", "--seed", &seed, "--out"]);
+            assert!(generate.arg(out).status().unwrap().success());
+        }
+        let random = Random(number("WEBSTRATA_SEED", 1) * 0x9e37_79b9_7f4a_7c15 | 1);
+        let mut setting = Setting { dir, random, seconds: BTreeMap::new(), whole: 0.0 };
+        let report = setting.path("report.json");
+        let mut build = setting.build("one", 2);
+        assert!(build.arg("--report").arg(&report).status().unwrap().success());
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+        setting.whole = report["seconds"].as_f64().unwrap();
+        for stage in report["stages"].as_array().unwrap() {
+            setting.seconds.insert(stage["stage"].as_str().unwrap().to_owned(), stage["seconds"].as_f64().unwrap());
+        }
+        setting
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A build into the store `name`, with its temporary files in `spill`.
+    fn build(&self, name: &str, workers: usize) -> Command {
+        let mut build = webstrata(&["build", "--memory", "1G", "--partition-urls", "2000", "--log", "info", "-w"]);
+        build.arg(workers.to_string()).arg("--out").arg(self.path(name)).arg("--spill").arg(self.path("spill"));
+        build.arg(self.path("crawl")).stdout(Stdio::null()).stderr(Stdio::null());
+        build
+    }
+
+    /// A moment in a stage.
+    fn moment_in(&mut self, stage: &str) -> Duration {
+        let seconds = self.seconds.get(stage).copied().unwrap_or(0.0);
+        Duration::from_secs_f64(seconds * self.random.below(1000) as f64 / 1000.0)
+    }
+
+    /// The store `name` has the bytes that one process makes, one row, and nothing is left of temporary files.
+    fn is_as_by_one(&self, name: &str) {
+        let files = |name: &str| {
+            let mut files = BTreeMap::new();
+            read_all(&self.path(name).join("rows"), &mut files);
+            files
+        };
+        let (one, other) = (files("one"), files(name));
+        assert!(one.len() > 7);
+        // Rows that never were committed may have used up numbers.
+        assert!(one.into_values().eq(other.into_values()), "{name} has other bytes");
+        assert_eq!(fs::read_dir(self.path(name).join("rows")).unwrap().count(), 1, "rows without a commit are left");
+        let left: Vec<_> = fs::read_dir(self.path("spill")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// All files below a directory: by their path below the row, their bytes.
+fn read_all(dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_all(&path, files);
+        } else {
+            files.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+}
+
+fn webstrata(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(args);
+    command
+}
+
+/// A running process and what it says on standard error.
+struct Process {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+    said: String,
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Process {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Process { child, stderr, said: String::new() }
+    }
+
+    /// Waits until a stage begins; `false` where the process ends before.
+    fn wait_for(&mut self, stage: &str) -> bool {
+        loop {
+            let start = self.said.len();
+            if self.stderr.read_line(&mut self.said).unwrap() == 0 {
+                return false;
+            }
+            let line = &self.said[start..];
+            if line.contains("stage begins") && line.contains(&format!("\"{stage}\"")) {
+                return true;
+            }
+        }
+    }
+
+    /// Waits for the end: exit code and all that was said; kills it where it takes too long.
+    fn end(mut self) -> JoinHandle<(Option<i32>, String, Instant)> {
+        thread::spawn(move || {
+            self.stderr.read_to_string(&mut self.said).unwrap();
+            (self.child.wait().unwrap().code(), self.said, Instant::now())
+        })
+    }
+}
+
+#[test]
+fn a_killed_build_goes_on_and_makes_the_same_bytes() {
+    let mut setting = Setting::new();
+    let (mut kills, mut went_on) = (0, 0);
+    let wanted = number("WEBSTRATA_KILLS", 6);
+    let mut round = 0;
+    while kills < wanted {
+        let name = format!("killed-{round}");
+        round += 1;
+        // Twice in a row at most, so that the build gets to its end.
+        for _ in 0..2 {
+            let mut child = Process::start(&mut setting.build(&name, 2));
+            let moment = setting.random.below((setting.whole * 1000.0) as u64 + 1);
+            thread::sleep(Duration::from_millis(moment));
+            if child.child.try_wait().unwrap().is_none() {
+                child.child.kill().unwrap();
+                kills += 1;
+            }
+            child.end().join().unwrap();
+        }
+        let (code, said, _) = Process::start(&mut setting.build(&name, 2)).end().join().unwrap();
+        assert_eq!(code, Some(0), "{said}");
+        went_on += u64::from(said.contains("going on with an unfinished job"));
+        setting.is_as_by_one(&name);
+    }
+    assert!(went_on > 0, "no build went on where another had been killed");
+}
+
+#[test]
+fn a_build_killed_in_a_stage_does_not_begin_again_before_it() {
+    let mut setting = Setting::new();
+    for (number, stage) in STAGES.iter().enumerate() {
+        let name = format!("in-{stage}");
+        let mut child = Process::start(&mut setting.build(&name, 1));
+        assert!(child.wait_for(stage));
+        thread::sleep(setting.moment_in(stage));
+        child.child.kill().unwrap();
+        child.end().join().unwrap();
+        // Another command clears away what is left; the same one goes on.
+        let (code, said, _) = Process::start(&mut setting.build(&name, 1)).end().join().unwrap();
+        assert_eq!(code, Some(0), "{said}");
+        for before in &STAGES[..number] {
+            assert!(!said.contains(&format!("stage begins stage=\"{before}\"")), "{stage}: {said}");
+        }
+        setting.is_as_by_one(&name);
+    }
+}
+
+#[test]
+fn what_a_dead_job_left_is_cleared_by_another_one() {
+    let setting = Setting::new();
+    let mut child = Process::start(&mut setting.build("store", 2));
+    assert!(child.wait_for("replace"));
+    child.child.kill().unwrap();
+    child.end().join().unwrap();
+    assert!(fs::read_dir(setting.path("spill")).unwrap().count() > 0);
+    // With other workers it is another job.
+    let (code, said, _) = Process::start(&mut setting.build("store", 1)).end().join().unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("stage begins stage=\"ingest\""), "{said}");
+    setting.is_as_by_one("store");
+}
+
+/// A hosts file for so many processes on this machine.
+fn hosts(setting: &Setting, processes: usize) -> PathBuf {
+    let listeners: Vec<_> = (0..processes).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let lines: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+    let path = setting.path("hosts.txt");
+    fs::write(&path, format!("# processes\n{}\n", lines.join("\n"))).unwrap();
+    path
+}
+
+fn start_all(setting: &Setting, name: &str, hosts: &Path, processes: usize) -> Vec<Process> {
+    let start = |process: usize| {
+        let mut build = setting.build(name, 1);
+        Process::start(build.arg("--hosts").arg(hosts).arg("--process").arg(process.to_string()))
+    };
+    (0..processes).map(start).collect()
+}
+
+#[test]
+fn processes_together_make_the_bytes_of_one() {
+    let setting = Setting::new();
+    for processes in [2, 4] {
+        let hosts = hosts(&setting, processes);
+        let name = format!("by-{processes}");
+        for process in start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect::<Vec<_>>() {
+            let (code, said, _) = process.join().unwrap();
+            assert_eq!(code, Some(0), "{said}");
+        }
+        setting.is_as_by_one(&name);
+    }
+}
+
+#[test]
+fn a_process_killed_in_any_stage_stops_the_others_and_the_restart_makes_the_same_bytes() {
+    let mut setting = Setting::new();
+    for stage in STAGES {
+        let processes = if setting.random.below(3) == 0 { 4 } else { 2 };
+        let hosts = hosts(&setting, processes);
+        let name = format!("cluster-{stage}");
+        let mut all = start_all(&setting, &name, &hosts, processes);
+        let victim = usize::try_from(setting.random.below(processes as u64)).unwrap();
+        assert!(all[victim].wait_for(stage), "{}", all[victim].said);
+        thread::sleep(setting.moment_in(stage));
+        all[victim].child.kill().unwrap();
+        let killed = Instant::now();
+        for (number, process) in all.into_iter().map(Process::end).collect::<Vec<_>>().into_iter().enumerate() {
+            let (code, said, ended) = process.join().unwrap();
+            if number == victim || stage == "commit" && code == Some(0) {
+                continue;
+            }
+            assert_eq!(code, Some(1), "{stage}: {said}");
+            assert!(ended < killed + NOTICED_MAX, "{stage}: process {number} took {:?}", ended - killed);
+            // Those that stop make others stop, so another one may be named first.
+            let error = said.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
+            assert!(error.contains("process ") && error.contains(" has gone"), "{stage}: {said}");
+        }
+        for process in start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect::<Vec<_>>() {
+            let (code, said, _) = process.join().unwrap();
+            assert_eq!(code, Some(0), "{stage}: {said}");
+        }
+        setting.is_as_by_one(&name);
+    }
+}
+
+#[test]
+fn processes_of_different_jobs_are_told_apart() {
+    let setting = Setting::new();
+    let hosts = hosts(&setting, 2);
+    let one = Process::start(setting.build("apart", 1).arg("--hosts").arg(&hosts).args(["--process", "0"]));
+    let other =
+        Process::start(setting.build("apart", 1).arg("--hosts").arg(&hosts).args(["--process", "1", "--links", "embeds"]));
+    for process in [one, other].map(Process::end) {
+        let (code, said, _) = process.join().unwrap();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("has other inputs, options or hosts") || said.contains("has gone"), "{said}");
+    }
+}

@@ -1,0 +1,215 @@
+//! The processes of a job, and the connections between them.
+//!
+//! A hosts file has one `host:port` a line; process K listens at line K (from 0) and connects to the processes before it.
+//! Both sides of a connection say who they are and which job they are for, so that a process that was started with other
+//! inputs or options is told at once. Then timely's own protocol takes over.
+//!
+//! Timely panics, or waits for ever, where a connection ends too early. So a [`Peer`] stands between: it tells the
+//! [`Job`] which process has gone, and holds timely's thread until the process ends. A host that vanishes without a word
+//! is noticed by keep-alive packets within some ten seconds.
+
+use crate::job::Job;
+use crate::{Error, wire};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use timely::communication::allocator::zero_copy::stream::Stream;
+
+/// Which process of which cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// `host:port` of each process.
+    pub hosts: Vec<String>,
+    /// The number of this process.
+    pub process: usize,
+    /// How long to wait for the others at the start.
+    pub wait: Duration,
+}
+
+/// How long the others are waited for, where nothing else is asked for.
+pub const CLUSTER_WAIT: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_millis(50);
+const GREETING_MAX: Duration = Duration::from_secs(5);
+const MAGIC: [u8; 8] = *b"wstrata1";
+const ID_BYTES: usize = 32;
+
+impl Cluster {
+    /// Reads a hosts file: one `host:port` a line; empty lines and those that begin with `#` do not count.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a line that is no `host:port`, and a process that has no line.
+    pub fn from_file(path: &Path, process: usize) -> Result<Cluster, Error> {
+        let bad = |message: String| Error::Hosts { path: path.to_owned(), message };
+        let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let mut hosts: Vec<String> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()).map(|(number, line)| (number, line.trim())) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let port = line.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+            if !matches!(port, Some(Ok(_))) {
+                return Err(bad(format!("line {number} is no host:port: {line}")));
+            }
+            if hosts.iter().any(|host| host == line) {
+                return Err(bad(format!("line {number} stands there twice: {line}")));
+            }
+            hosts.push(line.to_owned());
+        }
+        if process >= hosts.len() {
+            return Err(bad(format!("names {} processes, from 0; there is no process {process}", hosts.len())));
+        }
+        Ok(Cluster { hosts, process, wait: CLUSTER_WAIT })
+    }
+}
+
+/// Connects this process with all others of the job `id` (32 bytes); the own place is `None`.
+pub(crate) fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer>>, Error> {
+    let listener = |source| Error::Listen { host: cluster.hosts[cluster.process].clone(), source };
+    let own = TcpListener::bind(&cluster.hosts[cluster.process]).map_err(listener)?;
+    own.set_nonblocking(true).map_err(listener)?;
+    let started = Instant::now();
+    let mut peers: Vec<Option<Peer>> = cluster.hosts.iter().map(|_| None).collect();
+    let waiting = |peers: &[Option<Peer>]| (0..peers.len()).find(|&n| n != cluster.process && peers[n].is_none());
+    while let Some(first) = waiting(&peers) {
+        job.go_on().or(Err(Error::Cancelled))?;
+        if started.elapsed() > cluster.wait {
+            let seconds = cluster.wait.as_secs();
+            return Err(Error::NoProcess { process: first, host: cluster.hosts[first].clone(), seconds });
+        }
+        let mut idle = true;
+        if first < cluster.process {
+            if let Some(stream) = dial(&cluster.hosts[first]) {
+                peers[first] = greet(stream, cluster, id, Some(first), job)?.map(|(_, peer)| peer);
+                idle = peers[first].is_none();
+            }
+        } else if let Ok((stream, _)) = own.accept() {
+            idle = false;
+            if let Some((number, peer)) = greet(stream, cluster, id, None, job)? {
+                peers[number] = Some(peer);
+            }
+        }
+        if idle {
+            std::thread::sleep(RETRY);
+        }
+    }
+    Ok(peers)
+}
+
+fn dial(host: &str) -> Option<TcpStream> {
+    host.to_socket_addrs().ok()?.find_map(|address| TcpStream::connect_timeout(&address, GREETING_MAX).ok())
+}
+
+/// Exchanges greetings; `None` where the other side is no process of ours, which may come later.
+fn greet(
+    stream: TcpStream,
+    cluster: &Cluster,
+    id: &str,
+    expected: Option<usize>,
+    job: &Job,
+) -> Result<Option<(usize, Peer)>, Error> {
+    let Ok((number, processes, their_id)) = exchange(&stream, cluster, id, expected.is_some()) else { return Ok(None) };
+    let is_known = expected.is_none_or(|expected| number == expected) && number < cluster.hosts.len();
+    if !is_known || processes != cluster.hosts.len() || their_id != id.as_bytes() {
+        let host = cluster.hosts.get(number).cloned().unwrap_or_else(|| "unknown host".to_owned());
+        return Err(Error::OtherJob { process: number, host });
+    }
+    let host = cluster.hosts[number].clone();
+    Ok(Some((number, Peer(Arc::new(Connection { stream, process: number, host, job: job.clone() })))))
+}
+
+/// The side that dialled speaks first and last, so that no side takes a connection for good that the other has given up.
+fn exchange(
+    stream: &TcpStream,
+    cluster: &Cluster,
+    id: &str,
+    dialled: bool,
+) -> io::Result<(usize, usize, Vec<u8>)> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(GREETING_MAX))?;
+    let keep_alive = socket2::TcpKeepalive::new().with_time(Duration::from_secs(5)).with_interval(RETRY * 20);
+    socket2::SockRef::from(stream).set_tcp_keepalive(&keep_alive.with_retries(4))?;
+    let mut stream = stream;
+    let numbers = [cluster.process as u64, cluster.hosts.len() as u64].map(u64::to_be_bytes);
+    let own = [&MAGIC[..], numbers.as_flattened(), id.as_bytes()].concat();
+    let mut theirs = [0; MAGIC.len() + 16 + ID_BYTES];
+    if dialled {
+        stream.write_all(&own)?;
+        stream.read_exact(&mut theirs)?;
+        stream.write_all(&[1])?;
+    } else {
+        stream.read_exact(&mut theirs)?;
+        stream.write_all(&own)?;
+        stream.read_exact(&mut [0])?;
+    }
+    stream.set_read_timeout(None)?;
+    let mut rest = &theirs[..];
+    if wire::take_array(&mut rest) != MAGIC {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut number = || usize::try_from(u64::from_be_bytes(wire::take_array(&mut rest))).unwrap_or(usize::MAX);
+    Ok((number(), number(), rest.to_vec()))
+}
+
+/// The connection to another process, for timely.
+pub(crate) struct Peer(Arc<Connection>);
+
+struct Connection {
+    stream: TcpStream,
+    process: usize,
+    host: String,
+    job: Job,
+}
+
+impl Connection {
+    /// Tells the job that the process has gone; returns when this one has done its work, or never.
+    fn gone(&self) {
+        while !self.job.finished() {
+            self.job.gone(Error::ProcessGone { process: self.process, host: self.host.clone() });
+            std::thread::sleep(RETRY);
+        }
+    }
+}
+
+impl Read for Peer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match (&self.0.stream).read(buffer) {
+            Ok(0) | Err(_) => {
+                self.0.gone();
+                Ok(0)
+            }
+            read => read,
+        }
+    }
+}
+
+impl Write for Peer {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        (&self.0.stream).write(buffer).or_else(|_| {
+            self.0.gone();
+            Ok(buffer.len())
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Peer {
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Peer(Arc::clone(&self.0)))
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.0.stream.set_nonblocking(nonblocking)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        // The other side may have closed already.
+        let _ = self.0.stream.shutdown(how);
+        Ok(())
+    }
+}

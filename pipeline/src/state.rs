@@ -1,0 +1,114 @@
+//! What a worker has when a stage ends: all that the stages after it need, and what a killed job goes on from.
+//!
+//! Each stage takes the collections that it reads out of the state and puts in those that it makes. Records stand in files
+//! of the scratch directory and are only named here; the state itself is small, and is written as JSON.
+
+use crate::Error;
+use crate::job::{Job, Stopped};
+use crate::runs::{Run, Runs};
+use crate::shuffle::shuffle;
+use crate::uids::Offsets;
+use crate::wire;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use timely::worker::Worker;
+use webstrata_datasets::Tally;
+use webstrata_layers::{Counts, FileEntry};
+
+/// See the head of this file; each collection names the stage that makes it and the one that takes it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// How many stages are done.
+    pub(crate) stages: usize,
+    /// What was met in the inputs besides captures.
+    pub(crate) tally: Tally,
+    /// Captures that were read.
+    pub(crate) captures_read: u64,
+    /// Capture records of the pages that this worker owns: `ingest` to `pages`.
+    pub(crate) captures: Runs,
+    /// URL records of what this worker has read, with repetitions: `ingest` to `uids`.
+    pub(crate) urls: Runs,
+    /// The sample of these URLs: `ingest` to `uids`.
+    pub(crate) sample: Runs,
+    /// Pages in order of their number on this worker: `pages` to `replace`. One run, not sorted, without keys.
+    pub(crate) pages: Runs,
+    /// Requests for the fingerprints that this worker owns: `pages` to `replace`.
+    pub(crate) requests: Runs,
+    /// UID records of the fingerprints that this worker owns: `uids` to `replace`.
+    pub(crate) uids: Runs,
+    /// All partitions: from `uids` on.
+    pub(crate) offsets: Offsets,
+    /// Page records of the partitions that this worker writes: `replace` to `outlinks`.
+    pub(crate) page_records: Runs,
+    /// In-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
+    pub(crate) in_links: Runs,
+    /// Counts of what this worker wrote; all but the number of URLs.
+    pub(crate) counts: Counts,
+    /// First keys of the partitions that this worker wrote, as the manifest has them.
+    pub(crate) first_keys: BTreeMap<u32, String>,
+    /// Files of layers that this worker wrote.
+    pub(crate) files: Vec<FileEntry>,
+}
+
+impl State {
+    /// The files that the state names.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
+        let State { captures, urls, sample, pages, requests, uids, page_records, in_links, .. } = self;
+        [captures, urls, sample, pages, requests, uids, page_records, in_links].into_iter().flat_map(|runs| &runs.0)
+    }
+
+    /// The runs of `self` that `other` does not name.
+    pub(crate) fn without(&self, other: &State) -> Runs {
+        let others: BTreeSet<&str> = other.runs().map(|run| run.name.as_str()).collect();
+        Runs(self.runs().filter(|run| !others.contains(run.name.as_str())).cloned().collect())
+    }
+}
+
+/// Where all workers of a job go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// The row that the job writes.
+    pub(crate) row: u32,
+    /// How many stages are done.
+    pub(crate) stages: usize,
+}
+
+/// Agrees with all workers on the last stage that every one of them has finished. `own` is the row that this process
+/// knows of (process 0 decides) and the stages after which this worker has a state, as a set of bits.
+pub(crate) fn agree(worker: &mut Worker, job: &Job, own: (u32, u64)) -> Result<Start, Stopped> {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let collect = Rc::clone(&heard);
+    let mut message = Some([worker.index() as u64, own.0.into(), own.1]);
+    shuffle(
+        worker,
+        job,
+        "start",
+        move |outbox| {
+            let Some([index, row, stages]) = message.take() else { return Ok(false) };
+            outbox.send_to_all(&index.to_be_bytes(), &[row.to_be_bytes(), stages.to_be_bytes()].concat());
+            Ok(true)
+        },
+        move |block| {
+            wire::for_each(&block, |mut index, mut payload| {
+                let number = |bytes: &mut &[u8]| u64::from_be_bytes(wire::take_array(bytes));
+                collect.borrow_mut().push((number(&mut index), number(&mut payload), number(&mut payload)));
+            });
+            Ok(())
+        },
+    )?;
+    let mut heard = heard.take();
+    heard.sort_unstable();
+    let first = heard.first().map_or(0, |first| first.1);
+    let row = job.check(u32::try_from(first).map_err(|_| Error::Internal("more than 2^32 rows")))?;
+    let same_row = heard.iter().all(|message| message.1 == first);
+    let common = heard.iter().fold(u64::MAX, |common, message| common & message.2);
+    let stages = if same_row { common.checked_ilog2().unwrap_or(0) as usize } else { 0 };
+    Ok(Start { row, stages })
+}
+
+/// Waits until all workers are here.
+pub(crate) fn wait_for_all(worker: &mut Worker, job: &Job) -> Result<(), Stopped> {
+    shuffle(worker, job, "wait", |_| Ok(false), |_| Ok(()))
+}
