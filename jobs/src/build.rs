@@ -1,6 +1,6 @@
 //! `webstrata build`: crawl files in, a new epoch of a store out.
 
-use crate::cli::{Format, FormatArgs, Outcome, size};
+use crate::cli::{Format, FormatArgs, Outcome, location, size};
 use crate::info::print_counts;
 use crate::progress;
 use clap::{Args, ValueEnum};
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread;
 use webstrata_datasets::{Finding, LinkKinds, Tally};
-use webstrata_layers::{RangeLength, format_time};
+use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, PARTITION_URLS, Progress, build};
 
 /// How many damaged places of a kind the text report names.
@@ -36,9 +36,10 @@ pub(crate) struct BuildArgs {
     /// Crawl files, directories, globs, or - for standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Directory of the store; one that is there gets a new epoch
-    #[arg(long, value_name = "STORE")]
-    pub(crate) out: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix; one that is there gets a new
+    /// epoch
+    #[arg(long, value_name = "STORE", value_parser = location())]
+    pub(crate) out: Location,
     /// Threads that work; all processors if not given
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
@@ -123,7 +124,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 
 fn print_text(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
-    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out.display(), report.epoch, report.seconds)?;
+    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out, report.epoch, report.seconds)?;
     print_counts(counts, out)?;
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
@@ -182,7 +183,7 @@ fn print_json(report: &BuildReport, args: &BuildArgs, out: &mut dyn Write) -> an
         .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
         .collect();
     let value = json!({
-        "store": args.out.display().to_string(),
+        "store": args.out.to_string(),
         "epoch": report.epoch,
         "seconds": report.seconds,
         "counts": report.counts,

@@ -10,15 +10,21 @@
 //!
 //! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
-//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions, `read` their answers from
+//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and `bucket`
+//! what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits; [`query`] the questions, `read` their answers from
 //! files, `blocks` decoded row groups; [`check`] proves that a store keeps its promises.
 
 mod blocks;
+mod body;
+#[cfg(feature = "s3")]
+mod bucket;
 pub mod check;
+mod directory;
 mod error;
 pub mod format;
 mod inlinks;
 pub mod key;
+mod location;
 pub mod manifest;
 mod outlinks;
 pub mod page;
@@ -37,6 +43,7 @@ pub use check::{CheckReport, check};
 pub use error::{Damage, Error};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};
+pub use location::Location;
 pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
 pub use outlinks::OutlinksWriter;
 pub use page::{Flaw, InLinks, Page};

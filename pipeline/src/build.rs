@@ -28,7 +28,7 @@ use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
 use webstrata_datasets::{LinkKinds, Tally};
 use webstrata_layers::{
-    Counts, FileEntry, NewEpoch, PartitionEntry, Provenance, RangeLength, RowDir, RowEntry, StoreWriter,
+    Counts, FileEntry, Location, NewEpoch, PartitionEntry, Provenance, RangeLength, RowDir, RowEntry, StoreWriter,
 };
 
 /// What to build, from what, with what.
@@ -37,7 +37,7 @@ pub struct BuildOptions {
     /// Crawl files, directories of them, patterns, or `-`.
     pub inputs: Vec<PathBuf>,
     /// Directory of the store; a store that is there gets a new epoch, which replaces what the old one answers.
-    pub store: PathBuf,
+    pub store: Location,
     /// Worker threads, at least 1.
     pub workers: usize,
     /// Bytes that sorting and buffering may take, all workers together.
@@ -156,9 +156,9 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let workers = options.workers.max(1);
     let inputs = webstrata_datasets::inputs(&options.inputs)?;
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
-    let store = StoreWriter::open(&options.store)?;
-    let row = store.begin_row()?;
     let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);
+    let store = StoreWriter::open(&options.store, &format!("build, process {}", std::process::id()), None)?;
+    let row = RowDir::open(&options.store, store.begin_row()?.row(), &directory);
     let spill = Spill { directory, bytes: progress.spill_counter() };
     let files = inputs.len();
     let plan = Plan {
