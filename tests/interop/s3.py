@@ -109,7 +109,7 @@ class Places:
         return spill
 
     def build(self, place, *inputs, workers=2):
-        self.run("build", "--out", place, "-w", workers, "--spill", self.spill(), "--partition-urls", 3000, *inputs)
+        self.run("build", "--out", place, "-w", workers, "--spill", self.spill(), "--partition-urls", 500, *inputs)
 
     def keys(self, under=""):
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{PREFIX}/{under}")
@@ -155,6 +155,11 @@ def conditional_writes(places):
     places.s3.delete_object(Bucket=BUCKET, Key=key)
 
 
+def pages_of(crawl):
+    with open(crawl, encoding="utf-8") as lines:
+        return sorted({json.loads(line)["url"] for line in lines})
+
+
 def same_bytes_same_answers(places, crawls):
     for number, crawl in enumerate(crawls, 1):
         places.build(places.directory, crawl, workers=1)
@@ -164,8 +169,7 @@ def same_bytes_same_answers(places, crawls):
 
     info = json.loads(places.run("info", PLACE, "--format", "json"))
     require(info["epoch"] == len(crawls) and info["counts"]["captures"] > 0, "info is empty")
-    with open(crawls[-1], encoding="utf-8") as lines:
-        pages = sorted({json.loads(line)["url"] for line in lines})[::97][:20]
+    pages = pages_of(crawls[-1])[::97][:20]
     questions = "".join(json.dumps({"id": page, "op": op, "url": page, **more}) + "\n" for page in pages
                         for op, more in [("captures", {}), ("links", {}), ("links", {"direction": "in"})])
     asked = [("info",), ("check",), ("captures", pages[0]), ("links", pages[0]), ("links", pages[0], "--lifespans"),
@@ -213,7 +217,7 @@ def two_writers(places, crawl):
     print("two writers: the second is told of the lock, the first ends well")
 
 
-def damage(places):
+def damage(places, crawl):
     current = json.loads(places.run("info", PLACE, "--format", "json"))
     file = next(file for file in current["rows"][0]["partitions"][0]["files"] if file["layer"] == "url")
     good = places.object(file["path"])
@@ -221,7 +225,8 @@ def damage(places):
     check = places.start("check", PLACE)
     out, _ = check.communicate()
     require(check.returncode == 1 and f"{PLACE}/{file['path']}: expected checksum" in out, f"check says {out}")
-    error = places.run("links", PLACE, "http://a.example/", code=1)
+    questions = "".join(json.dumps({"op": "captures", "url": page}) + "\n" for page in pages_of(crawl))
+    error = places.run("query", PLACE, code=1, stdin=questions)
     require("expected checksum" in error, f"a question says {error}")
     places.s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{file['path']}", Body=good)
     places.run("check", PLACE)
@@ -247,7 +252,7 @@ def main():
         same_bytes_same_answers(places, crawls[:2])
         killed(places, crawls[2])
         two_writers(places, crawls[2])
-        damage(places)
+        damage(places, crawls[2])
 
 
 if __name__ == "__main__":
