@@ -7,7 +7,7 @@ BINARY was built with `--features s3`. Starts moto's server on a free port, make
 directory and on s3://:
 
   1. builds a made-up crawl twice (two epochs) and compares all objects with all files; asks info, check, captures,
-     links and query, and compares the answers
+     links and query, and compares the answers; the same bytes for a build with a file that goes up in parts
   2. kills a build (SIGKILL) after its first upload: readers still see the epoch before, the next build is told of the
      lock, and once that is removed builds the same bytes and leaves nothing over
   3. starts a second build while one runs: it gets the lock error and the first is not disturbed
@@ -18,6 +18,7 @@ Prints one line a step; exit code 1 at the first surprise. Needs the packages of
 import argparse
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -29,9 +30,9 @@ import urllib.request
 import boto3
 import botocore.exceptions
 
-BUCKET, PREFIX = "archive", "stores/crawl"
-PLACE = f"s3://{BUCKET}/{PREFIX}"
+BUCKET = "archive"
 WAIT_SECONDS = 120
+PART_BYTES = 8 << 20  # above this, an object is uploaded in parts
 
 
 def require(condition, text):
@@ -61,6 +62,9 @@ class Server:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for("the server", self.answers)
+        self.s3 = boto3.client("s3", endpoint_url=self.url, region_name="us-east-1", aws_access_key_id="test",
+                               aws_secret_access_key="test")
+        self.s3.create_bucket(Bucket=BUCKET)
         return self
 
     def answers(self):
@@ -76,17 +80,16 @@ class Server:
 
 
 class Places:
-    """The store in a directory and the one in the bucket."""
+    """A store in a directory and its twin in the bucket."""
 
-    def __init__(self, binary, server, work):
-        self.binary, self.work = binary, work
-        self.directory = os.path.join(work, "store")
+    def __init__(self, binary, server, work, name):
+        self.binary, self.work, self.s3 = binary, work, server.s3
+        self.directory = os.path.join(work, name)
+        self.prefix = f"stores/{name}"
+        self.objects_at = f"s3://{BUCKET}/{self.prefix}"
         keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
         clean = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self.environment = clean | keys | {"AWS_ENDPOINT_URL": server.url, "AWS_ALLOW_HTTP": "true"}
-        self.s3 = boto3.client("s3", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="test",
-                               aws_secret_access_key="test")
-        self.s3.create_bucket(Bucket=BUCKET)
 
     def start(self, *arguments):
         words = [self.binary, *map(str, arguments)]
@@ -101,22 +104,25 @@ class Places:
         return out if code == 0 else err
 
     def start_build(self, *inputs):
-        return self.start("build", "--out", PLACE, "-w", 2, "--spill", self.spill(), *inputs)
+        return self.start("build", "--out", self.objects_at, "-w", 2, "--spill", self.spill(), *inputs)
 
     def spill(self):
         spill = os.path.join(self.work, "spill")
         os.makedirs(spill, exist_ok=True)
         return spill
 
-    def build(self, place, *inputs, workers=2):
-        self.run("build", "--out", place, "-w", workers, "--spill", self.spill(), "--partition-urls", 500, *inputs)
+    def build(self, place, *inputs, workers=2, urls=500):
+        self.run("build", "--out", place, "-w", workers, "--spill", self.spill(), "--partition-urls", urls, *inputs)
 
     def keys(self, under=""):
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{PREFIX}/{under}")
-        return [item["Key"][len(PREFIX) + 1:] for page in pages for item in page.get("Contents", [])]
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.prefix}/{under}")
+        return [item["Key"][len(self.prefix) + 1:] for page in pages for item in page.get("Contents", [])]
+
+    def put(self, name, content):
+        self.s3.put_object(Bucket=BUCKET, Key=f"{self.prefix}/{name}", Body=content)
 
     def object(self, name):
-        return self.s3.get_object(Bucket=BUCKET, Key=f"{PREFIX}/{name}")["Body"].read()
+        return self.s3.get_object(Bucket=BUCKET, Key=f"{self.prefix}/{name}")["Body"].read()
 
     def objects(self):
         return {name: self.object(name) for name in self.keys()}
@@ -145,7 +151,7 @@ class Places:
 
 def conditional_writes(places):
     """Without them no lock holds: say so before anything else fails."""
-    key = f"{PREFIX}-probe"
+    key = f"{places.prefix}-probe"
     places.s3.put_object(Bucket=BUCKET, Key=key, Body=b"1", IfNoneMatch="*")
     try:
         places.s3.put_object(Bucket=BUCKET, Key=key, Body=b"2", IfNoneMatch="*")
@@ -163,11 +169,11 @@ def pages_of(crawl):
 def same_bytes_same_answers(places, crawls):
     for number, crawl in enumerate(crawls, 1):
         places.build(places.directory, crawl, workers=1)
-        places.build(PLACE, crawl)
+        places.build(places.objects_at, crawl)
         require(places.object("CURRENT") == f"{number}\n".encode(), "CURRENT is not the last epoch")
     count, size, largest = places.require_same()
 
-    info = json.loads(places.run("info", PLACE, "--format", "json"))
+    info = json.loads(places.run("info", places.objects_at, "--format", "json"))
     require(info["epoch"] == len(crawls) and info["counts"]["captures"] > 0, "info is empty")
     pages = pages_of(crawls[-1])[::97][:20]
     questions = "".join(json.dumps({"id": page, "op": op, "url": page, **more}) + "\n" for page in pages
@@ -177,9 +183,24 @@ def same_bytes_same_answers(places, crawls):
     for command, *rest in asked:
         stdin = questions if command == "query" else ""
         answers = [places.run(command, place, *rest, stdin=stdin).replace(place, "STORE")
-                   for place in (places.directory, PLACE)]
+                   for place in (places.directory, places.objects_at)]
         require(answers[0] == answers[1] and answers[0], f"{command} answers differ:\n{answers[0]}{answers[1]}")
     print(f"bytes: {count} objects, {size:,} bytes, the largest {largest:,}, equal; {len(asked)} commands answer alike")
+
+
+def large_objects(places):
+    """URLs of random digits, so that their layer does not get small."""
+    crawl, digits = os.path.join(places.work, "large.jsonl"), random.Random(1)
+    with open(crawl, "w", encoding="utf-8") as lines:
+        for page in range(50):
+            links = [f"http://a.example/{digits.randbytes(40).hex()}" for _ in range(3000)]
+            print(json.dumps({"url": f"http://a.example/{page}", "ts": "2006", "links": links}), file=lines)
+    for place in (places.directory, places.objects_at):
+        places.build(place, crawl, urls=1_000_000)
+    _, size, largest = places.require_same()
+    require(largest > PART_BYTES, f"the largest file has only {largest:,} bytes")
+    places.run("check", places.objects_at)
+    print(f"parts: {size:,} bytes, the largest {largest:,}, equal")
 
 
 def killed(places, crawl):
@@ -193,43 +214,49 @@ def killed(places, crawl):
     require(build.returncode == -signal.SIGKILL, f"the build ended before it was killed: {uploaded}")
     left = places.keys(new)
     require(left and places.object("CURRENT") == before["CURRENT"], "the kill came too late")
-    places.run("check", PLACE)
+    places.run("check", places.objects_at)
     owner = places.object("LOCK").decode()
-    error = places.run("build", "--out", PLACE, crawl, code=1)
-    require(owner in error and f"remove {PLACE}/LOCK" in error, f"the lock error does not say what to do: {error}")
-    places.s3.delete_object(Bucket=BUCKET, Key=f"{PREFIX}/LOCK")
-    for place in (places.directory, PLACE):
+    error = places.run("build", "--out", places.objects_at, crawl, code=1)
+    told = owner in error and f"remove {places.objects_at}/LOCK" in error
+    require(told, f"the lock error does not say what to do: {error}")
+    places.s3.delete_object(Bucket=BUCKET, Key=f"{places.prefix}/LOCK")
+    for place in (places.directory, places.objects_at):
         places.build(place, crawl)
     places.require_same()
-    places.run("check", PLACE)
+    places.run("check", places.objects_at)
     print(f"kill: {len(left)} objects of the dead build are gone, the next one is equal; it was told {error.strip()!r}")
 
 
 def two_writers(places, crawl):
     build = places.start_build(crawl)
     wait_for("the lock", lambda: "LOCK" in places.keys("LOCK"))
-    error = places.run("build", "--out", PLACE, crawl, code=1)
-    require(f"build, process {build.pid}" in error or "locked by another writer" in error, error)
-    out, err = build.communicate()
+    build.send_signal(signal.SIGSTOP)  # or it might end before the other begins
+    try:
+        error = places.run("build", "--out", places.objects_at, crawl, code=1)
+        require(f"build, process {build.pid}" in error, f"the lock does not name its writer: {error}")
+    finally:
+        build.send_signal(signal.SIGCONT)
+    _, err = build.communicate()
     require(build.returncode == 0, f"the first writer failed: {err}")
     require("LOCK" not in places.keys("LOCK"), "the lock is left")
-    places.run("check", PLACE)
+    places.run("check", places.objects_at)
     print("two writers: the second is told of the lock, the first ends well")
 
 
 def damage(places, crawl):
-    current = json.loads(places.run("info", PLACE, "--format", "json"))
+    current = json.loads(places.run("info", places.objects_at, "--format", "json"))
     file = next(file for file in current["rows"][0]["partitions"][0]["files"] if file["layer"] == "url")
     good = places.object(file["path"])
-    places.s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{file['path']}", Body=good[:-9] + b"x" + good[-8:])
-    check = places.start("check", PLACE)
+    places.put(file["path"], good[:-9] + b"x" + good[-8:])
+    check = places.start("check", places.objects_at)
     out, _ = check.communicate()
-    require(check.returncode == 1 and f"{PLACE}/{file['path']}: expected checksum" in out, f"check says {out}")
+    named = f"{places.objects_at}/{file['path']}: expected checksum" in out
+    require(check.returncode == 1 and named, f"check says {out}")
     questions = "".join(json.dumps({"op": "captures", "url": page}) + "\n" for page in pages_of(crawl))
-    error = places.run("query", PLACE, code=1, stdin=questions)
+    error = places.run("query", places.objects_at, code=1, stdin=questions)
     require("expected checksum" in error, f"a question says {error}")
-    places.s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{file['path']}", Body=good)
-    places.run("check", PLACE)
+    places.put(file["path"], good)
+    places.run("check", places.objects_at)
     for nowhere in (f"s3://{BUCKET}/nothing", "s3://no-such-bucket/x"):
         error = places.run("info", nowhere, code=1)
         require(error.startswith("error: ") and nowhere in error and error.count("\n") == 1, f"info says {error}")
@@ -242,7 +269,8 @@ def main():
     parser.add_argument("--occurrences", type=int, default=200_000, help="size of the made-up crawls")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="webstrata-s3-") as work, Server() as server:
-        places = Places(os.path.abspath(arguments.webstrata), server, work)
+        binary = os.path.abspath(arguments.webstrata)
+        places = Places(binary, server, work, "crawl")
         crawls = []
         for seed in (1, 2, 3):
             crawls.append(os.path.join(work, f"crawl-{seed}.jsonl"))
@@ -250,6 +278,7 @@ def main():
                        crawls[-1])
         conditional_writes(places)
         same_bytes_same_answers(places, crawls[:2])
+        large_objects(Places(binary, server, work, "large"))
         killed(places, crawls[2])
         two_writers(places, crawls[2])
         damage(places, crawls[2])
