@@ -121,16 +121,13 @@ fn one_writer_at_a_time() {
 fn places_that_are_no_store() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Store::open(dir.path()), Err(Error::NotAStore { .. })));
-    assert!(matches!(Store::open(&dir.path().join("missing")), Err(Error::NotAStore { .. })));
+    assert!(matches!(Store::open(dir.path().join("missing")), Err(Error::NotAStore { .. })));
     fs::write(dir.path().join("thesis.txt"), "").unwrap();
     assert!(
         matches!(StoreWriter::open(dir.path(), "test", None), Err(Error::NotEmpty { found, .. }) if found == "thesis.txt")
     );
     assert!(dir.path().join("thesis.txt").exists());
-    assert!(matches!(
-        StoreWriter::open(&dir.path().join("thesis.txt"), "test", None),
-        Err(Error::NotADirectory { .. })
-    ));
+    assert!(matches!(StoreWriter::open(dir.path().join("thesis.txt"), "test", None), Err(Error::NotADirectory { .. })));
 }
 
 #[test]
