@@ -2,15 +2,14 @@
 
 use anyhow::{Context, bail};
 use std::io::{self, Write};
-use std::path::Path;
 use webstrata_datasets::canonical;
-use webstrata_layers::{Links, Reader, Store, Window};
+use webstrata_layers::{Links, Location, Reader, Store, Window};
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
 
 /// Opens a store for questions.
-pub(crate) fn open(store: &Path) -> anyhow::Result<Reader> {
+pub(crate) fn open(store: impl Into<Location>) -> anyhow::Result<Reader> {
     Ok(Reader::new(Store::open(store)?, READ_MEMORY)?)
 }
 

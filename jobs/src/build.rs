@@ -1,6 +1,6 @@
 //! `webstrata build`: crawl files in, a new epoch of a store out.
 
-use crate::cli::{Format, FormatArgs, Outcome, size};
+use crate::cli::{Format, FormatArgs, Outcome, location, size};
 use crate::info::print_counts;
 use crate::{metrics, progress};
 use anyhow::Context;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
 use webstrata_datasets::{LinkKinds, Tally};
-use webstrata_layers::{RangeLength, format_time};
+use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{
     BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build,
 };
@@ -41,9 +41,10 @@ pub(crate) struct BuildArgs {
     /// Crawl files, directories, globs, or - for standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Directory of the store; one that is there gets a new epoch
-    #[arg(long, value_name = "STORE")]
-    pub(crate) out: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix; one that is there gets a new
+    /// epoch
+    #[arg(long, value_name = "STORE", value_parser = location())]
+    pub(crate) out: Location,
     /// Threads that work; all processors if not given
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
@@ -194,7 +195,7 @@ fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
 
 fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
-    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out.display(), report.epoch, run.seconds)?;
+    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out, report.epoch, run.seconds)?;
     print_counts(counts, out)?;
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
@@ -246,7 +247,7 @@ fn print_json(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
         .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
         .collect();
     let value = json!({
-        "store": args.out.display().to_string(),
+        "store": args.out.to_string(),
         "epoch": report.epoch,
         "seconds": run.seconds,
         "counts": report.counts,

@@ -1,19 +1,19 @@
 //! `webstrata captures`: the times at which a page was captured.
 
 use crate::ask;
-use crate::cli::{Format, FormatArgs, Outcome};
+use crate::cli::{Format, FormatArgs, Outcome, location};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
-use webstrata_layers::{Links, format_time};
+use webstrata_layers::{Links, Location, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  webstrata captures STORE http://example.org/")]
 pub(crate) struct CapturesArgs {
-    /// Directory of the store
-    pub(crate) store: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
     /// The page; http and https are tried where the scheme is missing
     pub(crate) url: String,
     #[command(flatten)]

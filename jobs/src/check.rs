@@ -1,11 +1,11 @@
 //! `webstrata check`: every promise of the store format, verified file by file.
 
-use crate::cli::{Format, FormatArgs, Outcome};
+use crate::cli::{Format, FormatArgs, Outcome, location};
 use clap::Args;
 use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
-use std::path::PathBuf;
+use webstrata_layers::Location;
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
@@ -13,8 +13,9 @@ use std::path::PathBuf;
     after_help = "Exit code 0: sound. 1: problems, each named with file and row.\n\nExample:\n  webstrata check STORE"
 )]
 pub(crate) struct CheckArgs {
-    /// Directory of the store
-    pub(crate) store: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let report = webstrata_layers::check::check(&args.store)?;
     let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     let found = report.problems_found;
-    let store = args.store.display();
+    let store = &args.store;
     match args.format.format {
         Format::Json => writeln!(
             out,

@@ -3,9 +3,10 @@
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
 use crate::{build, captures, check, demo, generate, info, links, query};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
-use webstrata_layers::parse_time;
+use webstrata_layers::{Location, parse_time};
 
 const OVERVIEW: &str = "\
 Examples:
@@ -98,6 +99,11 @@ pub(crate) struct FormatArgs {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// Where a store lies: a path, `file:///path` or `s3://bucket/prefix`.
+pub(crate) fn location() -> impl TypedValueParser<Value = Location> {
+    OsStringValueParser::new().try_map(Location::parse)
 }
 
 /// The first second of a time with 4 to 14 digits, or an RFC 3339 time.

@@ -1,20 +1,20 @@
 //! `webstrata info`: what a store holds, from its manifest alone.
 
-use crate::cli::{Format, FormatArgs, Outcome};
+use crate::cli::{Format, FormatArgs, Outcome, location};
 use clap::Args;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
-use webstrata_layers::{Counts, Layer, Manifest, Store, format_time};
+use webstrata_layers::{Counts, Layer, Location, Manifest, Store, format_time};
 
 /// Arguments of `info`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  webstrata info STORE\n  webstrata info STORE --format json | jq .counts.links")]
 pub(crate) struct InfoArgs {
-    /// Directory of the store
-    pub(crate) store: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -58,7 +58,7 @@ fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
     let counts = &manifest.counts;
     let rows: Vec<_> = manifest.rows.iter().map(|row| format!("{:06}", row.row)).collect();
     let partitions: usize = manifest.rows.iter().map(|row| row.partitions.len()).sum();
-    writeln!(out, "{}: format {}, epoch {}", args.store.display(), manifest.format, manifest.epoch)?;
+    writeln!(out, "{}: format {}, epoch {}", args.store, manifest.format, manifest.epoch)?;
     writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", rows.join(" "), manifest.in_range)?;
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
@@ -82,7 +82,7 @@ fn print_json(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
         .map(|(layer, (files, bytes))| (layer.name().to_owned(), json!({"files": files, "bytes": bytes})))
         .collect();
     let value = json!({
-        "store": args.store.display().to_string(),
+        "store": args.store.to_string(),
         "format": manifest.format,
         "epoch": manifest.epoch,
         "in_range": manifest.in_range.to_string(),

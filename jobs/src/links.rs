@@ -3,12 +3,11 @@
 //! Printed in the order of the store: URLs of one host stand together.
 
 use crate::ask::{self, Found};
-use crate::cli::{Format, FormatArgs, Outcome, Usage, time_from, time_to};
+use crate::cli::{Format, FormatArgs, Outcome, Usage, location, time_from, time_to};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::PathBuf;
-use webstrata_layers::{Lifespan, Links, Precision, Window, format_time};
+use webstrata_layers::{Lifespan, Links, Location, Precision, Window, format_time};
 
 const EXAMPLES: &str = "\
 Times have 4 to 14 digits or are RFC 3339. A short time is a whole period: for
@@ -21,11 +20,12 @@ Examples:
   webstrata links STORE http://example.org/ --lifespans";
 
 /// Arguments of `links`.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LinksArgs {
-    /// Directory of the store
-    pub(crate) store: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
     /// The URL; http and https are tried where the scheme is missing
     pub(crate) url: String,
     /// Pages that link to the URL, instead of links of the page

@@ -5,14 +5,13 @@
 //! and the next line is read; only an unreadable store or stream ends the run.
 
 use crate::ask;
-use crate::cli::{Outcome, size};
+use crate::cli::{Outcome, location, size};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
 use webstrata_datasets::canonical;
-use webstrata_layers::{Links, Precision, Reader, Store, Window, format_time, parse_time};
+use webstrata_layers::{Links, Location, Precision, Reader, Store, Window, format_time, parse_time};
 
 const FORMS: &str = r#"A question is one line:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
@@ -33,8 +32,9 @@ Example:
 #[derive(Args, Debug)]
 #[command(after_help = FORMS)]
 pub(crate) struct QueryArgs {
-    /// Directory of the store
-    pub(crate) store: PathBuf,
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
     /// Memory for pages that were read lately
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,

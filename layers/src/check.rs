@@ -1,19 +1,20 @@
 //! Verifies every promise of the format on a whole store: what `webstrata check` runs.
 //!
-//! Reads the current epoch: first all files against their checksums, then the layers of each partition side by side, a row group
-//! at a time. Memory: one row group of a side, and the problems (the first [`PROBLEMS_MAX`] of them). Passes: each file twice.
+//! Reads the current epoch: first all files against their checksums, then the layers of each partition side by side, a
+//! row group at a time. Memory: one row group of a side, and the problems (the first [`PROBLEMS_MAX`] of them); of a
+//! store in S3 the files of one partition. Passes: each file twice.
 //!
-//! In-links are compared with out-links without a join: both sides give the same set of (source, link, range) triples, each
-//! once, and sets are compared by the sum of hashes of their members and by their size.
+//! In-links are compared with out-links without a join: both sides give the same set of (source, link, range) triples,
+//! each once, and sets are compared by the sum of hashes of their members and by their size.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::blocks::{Block, UrlBlock, View};
 use crate::error::{Damage, Error};
 use crate::key::key;
+use crate::location::Location;
 use crate::manifest::{Counts, PartitionEntry};
 use crate::page::{InLinks, Page};
 use crate::parquet::LayerFile;
@@ -65,8 +66,8 @@ impl CheckReport {
 ///
 /// # Errors
 /// A directory that is no store, and manifests that cannot be read; everything else is in the report.
-pub fn check(dir: &Path) -> Result<CheckReport, Error> {
-    let store = Store::open(dir)?;
+pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
+    let store = Store::open(location)?;
     let manifest = store.manifest();
     let mut report = CheckReport { epoch: manifest.epoch, ..CheckReport::default() };
     let mut broken = BTreeSet::new();
@@ -84,7 +85,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
             // What the bytes of a broken file say is of no use; its checksum is the problem.
             let open = |layer: Layer| {
                 let entry = partition.file(layer).filter(|entry| !broken.contains(&entry.path))?;
-                Some(LayerFile::open(store.dir(), entry))
+                Some(LayerFile::open(store.location(), entry))
             };
             let mut files = |layers: [Layer; 3]| -> Option<[LayerFile; 3]> {
                 let [links, times, changes] = layers.map(open);
@@ -120,7 +121,8 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
     Ok(report)
 }
 
-/// Checks the url layer of a partition: dense UIDs from the partition's first, rising keys, nothing empty. Gives its rows.
+/// Checks the url layer of a partition: dense UIDs from the partition's first, rising keys, nothing empty. Gives its
+/// rows.
 fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckReport) -> u64 {
     let (mut rows, mut key_before, mut key_now, mut url_before) = (0u64, Vec::new(), Vec::new(), String::new());
     for group in 0..file.groups.len() {

@@ -14,7 +14,7 @@ pub enum Error {
     /// The operating system refused to read, write, sync, rename or lock.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file or directory.
+        /// The file or directory; a URL for one in S3, as in all errors.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -114,10 +114,60 @@ pub enum Error {
         known: u32,
     },
     /// Another writer has the store open.
-    #[error("{path} is locked by another writer", path = path.display())]
+    #[error("{path} is locked by another writer{}", holder(owner, path, *outlives), path = path.display())]
     Locked {
-        /// The lock file.
+        /// The lock.
         path: PathBuf,
+        /// What the other writer says of itself.
+        owner: String,
+        /// Whether the lock stays when its writer is killed.
+        outlives: bool,
+    },
+    /// The lock was removed or taken while this writer worked.
+    #[error("{path} is no longer held by this writer{}", holder(owner, path, false), path = path.display())]
+    LockLost {
+        /// The lock.
+        path: PathBuf,
+        /// What its new holder says of itself; empty where there is none.
+        owner: String,
+    },
+    /// The manifest of the next epoch is there already: another writer made it meanwhile.
+    #[error("{path} is there already: another writer has made this epoch", path = path.display())]
+    EpochTaken {
+        /// The manifest.
+        path: PathBuf,
+    },
+    /// A row is to be continued that an epoch has, or that was not kept when the store was opened.
+    #[error("row {row} of {path} cannot be continued: {why}", path = path.display())]
+    CannotResume {
+        /// The store.
+        path: PathBuf,
+        /// The row.
+        row: u32,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A location is no path and no URL of a known form.
+    #[error("{location}: {scheme:?} is no scheme of a store; write a path, file:///path or s3://bucket/prefix")]
+    UnknownScheme {
+        /// As it was given.
+        location: String,
+        /// The scheme.
+        scheme: String,
+    },
+    /// A location of a known scheme makes no sense.
+    #[error("{location}: {why}")]
+    BadLocation {
+        /// As it was given.
+        location: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A location in S3, and the program was built without it.
+    #[error("{location}: this program was built without S3; build it with `cargo install --path jobs --features s3`")]
+    WithoutS3 {
+        /// As it was given.
+        location: String,
     },
     /// A file has not the bytes that the manifest says it has.
     #[error("{path}: expected checksum {expected}, got {got}", path = path.display())]
@@ -256,6 +306,17 @@ pub enum Damage {
     /// The range start is not the start of a range of the manifest's length.
     #[error("time {0} is not the start of a range")]
     NotRangeStart(i64),
+}
+
+/// Who has a lock, and what to do about it.
+fn holder(owner: &str, path: &Path, outlives: bool) -> String {
+    let who = if owner.is_empty() { String::new() } else { format!(": {owner}") };
+    let what = if outlives {
+        format!("; if that job is dead, remove {} and try again", path.display())
+    } else {
+        String::new()
+    };
+    who + &what
 }
 
 impl Error {

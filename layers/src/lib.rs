@@ -1,4 +1,5 @@
-//! The on-disk contract of Webstrata: layers of Parquet files that hold a link graph over time, and the way to ask them.
+//! The on-disk contract of Webstrata: layers of Parquet files that hold a link graph over time, and the way to ask
+//! them.
 //!
 //! ```text
 //! pages, in-links, URLs --> [url, outlinks, inlinks writers] --> rows/NNNNNN/{url,ol,ts,bv,il,tr,ibv}/part-*.parquet
@@ -6,19 +7,27 @@
 //! questions --> [Reader: Links] --> [Store] --> those files
 //! ```
 //!
-//! The files themselves are specified in [`format`](mod@format). Memory: writers hold one row group, readers what they are allowed to.
+//! The files themselves are specified in [`format`](mod@format). Memory: writers hold one row group, readers what they
+//! are allowed to.
 //!
 //! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
-//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; [`manifest`] and [`store`] epochs and commits; [`query`] the questions, `read` their answers from
-//! files, `blocks` decoded row groups; [`check`] proves that a store keeps its promises.
+//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and
+//! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
+//! [`query`] the questions, `read` their answers from files, `blocks` decoded row groups; [`check`] proves that a store
+//! keeps its promises.
 
 mod blocks;
+mod body;
+#[cfg(feature = "s3")]
+mod bucket;
 pub mod check;
+mod directory;
 mod error;
 pub mod format;
 mod inlinks;
 pub mod key;
+mod location;
 pub mod manifest;
 mod outlinks;
 pub mod page;
@@ -37,6 +46,7 @@ pub use check::{CheckReport, check};
 pub use error::{Damage, Error};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};
+pub use location::Location;
 pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
 pub use outlinks::OutlinksWriter;
 pub use page::{Flaw, InLinks, Page};

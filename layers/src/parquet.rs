@@ -11,6 +11,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,11 +22,14 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::body::Body;
 use crate::error::{Damage, Error};
+use crate::location::Location;
 use crate::manifest::FileEntry;
 use crate::schema::Layer;
 use crate::store::RowDir;
@@ -78,18 +82,23 @@ fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::Parquet
     .build())
 }
 
-/// Writes the file of one layer and partition.
+/// Writes the file of one layer and partition. The file is there when it is finished; in a directory, a part of it is
+/// before.
 pub(crate) struct LayerWriter {
     writer: ArrowWriter<Sink>,
     schema: Arc<Schema>,
+    location: Location,
+    /// What errors of writing are about.
     path: PathBuf,
     entry: FileEntry,
 }
 
 impl LayerWriter {
-    /// Creates the file in its row directory; a file of that name is replaced.
+    /// Begins the file of a row; a file of that name is replaced.
     pub(crate) fn create(row: &RowDir, layer: Layer, partition: u32) -> Result<Self, Error> {
-        let (path, relative) = row.file(layer, partition)?;
+        let name = row.file(layer, partition);
+        let location = row.location().clone();
+        let (file, path) = location.place().begin(&name, row.staging())?;
         let schema = layer.schema();
         let options = || -> Result<_, parquet::errors::ParquetError> {
             Ok(ArrowWriterOptions::new()
@@ -97,14 +106,13 @@ impl LayerWriter {
                 .with_skip_arrow_metadata(true)
                 .with_schema_root("webstrata".to_owned()))
         };
-        let file = File::create(&path).map_err(Error::io(&path))?;
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
         let writer = options()
             .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
             .map_err(Error::parquet(&path))?;
         let checksum = String::new();
-        let entry = FileEntry { layer, partition, path: relative, rows: 0, bytes: 0, checksum };
-        Ok(Self { writer, schema, path, entry })
+        let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
+        Ok(Self { writer, schema, location, path, entry })
     }
 
     /// The file.
@@ -119,11 +127,12 @@ impl LayerWriter {
         self.writer.write(&batch).and_then(|()| self.writer.flush()).map_err(Error::parquet(&self.path))
     }
 
-    /// Writes the footer, and says what was written.
+    /// Writes the footer, puts the file where it belongs, and says what was written.
     pub(crate) fn finish(self) -> Result<FileEntry, Error> {
-        let Self { writer, path, mut entry, .. } = self;
-        let mut sink = writer.into_inner().map_err(Error::parquet(&path))?;
-        sink.flush().map_err(Error::io(&path))?;
+        let Self { writer, location, path, mut entry, .. } = self;
+        let sink = writer.into_inner().map_err(Error::parquet(&path))?;
+        let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
+        location.place().finish(&entry.path, file)?;
         entry.bytes = sink.bytes;
         entry.checksum = format!("{:016x}", sink.hash.digest());
         Ok(entry)
@@ -163,25 +172,29 @@ pub(crate) struct Group {
     pub(crate) last_uid: u64,
 }
 
-/// A file of one layer, open for reading; holds the footer, not the file (stores have more files than systems open).
-pub(crate) struct LayerFile {
+/// What the footer of a layer file tells.
+pub(crate) struct Footer {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     /// The row groups, in UID order.
     pub(crate) groups: Vec<Group>,
 }
 
-impl LayerFile {
-    /// Reads the footer; compares size, rows and columns with what they must be. The file's checksum must have been verified:
-    /// on some damaged files the Parquet library panics.
-    pub(crate) fn open(store: &Path, entry: &FileEntry) -> Result<Self, Error> {
-        let path = store.join(&entry.path);
-        let file = File::open(&path).map_err(Error::io(&path))?;
-        let got = file.metadata().map_err(Error::io(&path))?.len();
+impl Footer {
+    /// Reads the footer; compares size, rows and columns with what they must be. The file's checksum must have been
+    /// verified: on some damaged files the Parquet library panics.
+    pub(crate) fn read(path: PathBuf, body: &Body, entry: &FileEntry) -> Result<Self, Error> {
+        let got = body.len(&path)?;
         if got != entry.bytes {
             return Err(Error::Size { path, expected: entry.bytes, got });
         }
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(Error::parquet(&path))?;
+        let options = ArrowReaderOptions::new();
+        let metadata = match body {
+            Body::File(file) => ArrowReaderMetadata::load(&File::open(file).map_err(Error::io(&path))?, options),
+            #[cfg(feature = "s3")]
+            Body::Fetched(bytes) => ArrowReaderMetadata::load(bytes, options),
+        };
+        let metadata = metadata.map_err(Error::parquet(&path))?;
         let expected = entry.layer.schema();
         if metadata.schema().fields() != expected.fields() {
             let column = |field: &Arc<Field>| {
@@ -232,15 +245,14 @@ impl LayerFile {
         self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)
     }
 
-    /// The first `columns` columns of a row group (all, where it has fewer).
-    pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
+    /// See [`LayerFile::read`].
+    fn batch(&self, from: impl ChunkReader + 'static, group: usize, columns: usize) -> Result<RecordBatch, Error> {
         let Group { first_row, rows, .. } = self.groups[group];
-        let file = File::open(&self.path).map_err(Error::io(&self.path))?;
         let mask = ProjectionMask::roots(
             self.metadata.metadata().file_metadata().schema_descr(),
             0..columns.min(self.metadata.schema().fields().len()),
         );
-        let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+        let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(from, self.metadata.clone())
             .with_row_groups(vec![group])
             .with_batch_size(rows)
             .with_projection(mask)
@@ -249,5 +261,37 @@ impl LayerFile {
         let short = || Error::Damaged { path: self.path.clone(), row: first_row, damage: Damage::NotAligned };
         let batch = batches.next().ok_or_else(short)?.map_err(Error::arrow(&self.path))?;
         if batch.num_rows() == rows { Ok(batch) } else { Err(short()) }
+    }
+}
+
+/// A file of one layer, open for reading.
+pub(crate) struct LayerFile {
+    pub(crate) footer: Arc<Footer>,
+    pub(crate) body: Body,
+}
+
+impl Deref for LayerFile {
+    type Target = Footer;
+
+    fn deref(&self) -> &Footer {
+        &self.footer
+    }
+}
+
+impl LayerFile {
+    /// Opens a file whose checksum was verified; see [`Footer::read`].
+    pub(crate) fn open(location: &Location, entry: &FileEntry) -> Result<Self, Error> {
+        let body = location.place().body(&entry.path)?;
+        let footer = Arc::new(Footer::read(location.path(&entry.path), &body, entry)?);
+        Ok(Self { footer, body })
+    }
+
+    /// The first `columns` columns of a row group (all, where it has fewer).
+    pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
+        match &self.body {
+            Body::File(file) => self.footer.batch(File::open(file).map_err(Error::io(&self.path))?, group, columns),
+            #[cfg(feature = "s3")]
+            Body::Fetched(bytes) => self.footer.batch(bytes.clone(), group, columns),
+        }
     }
 }

@@ -1,33 +1,38 @@
-//! The store directory: epochs, rows and the file CURRENT; how a new epoch is committed, and how one is opened.
+//! The store: epochs, rows and the file CURRENT; how a new epoch is committed, and how one is opened.
 //!
 //! ```text
-//! STORE/LOCK                         held by the one writer while it works; empty
-//! STORE/CURRENT                      the number of the current epoch; replaced by rename, last
+//! STORE/LOCK                         held by the one writer while it works
+//! STORE/CURRENT                      the number of the current epoch; replaced last
 //! STORE/epochs/000001.json           manifests
 //! STORE/rows/000001/ol/part-00000.parquet
 //! ```
 //!
-//! Invariants: files named by an epoch up to CURRENT never change. A writer that dies at any moment leaves the epoch before:
-//! row directories and manifests that no such epoch names are invisible, and the next writer removes them. Everything is
-//! synced to disk before CURRENT names it. Source: Najork 2009 (epochs); DESIGN: the contract.
+//! Invariants: files named by an epoch up to CURRENT never change. A writer that dies at any moment leaves the epoch
+//! before: rows and manifests that no such epoch names are invisible, and the next writer removes them, but for one row
+//! that it may keep, to go on with it. Everything is durable before CURRENT names it. Many processes may write files of
+//! one row; one of them has the [`StoreWriter`], the others open the row by its number. Source: Najork 2009 (epochs);
+//! DESIGN: the contract.
 
-use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::body::Body;
 use crate::error::Error;
+use crate::location::{Location, Lock};
 use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch};
 use crate::schema::Layer;
 
 const CURRENT: &str = "CURRENT";
-const LOCK: &str = "LOCK";
+pub(crate) const LOCK: &str = "LOCK";
 const EPOCHS: &str = "epochs";
 const ROWS: &str = "rows";
 
 /// An epoch of a store, open for reading.
 #[derive(Clone, Debug)]
 pub struct Store {
-    dir: PathBuf,
+    location: Location,
     manifest: Manifest,
 }
 
@@ -36,22 +41,25 @@ impl Store {
     ///
     /// # Errors
     /// No store, no such epoch, a manifest of a newer format or that contradicts itself.
-    pub fn open(dir: &Path) -> Result<Store, Error> {
-        let epoch = current(dir)?.ok_or_else(|| Error::NotAStore { path: dir.to_owned() })?;
-        Self::open_epoch(dir, epoch)
+    pub fn open(location: impl Into<Location>) -> Result<Store, Error> {
+        let location = location.into();
+        let epoch = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
+        Self::open_epoch(location, epoch)
     }
 
     /// Opens an epoch by number.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_epoch(dir: &Path, epoch: u64) -> Result<Store, Error> {
-        Ok(Store { dir: dir.to_owned(), manifest: read_manifest(dir, epoch)? })
+    pub fn open_epoch(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
+        let location = location.into();
+        let manifest = read_manifest(&location, epoch)?;
+        Ok(Store { location, manifest })
     }
 
-    /// The directory.
-    pub fn dir(&self) -> &Path {
-        &self.dir
+    /// Where it lies.
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// What the epoch has.
@@ -64,70 +72,56 @@ impl Store {
     /// # Errors
     /// A file that cannot be read, or is not as written.
     pub fn verify(&self, entry: &FileEntry) -> Result<(), Error> {
-        let path = self.dir.join(&entry.path);
-        let mut file = File::open(&path).map_err(Error::io(&path))?;
-        let got = file.metadata().map_err(Error::io(&path))?.len();
-        if got != entry.bytes {
-            return Err(Error::Size { path, expected: entry.bytes, got });
-        }
-        let (mut hash, mut block) = (xxhash_rust::xxh3::Xxh3::new(), vec![0u8; 1 << 17]);
-        loop {
-            let read = std::io::Read::read(&mut file, &mut block).map_err(Error::io(&path))?;
-            if read == 0 {
-                break;
-            }
-            hash.update(&block[..read]);
-        }
-        let got = format!("{:016x}", hash.digest());
-        if got == entry.checksum {
-            Ok(())
-        } else {
-            Err(Error::Checksum { path, expected: entry.checksum.clone(), got })
-        }
+        self.body(entry).map(drop)
+    }
+
+    /// The bytes of a file, verified.
+    pub(crate) fn body(&self, entry: &FileEntry) -> Result<Body, Error> {
+        let body = self.location.place().body(&entry.path)?;
+        body.verify(&self.location.path(&entry.path), entry)?;
+        Ok(body)
     }
 }
 
 /// The one writer of a store. The lock goes with it.
-#[derive(Debug)]
 pub struct StoreWriter {
-    dir: PathBuf,
+    location: Location,
     current: Option<u64>,
-    /// The highest row number ever used by an epoch.
-    last_row: u32,
-    _lock: File,
+    /// The rows of all epochs.
+    rows: BTreeSet<u32>,
+    /// The row without a commit that was left as it was.
+    keep: Option<u32>,
+    /// The row that was begun last; before the first, the last that an epoch has.
+    last_row: AtomicU32,
+    lock: Box<dyn Lock>,
 }
 
 impl StoreWriter {
-    /// Opens a store for writing, or makes a new one in an empty or missing directory; removes what dead writers left.
+    /// Opens a store for writing, or makes a new one in an empty or missing directory; removes what dead writers left,
+    /// but for the row `keep`.
+    ///
+    /// `owner` says in the lock who writes: a job, its host, its process. In a directory the lock goes with the
+    /// process. In S3 it outlives a process that is killed, and then the same text takes it over again; so a job that
+    /// is to be continued has a text of its own, the same each time.
     ///
     /// # Errors
-    /// A store that another writer has open ([`Error::Locked`]), a directory with other things in it, manifests that cannot be read.
-    pub fn open(dir: &Path, keep: Option<u32>) -> Result<StoreWriter, Error> {
-        if dir.exists() && !dir.is_dir() {
-            return Err(Error::NotADirectory { path: dir.to_owned() });
-        }
-        fs::create_dir_all(dir).map_err(Error::io(dir))?;
-        let current = current(dir)?;
-        if current.is_none() {
+    /// A store that another writer has open ([`Error::Locked`]), a directory with other things in it, manifests that
+    /// cannot be read.
+    pub fn open(location: impl Into<Location>, owner: &str, keep: Option<u32>) -> Result<StoreWriter, Error> {
+        let location = location.into();
+        location.place().prepare()?;
+        if current(&location)?.is_none() {
             let ours = |name: &str| [LOCK, EPOCHS, ROWS].contains(&name) || name.starts_with(CURRENT);
-            if let Some(found) = names(dir)?.into_iter().find(|name| !ours(name)) {
-                return Err(Error::NotEmpty { path: dir.to_owned(), found });
+            if let Some(found) = location.place().names("")?.into_iter().find(|name| !ours(name)) {
+                return Err(Error::NotEmpty { path: location.path(""), found });
             }
         }
-        let path = dir.join(LOCK);
-        let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(Error::io(&path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path }),
-            Err(TryLockError::Error(source)) => return Err(Error::Io { path, source }),
-        }
-        for name in [EPOCHS, ROWS] {
-            fs::create_dir_all(dir.join(name)).map_err(Error::io(dir))?;
-        }
+        let lock = location.place().lock(owner)?;
         // Read again: the writer before may have committed between the first look and the lock.
-        let current = self::current(dir)?;
-        let last_row = clean(dir, current, keep)?;
-        Ok(StoreWriter { dir: dir.to_owned(), current, last_row, _lock: lock })
+        let current = self::current(&location)?;
+        let rows = clean(&location, current, keep)?;
+        let last_row = AtomicU32::new(rows.last().copied().unwrap_or(0));
+        Ok(StoreWriter { location, current, rows, keep, last_row, lock })
     }
 
     /// The number of the current epoch; `None` in a new store.
@@ -135,87 +129,100 @@ impl StoreWriter {
         self.current
     }
 
-    /// Whether a row is there, committed or not.
-    pub fn has_row(&self, row: u32) -> bool {
-        self.dir.join(ROWS).join(number(row)).is_dir()
-    }
-
-    /// The current epoch, if it has this row.
+    /// What the current epoch says of a row; `None` where it does not have it.
     ///
     /// # Errors
     /// A manifest that cannot be read.
-    pub fn current_with_row(&self, row: u32) -> Result<Option<u64>, Error> {
-        let Some(epoch) = self.current else { return Ok(None) };
-        let has = read_manifest(&self.dir, epoch)?.rows.iter().any(|entry| entry.row == row);
-        Ok(has.then_some(epoch))
+    pub fn committed(&self, row: u32) -> Result<Option<(u64, RowEntry)>, Error> {
+        let Some(epoch) = self.current.filter(|_| self.rows.contains(&row)) else { return Ok(None) };
+        let manifest = read_manifest(&self.location, epoch)?;
+        Ok(manifest.rows.into_iter().find(|entry| entry.row == row).map(|entry| (epoch, entry)))
     }
 
-    /// Makes the directory of a new row, which stays invisible until it is committed.
+    /// Begins a new row, which stays invisible until it is committed. Of a store in S3, its files wait for their upload
+    /// in the system's directory for temporary files; [`RowDir::open`] takes another.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// When there are no more numbers.
     pub fn begin_row(&self) -> Result<RowDir, Error> {
-        let mut row = self.last_row;
         loop {
-            row += 1;
-            let path = self.dir.join(ROWS).join(number(row));
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(RowDir { store: self.dir.clone(), row }),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(Error::Io { path, source }),
+            // Relaxed: numbers need to differ, nothing else.
+            let row = self.last_row.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            if row == 0 {
+                return Err(self.cannot_resume(row, "there are no more numbers for rows"));
+            }
+            if self.keep != Some(row) {
+                return Ok(RowDir::open(&self.location, row, &std::env::temp_dir()));
             }
         }
     }
 
-    /// Makes a new epoch current and gives its number. All its files are synced to disk first; CURRENT is replaced last.
+    /// Goes on with the row that was kept: what it has stays, files written again are replaced.
     ///
     /// # Errors
-    /// Files that are missing or have another size than their entries say, a manifest that contradicts itself, and what the
-    /// disk refuses. The epoch before then stays current.
+    /// A row that was not kept, or that an epoch has by now.
+    pub fn resume_row(&self, row: u32) -> Result<RowDir, Error> {
+        if self.rows.contains(&row) {
+            return Err(self.cannot_resume(row, "an epoch has it"));
+        }
+        if self.keep != Some(row) {
+            return Err(self.cannot_resume(row, "it was not kept when the store was opened"));
+        }
+        Ok(RowDir::open(&self.location, row, &std::env::temp_dir()))
+    }
+
+    fn cannot_resume(&self, row: u32, why: &'static str) -> Error {
+        Error::CannotResume { path: self.location.path(""), row, why }
+    }
+
+    /// Makes a new epoch current and gives its number. All its files are made durable first; the manifest is made if
+    /// there is none of that number, and CURRENT is replaced last.
+    ///
+    /// # Errors
+    /// Files that are missing or have another size than their entries say, a manifest that contradicts itself, a lock
+    /// that was taken away, and what the disk or the server refuses. The epoch before then stays current.
     pub fn commit(self, manifest_parts: NewEpoch) -> Result<u64, Error> {
         let epoch = self.current.unwrap_or(0) + 1;
         let manifest = Manifest::new(epoch, manifest_parts);
-        let path = manifest_path(&self.dir, epoch);
+        let name = manifest_name(epoch);
+        let path = self.location.path(&name);
         if let Some(flaw) = manifest.flaw() {
             return Err(Error::BadManifest { path, flaw });
         }
-        let mut directories = std::collections::BTreeSet::new();
-        for entry in manifest.files() {
-            let path = self.dir.join(&entry.path);
-            let file = File::open(&path).map_err(Error::io(&path))?;
-            let got = file.metadata().map_err(Error::io(&path))?.len();
-            if got != entry.bytes {
-                return Err(Error::Size { path, expected: entry.bytes, got });
-            }
-            file.sync_all().map_err(Error::io(&path))?;
-            let inside = path.ancestors().skip(1).take_while(|directory| *directory != self.dir);
-            directories.extend(inside.map(Path::to_owned));
-        }
-        directories.iter().try_for_each(|directory| sync_dir(directory))?;
         let json = serde_json::to_string_pretty(&manifest);
-        let mut json = json.map_err(|source| Error::ManifestSyntax { path: path.clone(), source })?;
-        json.push('\n');
-        replace(&path, json.as_bytes())?;
-        sync_dir(&self.dir)?;
-        replace(&self.dir.join(CURRENT), format!("{epoch}\n").as_bytes())?;
+        let json = json.map_err(|source| Error::ManifestSyntax { path: path.clone(), source })? + "\n";
+        let place = self.location.place();
+        let files: Vec<_> = manifest.files().map(|entry| (entry.path.as_str(), entry.bytes)).collect();
+        place.settle(&files)?;
+        self.lock.check()?;
+        // A manifest with these bytes is ours: the answer to the first try may have been lost on the way.
+        if !place.create(&name, json.as_bytes())? && place.read(&name)?.as_deref() != Some(json.as_bytes()) {
+            return Err(Error::EpochTaken { path });
+        }
+        place.replace(CURRENT, format!("{epoch}\n").as_bytes())?;
         Ok(epoch)
     }
 }
 
-/// The directory of a row that is being written.
+impl std::fmt::Debug for StoreWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreWriter").field("location", &self.location).field("current", &self.current).finish()
+    }
+}
+
+/// A row that is being written, by one or many processes.
 #[derive(Clone, Debug)]
 pub struct RowDir {
-    store: PathBuf,
+    location: Location,
     row: u32,
+    staging: Arc<Path>,
 }
 
 impl RowDir {
-    /// The directory of a row that a [`StoreWriter`], maybe of another process, has begun.
-    ///
-    /// # Errors
-    /// None for local stores.
-    pub fn open(dir: &Path, row: u32) -> Result<RowDir, Error> {
-        Ok(RowDir { store: dir.to_owned(), row })
+    /// A row that the [`StoreWriter`], perhaps of another process, has begun or resumed. Files of a store in S3 wait
+    /// for their upload in `staging`, without names; in a directory they are written in place.
+    pub fn open(location: impl Into<Location>, row: u32, staging: &Path) -> RowDir {
+        RowDir { location: location.into(), row, staging: staging.into() }
     }
 
     /// The number of the row.
@@ -223,62 +230,54 @@ impl RowDir {
         self.row
     }
 
-    /// The directory.
+    /// The directory; a URL in S3.
     pub fn path(&self) -> PathBuf {
-        self.store.join(ROWS).join(number(self.row))
+        self.location.path(&row_name(self.row))
     }
 
     /// The store that it is in.
-    pub(crate) fn store(&self) -> PathBuf {
-        self.store.clone()
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
     }
 
-    /// The path of a file of this row, and the same relative to the store; makes the layer's directory.
-    pub(crate) fn file(&self, layer: Layer, partition: u32) -> Result<(PathBuf, String), Error> {
-        let directory = self.path().join(layer.name());
-        fs::create_dir_all(&directory).map_err(Error::io(&directory))?;
-        let relative = format!("{ROWS}/{}/{layer}/part-{partition:05}.parquet", number(self.row));
-        Ok((self.store.join(&relative), relative))
+    pub(crate) fn staging(&self) -> &Path {
+        &self.staging
+    }
+
+    /// The name of a file of this row.
+    pub(crate) fn file(&self, layer: Layer, partition: u32) -> String {
+        format!("{}/{layer}/part-{partition:05}.parquet", row_name(self.row))
     }
 }
 
-/// Numbers of rows in names.
-fn number(row: u32) -> String {
-    format!("{row:06}")
+fn row_name(row: u32) -> String {
+    format!("{ROWS}/{row:06}")
 }
 
-fn manifest_path(dir: &Path, epoch: u64) -> PathBuf {
-    dir.join(EPOCHS).join(format!("{epoch:06}.json"))
+fn manifest_name(epoch: u64) -> String {
+    format!("{EPOCHS}/{epoch:06}.json")
 }
 
 /// The number in CURRENT; `None` without that file.
-fn current(dir: &Path) -> Result<Option<u64>, Error> {
-    let path = dir.join(CURRENT);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(Error::Io { path, source }),
-    };
+fn current(location: &Location) -> Result<Option<u64>, Error> {
+    let Some(bytes) = location.place().read(CURRENT)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
     let digits = text.trim_end();
     match digits.parse() {
         Ok(epoch) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(epoch)),
-        _ => Err(Error::BadCurrent { path, text }),
+        _ => Err(Error::BadCurrent { path: location.path(CURRENT), text }),
     }
 }
 
-fn read_manifest(dir: &Path, epoch: u64) -> Result<Manifest, Error> {
+fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
     }
-    let path = manifest_path(dir, epoch);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::MissingEpoch { path: dir.to_owned(), epoch });
-        }
-        Err(source) => return Err(Error::Io { path, source }),
+    let name = manifest_name(epoch);
+    let path = location.path(&name);
+    let Some(text) = location.place().read(&name)? else {
+        return Err(Error::MissingEpoch { path: location.path(""), epoch });
     };
     let syntax = |source| Error::ManifestSyntax { path: path.clone(), source };
     // The version first: a newer manifest may have another shape.
@@ -294,61 +293,29 @@ fn read_manifest(dir: &Path, epoch: u64) -> Result<Manifest, Error> {
     }
 }
 
-/// Removes row directories that no epoch up to the current one names, later manifests, and temporary files; gives the highest row
-/// number in use. Only names that writers make are touched.
-fn clean(dir: &Path, current: Option<u64>, keep: Option<u32>) -> Result<u32, Error> {
-    let (mut rows, epochs) = (std::collections::BTreeSet::new(), dir.join(EPOCHS));
-    for name in names(&epochs)? {
-        let path = epochs.join(&name);
-        let Some(stem) = name.strip_suffix(".json") else {
-            if name.ends_with(".json.tmp") {
-                fs::remove_file(&path).map_err(Error::io(&path))?;
-            }
-            continue;
-        };
-        match stem.parse::<u64>() {
-            Ok(epoch) if current.is_some_and(|current| epoch <= current) => {
-                rows.extend(read_manifest(dir, epoch)?.rows.iter().map(|row| row.row));
-            }
-            Ok(_) => fs::remove_file(&path).map_err(Error::io(&path))?,
-            Err(_) => {}
+/// Removes rows that no epoch up to the current one names, but for one that is kept, and later manifests; gives the
+/// rows in use. Only names that writers make are touched.
+fn clean(location: &Location, current: Option<u64>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
+    let (mut rows, mut has_current, place) = (BTreeSet::new(), false, location.place());
+    for name in place.names(EPOCHS)? {
+        let Some(Ok(epoch)) = name.strip_suffix(".json").map(str::parse::<u64>) else { continue };
+        if current.is_some_and(|current| epoch <= current) {
+            rows.extend(read_manifest(location, epoch)?.rows.iter().map(|row| row.row));
+            has_current |= current == Some(epoch);
+        } else {
+            place.remove(&format!("{EPOCHS}/{name}"))?;
         }
     }
-    if let Some(epoch) = current.filter(|&epoch| !manifest_path(dir, epoch).exists()) {
-        return Err(Error::MissingEpoch { path: dir.to_owned(), epoch });
+    if let Some(epoch) = current.filter(|_| !has_current) {
+        return Err(Error::MissingEpoch { path: location.path(""), epoch });
     }
-    for name in names(&dir.join(ROWS))? {
-        let orphan = name.parse::<u32>().is_ok_and(|row| number(row) == name && !rows.contains(&row) && keep != Some(row));
+    for name in place.names(ROWS)? {
+        let orphan = name
+            .parse::<u32>()
+            .is_ok_and(|row| row_name(row) == format!("{ROWS}/{name}") && !rows.contains(&row) && keep != Some(row));
         if orphan {
-            let path = dir.join(ROWS).join(&name);
-            fs::remove_dir_all(&path).map_err(Error::io(&path))?;
+            place.remove_all(&format!("{ROWS}/{name}"))?;
         }
     }
-    Ok(rows.last().copied().unwrap_or(0))
-}
-
-/// The names in a directory.
-fn names(dir: &Path) -> Result<Vec<String>, Error> {
-    let entries =
-        fs::read_dir(dir).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()).map_err(Error::io(dir))?;
-    Ok(entries.into_iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
-}
-
-/// Replaces a file so that it is at any moment the old one or the new one, also after a crash.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(Error::io(&temporary))?;
-    fs::rename(&temporary, path).map_err(Error::io(path))?;
-    path.parent().map_or(Ok(()), sync_dir)
-}
-
-fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io(dir))
+    Ok(rows)
 }

@@ -10,7 +10,7 @@ use arrow::array::{Array, AsArray, StringBuilder, UInt64Array};
 use crate::error::{Damage, Error};
 use crate::key::key;
 use crate::manifest::{FileEntry, to_hex};
-use crate::parquet::{LayerFile, LayerWriter};
+use crate::parquet::{Footer, LayerFile, LayerWriter};
 use crate::records::ROWS_MAX;
 use crate::schema::Layer;
 use crate::store::RowDir;
@@ -106,16 +106,18 @@ impl UrlWriter {
 }
 
 /// The URL of a UID in a row that is still being written, for messages about it: its partition must be finished, with
-/// `urls` URLs. Cost: one row group.
+/// `urls` URLs. Cost: one row group, or in S3 the file.
 ///
 /// # Errors
 /// A partition that is not finished or does not have the UID.
 pub fn url_in_row(row: &RowDir, partition: u32, urls: u64, uid: u64) -> Result<String, Error> {
-    let (path, relative) = row.file(Layer::Url, partition)?;
-    let bytes = std::fs::metadata(&path).map_err(Error::io(&path))?.len();
-    let checksum = String::new();
-    let entry = FileEntry { layer: Layer::Url, partition, path: relative, rows: urls, bytes, checksum };
-    let file = LayerFile::open(&row.store(), &entry)?;
+    let name = row.file(Layer::Url, partition);
+    let path = row.location().path(&name);
+    let body = row.location().place().body(&name)?;
+    let (bytes, checksum) = (body.len(&path)?, String::new());
+    let entry = FileEntry { layer: Layer::Url, partition, path: name, rows: urls, bytes, checksum };
+    let footer = Arc::new(Footer::read(path.clone(), &body, &entry)?);
+    let file = LayerFile { footer, body };
     let missing = || Error::Damaged { path: path.clone(), row: 0, damage: Damage::NotAligned };
     let group = file.group_of(uid).ok_or_else(missing)?;
     let at = usize::try_from(uid - file.groups[group].first_uid).unwrap_or(usize::MAX);

@@ -28,7 +28,7 @@ fn problems(spoil: impl FnOnce(&mut Model), spoil_epoch: impl FnOnce(&mut NewEpo
     let dir = tempfile::tempdir().unwrap();
     let mut model = model();
     spoil(&mut model);
-    let writer = StoreWriter::open(dir.path(), None).unwrap();
+    let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
     let mut epoch = model.write_row(&writer, 2);
     spoil_epoch(&mut epoch);
     writer.commit(epoch).unwrap();

@@ -12,7 +12,7 @@ const JUNE: i64 = 1_149_120_000;
 
 /// Writes the store of the worked example.
 fn write(dir: &Path) {
-    let writer = StoreWriter::open(dir).unwrap();
+    let writer = StoreWriter::open(dir, "test", None).unwrap();
     let row = writer.begin_row().unwrap();
     let mut urls = UrlWriter::create(&row, 0).unwrap();
     urls.push(0, "http://a.example/", "example,a)/").unwrap();

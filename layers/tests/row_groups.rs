@@ -34,7 +34,7 @@ fn page(uid: u64) -> Page {
 }
 
 fn write(dir: &Path) -> Result<(), Error> {
-    let writer = StoreWriter::open(dir)?;
+    let writer = StoreWriter::open(dir, "test", None)?;
     let row = writer.begin_row()?;
     let (mut partitions, mut counts) = (Vec::new(), Counts { urls: PAGES, ..Counts::default() });
     for (partition, uids) in [(0, 0..500), (1, 500..500), (2, 500..PAGES)] {

@@ -77,7 +77,7 @@ fn a_second_epoch_keeps_the_first() {
 fn what_dead_writers_leave_is_invisible_and_goes() {
     let dir = tempfile::tempdir().unwrap();
     let dead = |current: Option<&str>| {
-        let writer = StoreWriter::open(dir.path(), None).unwrap();
+        let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
         let epoch = model().write_row(&writer, 2);
         let row = epoch.rows[0].row;
         match current {
@@ -100,7 +100,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
     assert_eq!(dead(Some("1\n")), 2);
     let store = Store::open(dir.path()).unwrap();
     assert_eq!((store.manifest().epoch, store.manifest().rows[0].row), (1, 1));
-    let writer = StoreWriter::open(dir.path(), None).unwrap();
+    let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
     assert!(!dir.path().join("rows/000002").exists() && !dir.path().join("epochs/000002.json").exists());
     assert!(dir.path().join("rows/000001").exists());
     let epoch = model().write_row(&writer, 1);
@@ -111,21 +111,23 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
 #[test]
 fn one_writer_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = StoreWriter::open(dir.path(), None).unwrap();
-    assert!(matches!(StoreWriter::open(dir.path(), None), Err(Error::Locked { .. })));
+    let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
+    assert!(matches!(StoreWriter::open(dir.path(), "test", None), Err(Error::Locked { .. })));
     drop(writer);
-    StoreWriter::open(dir.path(), None).unwrap();
+    StoreWriter::open(dir.path(), "test", None).unwrap();
 }
 
 #[test]
 fn places_that_are_no_store() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Store::open(dir.path()), Err(Error::NotAStore { .. })));
-    assert!(matches!(Store::open(&dir.path().join("missing")), Err(Error::NotAStore { .. })));
+    assert!(matches!(Store::open(dir.path().join("missing")), Err(Error::NotAStore { .. })));
     fs::write(dir.path().join("thesis.txt"), "").unwrap();
-    assert!(matches!(StoreWriter::open(dir.path(), None), Err(Error::NotEmpty { found, .. }) if found == "thesis.txt"));
+    assert!(
+        matches!(StoreWriter::open(dir.path(), "test", None), Err(Error::NotEmpty { found, .. }) if found == "thesis.txt")
+    );
     assert!(dir.path().join("thesis.txt").exists());
-    assert!(matches!(StoreWriter::open(&dir.path().join("thesis.txt"), None), Err(Error::NotADirectory { .. })));
+    assert!(matches!(StoreWriter::open(dir.path().join("thesis.txt"), "test", None), Err(Error::NotADirectory { .. })));
 }
 
 #[test]
@@ -171,7 +173,7 @@ fn manifests_that_lie_are_refused() {
         let error = Store::open(dir.path()).unwrap_err();
         assert_eq!(matches!(error, Error::BadCurrent { .. }), bad, "{error}");
         assert_eq!(matches!(error, Error::MissingEpoch { epoch: 2, .. }), !bad, "{error}");
-        assert!(StoreWriter::open(dir.path(), None).is_err(), "rows must not be removed on a broken CURRENT");
+        assert!(StoreWriter::open(dir.path(), "test", None).is_err(), "rows must not be removed on a broken CURRENT");
     }
     assert!(dir.path().join("rows/000001/url/part-00000.parquet").exists());
 }
@@ -181,7 +183,7 @@ fn a_commit_of_files_that_are_not_there_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     model().write(dir.path(), 1);
     for truncate in [false, true] {
-        let writer = StoreWriter::open(dir.path(), None).unwrap();
+        let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
         let epoch = model().write_row(&writer, 1);
         let path = dir.path().join(&epoch.rows[0].partitions[0].files[2].path);
         if truncate {
@@ -230,7 +232,7 @@ fn every_flipped_byte_is_found_and_none_panics() {
 #[test]
 fn writers_refuse_disorder_with_both_values() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = StoreWriter::open(dir.path(), None).unwrap();
+    let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
     let row = writer.begin_row().unwrap();
     let text = |result: Result<(), Error>| result.unwrap_err().to_string();
     let mut urls = UrlWriter::create(&row, 0).unwrap();
@@ -264,9 +266,9 @@ fn writers_refuse_disorder_with_both_values() {
 #[test]
 fn a_full_disk_is_an_error_with_the_path() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = StoreWriter::open(dir.path(), None).unwrap();
+    let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
     let row = writer.begin_row().unwrap();
-    fs::create_dir(row.path().join("ol")).unwrap();
+    fs::create_dir_all(row.path().join("ol")).unwrap();
     let path = row.path().join("ol/part-00000.parquet");
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
     let mut out = OutlinksWriter::create(&row, 0).unwrap();

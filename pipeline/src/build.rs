@@ -40,7 +40,9 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
 use webstrata_datasets::{Input, LinkKinds, Tally};
-use webstrata_layers::{Counts, NewEpoch, PartitionEntry, Provenance, RangeLength, RowDir, RowEntry, StoreWriter};
+use webstrata_layers::{
+    Counts, Location, NewEpoch, PartitionEntry, Provenance, RangeLength, RowDir, RowEntry, StoreWriter,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What to build, from what, with what.
@@ -48,13 +50,13 @@ use xxhash_rust::xxh3::xxh3_128;
 pub struct BuildOptions {
     /// Crawl files, directories of them, patterns, or `-`; every process of a cluster is given the same.
     pub inputs: Vec<PathBuf>,
-    /// Directory of the store; a store that is there gets a new epoch, which replaces what the old one answers.
-    pub store: PathBuf,
+    /// Where the store is; a store that is there gets a new epoch, which replaces what the old one answers.
+    pub store: Location,
     /// Worker threads, at least 1.
     pub workers: usize,
     /// Bytes that this process may take, all in all.
     pub memory_max: usize,
-    /// Where temporary files go; the directory of the store where `None`.
+    /// Where temporary files go; the system's directory for them where `None`.
     pub spill: Option<PathBuf>,
     /// The processes that work together; `None` for this one alone.
     pub cluster: Option<Cluster>,
@@ -106,11 +108,34 @@ struct Plan {
     partition_urls: u64,
     inputs_all: u64,
     provenance: BTreeMap<String, String>,
-    store: PathBuf,
-    /// The row of the job, where this process knows it.
-    row: Option<u32>,
+    store: Location,
+    known: Known,
     /// Only in process 0, until the commit.
     writer: Mutex<Option<StoreWriter>>,
+}
+
+/// What a process knows of the row of the job before it has heard the others.
+#[derive(Clone, Copy)]
+struct Known {
+    row: Option<u32>,
+    /// The job was killed after its commit.
+    committed: bool,
+}
+
+/// What process 0 knows: it goes on with the row that it had begun, unless another job has made that number an epoch.
+fn know(writer: &StoreWriter, scratch: &Scratch, kept: Option<u32>, workers: usize) -> Result<Known, Error> {
+    let begin = || -> Result<Known, Error> {
+        scratch.retain(&BTreeSet::new())?;
+        Ok(Known { row: Some(writer.begin_row()?.row()), committed: false })
+    };
+    let Some(row) = kept else { return begin() };
+    let Some((_, entry)) = writer.committed(row)? else {
+        return if writer.resume_row(row).is_ok() { Ok(Known { row: kept, committed: false }) } else { begin() };
+    };
+    let is_in_epoch = |file| entry.partitions.iter().any(|partition| partition.files.contains(file));
+    let states: Option<Vec<_>> = (0..workers).map(|worker| scratch.load(worker, STAGES.len())).collect();
+    let ours = states.is_some_and(|states| states.iter().flat_map(|state| &state.files).all(is_in_epoch));
+    if ours { Ok(Known { row: kept, committed: true }) } else { begin() }
 }
 
 fn run_stage(worker: &mut Worker, plan: &Plan, row: &RowDir, stage: usize, state: &mut State) -> Result<(), Stopped> {
@@ -144,7 +169,7 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<BuildReport, Stopped> {
     let (job, index) = (&plan.job, worker.index());
     let scratch = job.scratch();
     let Start { row, stages } = resume(worker, plan)?;
-    let row = job.check(RowDir::open(&plan.store, row).map_err(Error::from))?;
+    let row = RowDir::open(&plan.store, row, scratch.directory());
     let mut state = if stages == 0 { State::default() } else { scratch.load(index, stages).ok_or(Stopped)? };
     let reports = index % job.workers() == 0;
     for (stage, name) in STAGES.iter().enumerate().skip(stages) {
@@ -174,8 +199,10 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<BuildReport, Stopped> {
 fn resume(worker: &mut Worker, plan: &Plan) -> Result<Start, Stopped> {
     let (job, scratch) = (&plan.job, plan.job.scratch());
     let finished = (1..=STAGES.len()).filter(|&stages| scratch.load(worker.index(), stages).is_some());
-    let bits = finished.fold(1, |bits, stages| bits | 1u64 << stages);
-    let start = agree(worker, job, (plan.row.unwrap_or(0), bits))?;
+    // What is committed cannot be begun again.
+    let begin = u64::from(!plan.known.committed);
+    let bits = finished.fold(begin, |bits, stages| bits | 1u64 << stages);
+    let start = agree(worker, job, (plan.known.row.unwrap_or(0), bits))?;
     if worker.index().is_multiple_of(job.workers()) {
         let own = worker.index()..worker.index() + job.workers();
         let states: Option<Vec<_>> =
@@ -269,9 +296,9 @@ fn make_epoch(plan: &Plan, writer: StoreWriter, row: &RowDir, states: &[State]) 
     let largest = partitions.iter().map(|partition| partition.urls).max().unwrap_or(0);
     let largest_over_mean = largest as f64 * partitions.len() as f64 / (counts.urls.max(1)) as f64;
     let count = partitions.len();
-    let epoch = match writer.current_with_row(row.row())? {
-        // A job that was killed after its commit.
-        Some(epoch) => epoch,
+    let epoch = match writer.committed(row.row())? {
+        // This job was killed after its commit.
+        Some((epoch, _)) => epoch,
         None => {
             let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, partitions, counts };
             let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -333,7 +360,7 @@ fn ids(options: &BuildOptions, inputs: &[Input]) -> (String, String) {
     let version = env!("CARGO_PKG_VERSION");
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let job = format!(
-        "{version} {store:?} {workers} {processes} {kinds:?} {in_range:?} {min_sources} {partition_urls} {files:?}"
+        "{version} {store} {workers} {processes} {kinds:?} {in_range:?} {min_sources} {partition_urls} {files:?}"
     );
     let changed: Vec<_> = inputs
         .iter()
@@ -370,7 +397,8 @@ fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
 
 /// Where the scratch directory of a process is.
 fn scratch_directory(options: &BuildOptions) -> PathBuf {
-    let store = std::path::absolute(&options.store).unwrap_or_else(|_| options.store.clone());
+    let store = options.store.path("");
+    let store = std::path::absolute(&store).unwrap_or(store);
     let process = options.cluster.as_ref().map_or(0, |cluster| cluster.process);
     let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);
     let name = format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64);
@@ -394,20 +422,14 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let scratch = Scratch::open(scratch_directory(options), &known_as, progress.spill_counters())?;
-    let (row, writer) = if process == 0 {
-        let kept = scratch.job().map(|job| job.row);
-        let writer = StoreWriter::open(&options.store, kept)?;
-        let row = match kept.filter(|&row| writer.has_row(row)) {
-            Some(row) => row,
-            None => {
-                scratch.retain(&BTreeSet::new())?;
-                writer.begin_row()?.row()
-            }
-        };
-        (Some(row), Some(writer))
-    } else {
-        (scratch.job().map(|job| job.row), None)
-    };
+    let kept = scratch.job().map(|job| job.row);
+    let mut known = Known { row: kept, committed: false };
+    let mut writer = None;
+    if process == 0 {
+        let opened = StoreWriter::open(&options.store, &format!("build {known_as}"), kept)?;
+        known = know(&opened, &scratch, kept, workers)?;
+        writer = Some(opened);
+    }
     let plan = Plan {
         job: Job::new(workers, memory_max, scratch.clone(), progress.clone()),
         id,
@@ -419,7 +441,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         inputs_all,
         provenance: options.provenance.clone(),
         store: options.store.clone(),
-        row,
+        known,
         writer: Mutex::new(writer),
     };
     let report = run(plan, workers, options.cluster.as_ref());

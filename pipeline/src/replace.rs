@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn two_urls_of_one_fingerprint_are_named() {
         let dir = tempfile::tempdir().unwrap();
-        let row = StoreWriter::open(dir.path(), None).unwrap().begin_row().unwrap();
+        let row = StoreWriter::open(dir.path(), "test", None).unwrap().begin_row().unwrap();
         for (partition, url) in [(0, "http://a.example/"), (1, "http://b.example/")] {
             let mut urls = UrlWriter::create(&row, partition).unwrap();
             urls.push(partition.into(), url, "example)/").unwrap();

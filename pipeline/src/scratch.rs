@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -76,10 +76,15 @@ impl Scratch {
 
     /// Without a job: for tests.
     #[cfg(test)]
-    pub(crate) fn temporary(directory: &std::path::Path) -> Scratch {
+    pub(crate) fn temporary(directory: &Path) -> Scratch {
         let directory = directory.to_owned();
         let inner = Inner { directory, next: 0.into(), written: Arc::default(), read: Arc::default(), _lock: None };
         Scratch(Arc::new(inner))
+    }
+
+    /// The directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.0.directory
     }
 
     pub(crate) fn error(&self, source: std::io::Error) -> Error {

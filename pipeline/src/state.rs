@@ -104,7 +104,9 @@ pub(crate) fn agree(worker: &mut Worker, job: &Job, own: (u32, u64)) -> Result<S
     let row = job.check(u32::try_from(first).map_err(|_| Error::Internal("more than 2^32 rows")))?;
     let same_row = heard.iter().all(|message| message.1 == first);
     let common = heard.iter().fold(u64::MAX, |common, message| common & message.2);
-    let stages = if same_row { common.checked_ilog2().unwrap_or(0) as usize } else { 0 };
+    let common = if same_row { common } else { common & 1 };
+    let nothing = Error::Internal("the job is committed, but a process has lost its temporary files: remove all of them");
+    let stages = job.check(common.checked_ilog2().ok_or(nothing))? as usize;
     Ok(Start { row, stages })
 }
 

@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use webstrata_layers::*;
 
@@ -52,32 +51,42 @@ impl Model {
 
     /// Writes the row and says what it is, not yet committed.
     pub(crate) fn write_row(&self, writer: &StoreWriter, partitions: u32) -> NewEpoch {
-        let row = writer.begin_row().unwrap();
+        self.write_into(&[writer.begin_row().unwrap()], partitions)
+    }
+
+    /// The same into a row that may be open many times, as in many processes: each writes some of the partitions.
+    pub(crate) fn write_into(&self, rows: &[RowDir], partitions: u32) -> NewEpoch {
         let bound = |partition: u32| self.urls * u64::from(partition) / u64::from(partitions);
         let entry = |partition| {
             let (first_uid, end) = (bound(partition), bound(partition + 1));
-            let mut urls = UrlWriter::create(&row, partition).unwrap();
+            let row = &rows[partition as usize % rows.len()];
+            let mut urls = UrlWriter::create(row, partition).unwrap();
             for uid in first_uid..end {
                 urls.push(uid, &Self::url(uid), &format!("com,example)/{uid}")).unwrap();
             }
             let first_key = urls.first_key();
-            let mut out = OutlinksWriter::create(&row, partition).unwrap();
+            let mut out = OutlinksWriter::create(row, partition).unwrap();
             let inside = |uid: u64| first_uid <= uid && uid < end;
             self.pages.iter().filter(|page| inside(page.uid)).for_each(|page| out.push(page).unwrap());
-            let mut into = InlinksWriter::create(&row, partition).unwrap();
+            let mut into = InlinksWriter::create(row, partition).unwrap();
             self.in_links.iter().filter(|record| inside(record.uid)).for_each(|record| into.push(record).unwrap());
             let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
             PartitionEntry { partition, first_uid, urls: end - first_uid, first_key, files }
         };
         let (urls, counts) = (self.urls, self.counts());
-        let row =
-            RowEntry { row: row.row(), first_uid: 0, urls, partitions: (0..partitions).map(entry).collect(), counts };
+        let row = RowEntry {
+            row: rows[0].row(),
+            first_uid: 0,
+            urls,
+            partitions: (0..partitions).map(entry).collect(),
+            counts,
+        };
         let provenance = Provenance { version: "test".to_owned(), inputs: 1, details: BTreeMap::new() };
         NewEpoch { rows: vec![row], in_range: self.in_range, provenance }
     }
 
-    pub(crate) fn write(&self, dir: &Path, partitions: u32) {
-        let writer = StoreWriter::open(dir, None).unwrap();
+    pub(crate) fn write(&self, location: impl Into<Location>, partitions: u32) {
+        let writer = StoreWriter::open(location, "test", None).unwrap();
         let epoch = self.write_row(&writer, partitions);
         writer.commit(epoch).unwrap();
     }

@@ -1,0 +1,286 @@
+//! Where a store lies: [`Location`], a directory or a prefix of names in an S3 bucket, and what each can do for a
+//! store.
+//!
+//! ```text
+//! crawl/store, file:///archive/store      a directory (`directory`)
+//! s3://bucket/archive/store               objects in a bucket (`bucket`), with the cargo feature `s3`
+//! ```
+//!
+//! Both hold the same files under the same names with the same bytes; names are relative, with `/`. Invariants of both:
+//! what [`Place::create`] or [`Place::replace`] has written is whole and durable when the call returns; of many callers
+//! of [`Place::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::body::Body;
+use crate::directory::Directory;
+use crate::error::Error;
+
+/// What a store needs of the place where it lies.
+pub(crate) trait Place: Send + Sync {
+    /// The directory on this machine, if it is one.
+    fn directory(&self) -> Option<&Path>;
+
+    /// A file of the place as messages name it; in a directory also its path. The place itself for an empty name.
+    fn path(&self, name: &str) -> PathBuf;
+
+    /// Makes the place ready for a store, where that takes anything.
+    fn prepare(&self) -> Result<(), Error>;
+
+    /// A small file whole; `None` where there is none.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// A layer file, to be read from where it lies or from memory.
+    fn body(&self, name: &str) -> Result<Body, Error>;
+
+    /// Writes a small file; `false`, and nothing done, where there is one already.
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error>;
+
+    /// Writes a small file over what is there.
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
+
+    /// The names right inside a directory, of files and directories; none where it is missing.
+    fn names(&self, dir: &str) -> Result<Vec<String>, Error>;
+
+    /// Removes a file; one that is missing is no error.
+    fn remove(&self, name: &str) -> Result<(), Error>;
+
+    /// Removes a directory with all that is below.
+    fn remove_all(&self, dir: &str) -> Result<(), Error>;
+
+    /// Starts a layer file, and says what its errors are about: the file itself, or its stand-in in `staging`.
+    fn begin(&self, name: &str, staging: &Path) -> Result<(File, PathBuf), Error>;
+
+    /// Puts a layer file that was begun where it belongs, over one that is there.
+    fn finish(&self, name: &str, file: File) -> Result<(), Error>;
+
+    /// Makes layer files durable, each of the given size, with all directories on the way to them.
+    fn settle(&self, files: &[(&str, u64)]) -> Result<(), Error>;
+
+    /// Takes the lock of the one writer.
+    fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error>;
+}
+
+/// The lock of the one writer, which goes when this is dropped.
+pub(crate) trait Lock: Send + Sync {
+    /// Refuses where the lock is no longer held.
+    fn check(&self) -> Result<(), Error>;
+}
+
+/// Where a store lies. Cheap to clone.
+#[derive(Clone)]
+pub struct Location {
+    place: Arc<dyn Place>,
+}
+
+impl Location {
+    /// Reads a location: a path, `file:///path`, or `s3://bucket/prefix`.
+    ///
+    /// An S3 location is set up by the usual environment variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+    /// `AWS_REGION`; for servers other than Amazon's `AWS_ENDPOINT_URL`, and `AWS_ALLOW_HTTP=true` where they have no
+    /// TLS). Nothing is looked up yet.
+    ///
+    /// # Errors
+    /// Schemes other than those; URLs without path or bucket; `s3://` where the program was built without the feature
+    /// `s3`.
+    pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, Error> {
+        let path = Path::new(text.as_ref());
+        let Some(text) = path.to_str() else { return Ok(path.into()) };
+        let is_scheme = |scheme: &str| {
+            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        };
+        match text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+            None if text.is_empty() => Err(bad(text, "it is empty")),
+            None => Ok(path.into()),
+            Some(("file", rest)) => Ok(file_path(text, rest)?.into()),
+            Some(("s3", rest)) => s3(text, rest),
+            Some((scheme, _)) => Err(Error::UnknownScheme { location: text.to_owned(), scheme: scheme.to_owned() }),
+        }
+    }
+
+    /// The directory, if it is one on this machine.
+    pub fn directory(&self) -> Option<&Path> {
+        self.place.directory()
+    }
+
+    /// A location for tests: objects in the memory of this process, lost with the last clone.
+    #[cfg(feature = "s3")]
+    pub fn in_memory() -> Self {
+        Self { place: Arc::new(crate::bucket::Bucket::in_memory()) }
+    }
+
+    pub(crate) fn place(&self) -> &dyn Place {
+        &*self.place
+    }
+
+    /// A file as messages name it; see [`Place::path`].
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.path(name)
+    }
+}
+
+fn bad(location: &str, why: &'static str) -> Error {
+    Error::BadLocation { location: location.to_owned(), why }
+}
+
+/// The path of a `file` URL, given what stands after `file://`.
+fn file_path(url: &str, rest: &str) -> Result<PathBuf, Error> {
+    let path = rest.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(bad(url, "the path of a file URL starts with / (file:///path)"));
+    }
+    if path.contains(['?', '#']) {
+        return Err(bad(url, "a file URL has no query and no fragment (? is %3F, # is %23)"));
+    }
+    let (mut decoded, mut bytes) = (Vec::new(), path.bytes());
+    while let Some(byte) = bytes.next() {
+        let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+        decoded.push(if byte == b'%' {
+            let pair = digit().zip(digit()).and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+            pair.ok_or_else(|| bad(url, "a % is not followed by two hexadecimal digits"))?
+        } else {
+            byte
+        });
+    }
+    let decoded = String::from_utf8(decoded).map_err(|_| bad(url, "the path is not UTF-8"))?;
+    Ok(PathBuf::from(decoded))
+}
+
+#[cfg(feature = "s3")]
+fn s3(url: &str, rest: &str) -> Result<Location, Error> {
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() {
+        return Err(bad(url, "it names no bucket (s3://bucket/prefix)"));
+    }
+    Ok(Location { place: Arc::new(crate::bucket::Bucket::open(bucket, prefix)?) })
+}
+
+#[cfg(not(feature = "s3"))]
+fn s3(url: &str, _: &str) -> Result<Location, Error> {
+    Err(Error::WithoutS3 { location: url.to_owned() })
+}
+
+impl FromStr for Location {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
+    }
+}
+
+/// A path is a directory, whatever it looks like.
+impl From<PathBuf> for Location {
+    fn from(path: PathBuf) -> Self {
+        Self { place: Arc::new(Directory(path)) }
+    }
+}
+
+impl From<&PathBuf> for Location {
+    fn from(path: &PathBuf) -> Self {
+        path.clone().into()
+    }
+}
+
+impl From<&Path> for Location {
+    fn from(path: &Path) -> Self {
+        path.to_owned().into()
+    }
+}
+
+impl From<&Location> for Location {
+    fn from(location: &Location) -> Self {
+        location.clone()
+    }
+}
+
+/// As a person writes it.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path("").display().fmt(f)
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Location({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_file_urls_are_directories() {
+        for (text, path) in [
+            ("store", "store"),
+            ("/archive/a store", "/archive/a store"),
+            ("./s3://x", "./s3://x"),
+            ("c:/store", "c:/store"),
+            ("file:///archive/a%20store", "/archive/a store"),
+            ("file://localhost/%E2%82%AC", "/\u{20ac}"),
+        ] {
+            let location = Location::parse(text).unwrap();
+            assert_eq!(location.directory(), Some(Path::new(path)), "{text}");
+            assert_eq!(location.to_string(), path);
+        }
+    }
+
+    #[test]
+    fn other_locations_are_refused_with_the_reason() {
+        let text = |location: &str| Location::parse(location).unwrap_err().to_string();
+        assert_eq!(
+            text("gs://bucket/x"),
+            "gs://bucket/x: \"gs\" is no scheme of a store; write a path, file:///path or s3://bucket/prefix"
+        );
+        for (wrong, why) in [
+            ("", "it is empty"),
+            ("file://store", "starts with /"),
+            ("file://machine/store", "starts with /"),
+            ("file:///store?x", "%3F"),
+            ("file:///a%2", "hexadecimal"),
+            ("file:///a%zz", "hexadecimal"),
+            ("file:///a%ff", "UTF-8"),
+        ] {
+            let text = text(wrong);
+            assert!(text.starts_with(wrong) && text.contains(why), "{text}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_is_no_text_is_a_directory() {
+        use std::os::unix::ffi::OsStrExt;
+        let path = OsStr::from_bytes(b"a\xff");
+        assert_eq!(Location::parse(path).unwrap().directory(), Some(Path::new(path)));
+    }
+
+    #[cfg(not(feature = "s3"))]
+    #[test]
+    fn without_the_feature_an_s3_location_says_how_to_get_it() {
+        let error = Location::parse("s3://bucket/x").unwrap_err();
+        assert!(matches!(error, Error::WithoutS3 { .. }));
+        let text = error.to_string();
+        assert!(text.starts_with("s3://bucket/x: ") && text.contains("--features s3"), "{text}");
+    }
+
+    #[cfg(feature = "s3")]
+    #[test]
+    fn with_the_feature_an_s3_location_is_a_bucket_and_a_prefix() {
+        for (text, shown) in
+            [("s3://bucket", "s3://bucket"), ("s3://bucket/", "s3://bucket"), ("s3://bucket/a/b/", "s3://bucket/a/b")]
+        {
+            let location = Location::parse(text).unwrap();
+            assert_eq!((location.to_string().as_str(), location.directory()), (shown, None));
+        }
+        for wrong in ["s3://", "s3:///x", "s3://bucket/a//b", "s3://bucket/../b"] {
+            assert!(matches!(Location::parse(wrong), Err(Error::BadLocation { .. })), "{wrong}");
+        }
+    }
+}
