@@ -1,16 +1,19 @@
 //! Speed of the hot input: `cargo bench -p webstrata-datasets -- TABLE.parquet` reads and interns a capture table.
-//! Without a file: the interner alone, on 100,000 URLs of 70 bytes.
+//! Before it: the interner alone, on 100,000 URLs of 70 bytes, and the generator.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::path::PathBuf;
 use std::time::Instant;
-use webstrata_datasets::generate::{GenerateOptions, Generator, Profile};
-use webstrata_datasets::{Base, Capture, CaptureReader, Interner, LinkKinds, Tally, inputs, open};
+use webstrata_datasets::{Base, Capture, CaptureReader, GenerateOptions, Generator, Interner, LinkKinds, Tally};
+use webstrata_datasets::{inputs, open};
 
 fn main() {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).filter(|arg| arg != "--bench").map(PathBuf::from).collect();
     interner();
-    generator();
+    for options in ["uk:occurrences=20000000", "hard:occurrences=20000000", "irregular:occurrences=20000000,months=60"]
+    {
+        generator(options);
+    }
     if !paths.is_empty() {
         for intern in [false, true, true] {
             read(&paths, intern);
@@ -37,8 +40,8 @@ fn interner() {
     }
 }
 
-fn generator() {
-    let options = GenerateOptions { profile: Profile::Uk, occurrences: 1_000_000, seed: 1, months: 12 };
+fn generator(options: &str) {
+    let options: GenerateOptions = options.parse().expect("options");
     let (start, mut crawl) = (Clock::start(), Generator::new(options));
     let (mut capture, mut tally, mut captures, mut links, mut bytes) = (Capture::default(), Tally::default(), 0, 0, 0);
     while crawl.read(&mut capture, &mut tally).expect("a capture") {
@@ -46,8 +49,8 @@ fn generator() {
         links += capture.links.len();
         bytes += capture.links.iter().map(str::len).sum::<usize>();
     }
-    let nanoseconds = start.nanoseconds() / links as u128;
-    println!("generator: {captures} captures, {links} links of {} bytes, {nanoseconds} ns a link", bytes / links);
+    let nanoseconds = start.nanoseconds() as f64 / links as f64;
+    println!("{options}: {captures} captures, {links} links of {} bytes, {nanoseconds:.1} ns a link", bytes / links);
 }
 
 fn read(paths: &[PathBuf], intern: bool) {

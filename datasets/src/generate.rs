@@ -1,446 +1,254 @@
-//! A seeded crawl that never was: the input of demonstrations, tests and measurements.
+//! Seeded crawls that never were: the input of demonstrations, tests and measurements, of any size.
 //!
-//! The same options give the same captures on every machine: whole numbers only, and a generator (SplitMix64) of its own.
+//! ```text
+//! "uk:occurrences=100000000,seed=9" -> GenerateOptions -> inputs: many parts -> Generator -> captures -> files
+//! ```
 //!
-//! The model, from the measured crawls (FACTS 3 and 4):
-//! - hosts of Zipf size, the `r`-th has `largest / r` URLs, at most [`HOST_URLS_MAX`]; a URL is a pure function of host and
-//!   number, so links to other hosts need no table;
-//! - directories form a tree, each with an index page and [`DIRECTORY_URLS`] URLs, some with a query; a fifth of the URLs
-//!   is crawled;
-//! - a page shares the menu of its directory, copies links of the page before it in URL order, and makes up the rest;
-//!   about 37 links, 80 % of them inside the host;
-//! - each place of a link on the page has a class that tells how long a link lives there; a new one follows it;
-//! - monthly crawls: pages are born (8 % a month) and die (0.4 %); irregular ones: 1 to 50 captures a page at any second.
+//! The same options give the same captures on every machine. A crawl is hosts, each made up on its own, so it comes apart
+//! into shares that start at once: some hosts of about [`SHARE_OCCURRENCES`] link occurrences. How large a host is follows
+//! from the number of occurrences asked for and what the model makes on average, so a crawl has about as many as asked for,
+//! and nobody counts.
 //!
-//! Order: host by host, inside by URL, inside by time. Memory: the crawled URLs of one host.
+//! | file | what |
+//! |---|---|
+//! | this one | options, the sizes of hosts, shares |
+//! | `model` | one host after the other: pages, captures, links over time |
+//! | `names` | the URLs |
+//! | `write`, `write_parquet` | a crawl as JSON lines, WARC, Parquet |
 
-use crate::{Capture, CaptureReader, Error, Tally, date};
-use std::fmt::Write;
+mod model;
+mod names;
+mod random;
+mod write;
+mod write_parquet;
 
-pub use crate::generate_write::{write_jsonl, write_warc};
+use crate::reader::{Input, Part};
+use std::fmt;
+use std::num::ParseIntError;
+use std::path::PathBuf;
+use std::str::FromStr;
 
-/// URLs of the largest host, at most.
-const HOST_URLS_MAX: u64 = 60_000;
-/// URLs of the smallest host.
-const HOST_URLS_MIN: u64 = 3;
-/// URLs of a directory, the index page among them.
-const DIRECTORY_URLS: u64 = 12;
-/// Directories in a directory.
-const BRANCHES: u64 = 6;
-/// Of ten thousand: URLs that are crawled.
-const CRAWLED: u64 = 2_000;
-/// Of ten thousand a month: pages that are born, that die.
-const BIRTHS: u64 = 800;
-const DEATHS: u64 = 40;
-/// Of ten thousand a month (or capture): links that live on, by class.
-const SURVIVAL: [u64; 3] = [9_980, 9_700, 8_400];
-/// Of ten thousand: links outside the menu that leave the host.
-const OUTSIDE: u64 = 2_600;
-/// Most captures of a page of an irregular crawl.
-const IRREGULAR_CAPTURES_MAX: u64 = 50;
-/// Links of a capture that sizes are reckoned with: a little low, so that the hosts never run out.
-const LINKS_RECKONED: u64 = 28;
-/// The crawl begins in May 2006.
-const FIRST_MONTH: i64 = 2006 * 12 + 4;
-const DAY: u64 = 24 * 60 * 60;
+pub use model::Generator;
+pub use write::{write_jsonl, write_warc};
+pub use write_parquet::write_parquet;
+
+/// Most months that a crawl goes on.
+pub const MONTHS_MAX: u32 = 1200;
+/// Link occurrences of a share, about.
+const SHARE_OCCURRENCES: u64 = 1_000_000;
+/// Pages of a host on average, and at most: none makes a share alone too large.
+const HOST_PAGES: u64 = 60;
+const HOST_PAGES_MAX: u64 = 4_000;
+/// Hosts that even a small crawl has, if its pages suffice.
+const HOSTS_MIN: u64 = 5;
+/// Bytes of a link occurrence as an input reckons them.
+const OCCURRENCE_BYTES: u64 = 64;
 
 /// What kind of crawl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Profile {
     /// Monthly, with much in common between neighbours, like the crawls of the UK in 2006 and 2007.
     Uk,
     /// Monthly, with links that are less alike and live shorter.
     Hard,
-    /// 1 to 50 captures a page, at any second.
+    /// 1 to 50 captures a page, at any second; links as in `Hard`.
     Irregular,
 }
 
 impl Profile {
-    /// Of ten thousand: links copied from the page before.
-    fn copied(self) -> u64 {
-        match self {
-            Profile::Uk => 7_000,
-            Profile::Hard => 3_000,
-            Profile::Irregular => 5_000,
-        }
-    }
+    const ALL: [Profile; 3] = [Profile::Uk, Profile::Hard, Profile::Irregular];
 
-    /// Of a hundred: links of the first class, of the first two.
-    fn classes(self) -> [u64; 2] {
+    /// As it is written in options.
+    pub fn name(self) -> &'static str {
         match self {
-            Profile::Uk | Profile::Irregular => [75, 93],
-            Profile::Hard => [50, 80],
+            Profile::Uk => "uk",
+            Profile::Hard => "hard",
+            Profile::Irregular => "irregular",
         }
     }
 }
 
-/// What to generate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What to generate; as text `uk:occurrences=100000,seed=1,months=12`, where every part but the profile may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GenerateOptions {
     /// What kind of crawl.
     pub profile: Profile,
-    /// Links of all captures together; the last capture may go beyond it.
+    /// Links of all captures together, about.
     pub occurrences: u64,
     /// Other seeds give other crawls.
     pub seed: u64,
-    /// Length of the crawl, at least one month.
+    /// Length of the crawl, 1 to [`MONTHS_MAX`].
     pub months: u32,
 }
 
-/// SplitMix64.
-struct Random(u64);
+impl Default for GenerateOptions {
+    fn default() -> Self {
+        GenerateOptions { profile: Profile::Uk, occurrences: 100_000, seed: 1, months: 12 }
+    }
+}
 
-impl Random {
-    /// A generator for one thing of the model: `parts` name it.
-    fn of(seed: u64, parts: &[u64]) -> Self {
-        let mut random = Random(seed);
-        for part in parts {
-            random.0 = random.next() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93);
+/// Why a text is not what to generate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// What stands before the colon is no profile.
+    #[error("{0:?} is no profile; write uk, hard or irregular, then for example :occurrences=1000000,seed=9,months=12")]
+    Profile(String),
+    /// What stands before an equals sign, or a part without one, is no option.
+    #[error("{0:?} is no option; write occurrences=N, seed=N or months=N, with commas between them")]
+    Option(String),
+    /// An option stands there twice.
+    #[error("{0} is there twice")]
+    Twice(&'static str),
+    /// What stands behind an equals sign is no number that fits.
+    #[error("{option}={value}: {source}")]
+    Number {
+        /// The option.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// Why it is none.
+        source: ParseIntError,
+    },
+    /// So many months cannot be.
+    #[error("months={0}: a crawl goes on for 1 to {MONTHS_MAX} months")]
+    Months(u64),
+}
+
+impl FromStr for GenerateOptions {
+    type Err = OptionsError;
+
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        const OPTIONS: [&str; 3] = ["occurrences", "seed", "months"];
+        let (profile, rest) = text.split_once(':').map_or((text, None), |(profile, rest)| (profile, Some(rest)));
+        let is_it = |candidate: &Profile| candidate.name() == profile;
+        let Some(profile) = Profile::ALL.into_iter().find(is_it) else {
+            return Err(OptionsError::Profile(profile.to_owned()));
+        };
+        let mut given = [None; OPTIONS.len()];
+        for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let Some(place) = OPTIONS.iter().position(|&option| option == name) else {
+                return Err(OptionsError::Option(name.to_owned()));
+            };
+            let option = OPTIONS[place];
+            let number = |source| OptionsError::Number { option, value: value.to_owned(), source };
+            if given[place].replace(value.parse().map_err(number)?).is_some() {
+                return Err(OptionsError::Twice(option));
+            }
         }
-        random
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`, 0 where `end` is 0.
-    fn below(&mut self, end: u64) -> u64 {
-        u64::try_from((u128::from(self.next()) * u128::from(end)) >> 64).unwrap_or(0)
-    }
-
-    /// A number below `end`, small ones more often.
-    fn small_below(&mut self, end: u64) -> u64 {
-        let end = self.below(end) + 1;
-        self.below(end)
-    }
-
-    /// True `of_ten_thousand` times out of ten thousand.
-    fn chance(&mut self, of_ten_thousand: u64) -> bool {
-        self.below(10_000) < of_ten_thousand
+        let [occurrences, seed, months] = given;
+        let default = GenerateOptions::default();
+        let months = match months {
+            None => default.months,
+            Some(months) => match u32::try_from(months) {
+                Ok(number) if (1..=MONTHS_MAX).contains(&number) => number,
+                _ => return Err(OptionsError::Months(months)),
+            },
+        };
+        let [occurrences, seed] = [occurrences.unwrap_or(default.occurrences), seed.unwrap_or(default.seed)];
+        Ok(GenerateOptions { profile, occurrences, seed, months })
     }
 }
 
-/// A URL: host and number.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Target {
-    host: u64,
-    number: u64,
+impl fmt::Display for GenerateOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GenerateOptions { profile, occurrences, seed, months } = self;
+        write!(f, "{}:occurrences={occurrences},seed={seed},months={months}", profile.name())
+    }
 }
 
-/// A link that stands on its page in the steps `from..to`; steps are months, or captures of an irregular crawl.
-struct Link {
-    target: Target,
-    from: u64,
-    to: u64,
-}
-
-/// The page whose captures are being handed out.
-#[derive(Default)]
-struct Page {
-    url: String,
-    /// Links of the directory, by month.
-    menu: Vec<Link>,
-    /// Links of its own, by step.
-    own: Vec<Link>,
-    /// Time, month and step of each capture still to come, last first.
-    captures: Vec<(i64, u64, u64)>,
-}
-
-/// A synthetic crawl, as a reader of captures.
-pub struct Generator {
+/// Some hosts of a crawl, from the largest to the smallest, that can be made up without the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share {
     options: GenerateOptions,
-    /// Number of URLs of the largest host, before it is cut.
-    largest: u64,
+    sizes: Sizes,
+    /// The hosts `first..end`.
+    first: u64,
+    end: u64,
+}
+
+impl Share {
+    /// All of a crawl.
+    pub(crate) fn whole(options: GenerateOptions) -> Self {
+        let sizes = Sizes::of(options);
+        Share { options, sizes, first: 0, end: sizes.hosts }
+    }
+}
+
+/// How many pages each host has: host number `h` has `scale / (flat + h)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Sizes {
     hosts: u64,
-    /// The next host.
-    host: u64,
-    /// URLs of the current host that are crawled, and their numbers, in order, last first.
-    pages: Vec<(String, u64)>,
-    page: Page,
-    /// Links that the page before had at first, for copying.
-    neighbour: Vec<Target>,
-    occurrences: u64,
+    scale: u64,
+    flat: u64,
 }
 
-impl Generator {
-    /// Starts a crawl.
-    pub fn new(options: GenerateOptions) -> Self {
-        let options = GenerateOptions { months: options.months.max(1), ..options };
-        // Captures a page, in thousandths: over the months, those alive by those ever born.
-        let captures = if options.profile == Profile::Irregular {
-            (IRREGULAR_CAPTURES_MAX + 1) * 1000 / 2
-        } else {
-            let born: u64 = births(options.months).iter().sum();
-            let (mut alive, mut sum) = (0, 0);
-            for births in births(options.months) {
-                alive += births - alive * DEATHS / 10_000;
-                sum += alive;
+impl Sizes {
+    fn of(options: GenerateOptions) -> Self {
+        let occurrences_of_a_page = model::page_occurrences_thousandths(options);
+        let pages = u128::from(options.occurrences) * 1000 / u128::from(occurrences_of_a_page);
+        let pages = u64::try_from(pages).unwrap_or(u64::MAX).max(1);
+        let hosts = (pages / HOST_PAGES).max(HOSTS_MIN.min(pages / 2)).max(1);
+        let mut flat = 5;
+        loop {
+            const ONE: u64 = 1 << 40;
+            let sum: u64 = (flat..flat + hosts).map(|place| ONE / place).sum();
+            let scale = u64::try_from(u128::from(pages) * u128::from(ONE) / u128::from(sum)).unwrap_or(u64::MAX);
+            if scale / flat <= HOST_PAGES_MAX {
+                return Sizes { hosts, scale, flat };
             }
-            sum * 1000 / born
-        };
-        let pages = (u128::from(options.occurrences) * 1000 / u128::from(captures * LINKS_RECKONED)) + 1;
-        let urls = u64::try_from(pages * 10_000 / u128::from(CRAWLED)).unwrap_or(u64::MAX);
-        // The smallest size of the largest host with which all hosts together have so many URLs.
-        let hosts = |largest: u64| largest / HOST_URLS_MIN;
-        let sum = |largest: u64| (0..hosts(largest)).map(|host| host_urls(largest, host)).sum::<u64>();
-        let mut largest = 4 * HOST_URLS_MIN;
-        while sum(largest) < urls {
-            largest += largest / 8 + 1;
-        }
-        Generator {
-            options,
-            largest,
-            hosts: hosts(largest),
-            host: 0,
-            pages: Vec::new(),
-            page: Page::default(),
-            neighbour: Vec::new(),
-            occurrences: 0,
+            flat += flat / 2;
         }
     }
 
-    fn random(&self, parts: &[u64]) -> Random {
-        Random::of(self.options.seed, parts)
-    }
-
-    /// Lists the crawled URLs of the next host.
-    fn begin_host(&mut self) {
-        let host = self.host;
-        self.host += 1;
-        self.neighbour.clear();
-        let mut random = self.random(&[1, host]);
-        for number in 0..host_urls(self.largest, host) {
-            if random.chance(CRAWLED) || number == 0 {
-                let mut url = String::new();
-                self.write_url(Target { host, number }, &mut url);
-                self.pages.push((url, number));
-            }
-        }
-        self.pages.sort_unstable_by(|one, other| other.cmp(one));
-    }
-
-    /// Makes up a page: its captures and its links over time.
-    fn begin_page(&mut self, url: String, number: u64) {
-        let host = self.host - 1;
-        let mut random = self.random(&[2, host, number]);
-        let mut page = Page { url, captures: self.captures(host, &mut random), ..Page::default() };
-        let steps = page.captures.first().map_or(0, |(_, _, step)| step + 1);
-        let first = page.captures.last().map_or(0, |(_, _, step)| *step);
-        self.menu(host, number / DIRECTORY_URLS, &mut page.menu);
-        let own = match self.options.profile {
-            Profile::Irregular if random.chance(100) => 0,
-            _ => 8 + random.below(22) + random.below(22),
-        };
-        let mut targets = Vec::new();
-        for place in 0..own {
-            let copied = usize::try_from(place).ok().and_then(|place| self.neighbour.get(place));
-            let target = match copied {
-                Some(target) if random.chance(self.options.profile.copied()) => *target,
-                _ => self.target(host, number, &mut random),
-            };
-            targets.push(target);
-            let [stable, middling] = self.options.profile.classes();
-            let class = random.below(100);
-            let class = usize::from(class >= stable) + usize::from(class >= middling);
-            let next = |random: &mut Random| self.target(host, number, random);
-            chain(target, SURVIVAL[class], first, steps, &mut random, next, &mut page.own);
-        }
-        self.neighbour = targets;
-        self.page = page;
-    }
-
-    /// When a page was captured: time, month and step, last first.
-    fn captures(&self, host: u64, random: &mut Random) -> Vec<(i64, u64, u64)> {
-        let months = u64::from(self.options.months);
-        let mut captures = Vec::new();
-        if self.options.profile == Profile::Irregular {
-            for _ in 0..=random.below(IRREGULAR_CAPTURES_MAX) {
-                let month = random.below(months);
-                captures.push((time(month, random.below(28 * DAY)), month, 0));
-            }
-            captures.sort_unstable();
-            for (step, capture) in (0..).zip(&mut captures) {
-                capture.2 = step;
-            }
-        } else {
-            let births = births(self.options.months);
-            let mut left = random.below(births.iter().sum());
-            let birth = (0..).zip(&births).find(|(_, births)| {
-                let is_it = left < **births;
-                left = left.saturating_sub(**births);
-                is_it
-            });
-            // A host is crawled on its days of the month.
-            let days = self.random(&[3, host]).below(24);
-            for month in birth.map_or(0, |(month, _)| month)..months {
-                if !captures.is_empty() && random.chance(DEATHS) {
-                    break;
-                }
-                captures.push((time(month, days * DAY + random.below(3 * DAY)), month, month));
-            }
-        }
-        captures.reverse();
-        captures
-    }
-
-    /// The links that all pages of a directory have: up the tree, beside it, and its own first pages.
-    fn menu(&self, host: u64, directory: u64, menu: &mut Vec<Link>) {
-        let urls = host_urls(self.largest, host);
-        let parent = directory.saturating_sub(1) / BRANCHES;
-        let beside = (parent * BRANCHES + 1..=parent * BRANCHES + BRANCHES).map(|directory| directory * DIRECTORY_URLS);
-        let pages = (1..4).map(|place| directory * DIRECTORY_URLS + place);
-        let numbers = [0, parent * DIRECTORY_URLS].into_iter().chain(beside).chain(pages);
-        let mut random = self.random(&[4, host, directory]);
-        for number in numbers.filter(|&number| number < urls) {
-            let next = |random: &mut Random| Target { host, number: random.small_below(urls) };
-            chain(Target { host, number }, SURVIVAL[0], 0, u64::from(self.options.months), &mut random, next, menu);
-        }
-    }
-
-    /// A link that is not copied.
-    fn target(&self, host: u64, number: u64, random: &mut Random) -> Target {
-        if random.chance(OUTSIDE) {
-            let host = random.small_below(self.hosts);
-            let urls = host_urls(self.largest, host);
-            return Target { host, number: if random.chance(5_000) { 0 } else { random.small_below(urls) } };
-        }
-        let urls = host_urls(self.largest, host);
-        // Half of them near the page, half of them anywhere.
-        let near = (number + random.small_below(40)).saturating_sub(random.small_below(40));
-        Target { host, number: if near < urls && random.chance(5_000) { near } else { random.small_below(urls) } }
-    }
-
-    /// The URL of a host and number.
-    fn write_url(&self, Target { host, number }: Target, out: &mut String) {
-        const DOMAINS: [&str; 4] = ["co.uk", "org.uk", "ac.uk", "gov.uk"];
-        let mut random = self.random(&[5, host]);
-        let name = word(&mut random);
-        let domain = DOMAINS[usize::try_from(random.small_below(4)).unwrap_or(0)];
-        let _ = write!(out, "http://www.{name}{host}.{domain}/");
-        let directory = number / DIRECTORY_URLS;
-        let mut up = vec![directory];
-        while let Some(&last) = up.last().filter(|&&last| last > 0) {
-            up.push((last - 1) / BRANCHES);
-        }
-        for directory in up.iter().rev().skip(1) {
-            let _ = write!(out, "{}{directory}/", word(&mut self.random(&[6, host, *directory])));
-        }
-        if number % DIRECTORY_URLS > 0 {
-            let mut random = self.random(&[7, host, number]);
-            let (name, other) = (word(&mut random), word(&mut random));
-            let _ = match random.below(10) {
-                0 => write!(out, "{name}.php?id={number}&view={other}"),
-                1 => write!(out, "{name}.php?page={number}"),
-                _ => write!(out, "{name}-{other}-{number}.html"),
-            };
-        }
+    /// Pages of a host, at least one.
+    fn pages(&self, host: u64) -> u64 {
+        let place = self.flat + host;
+        ((self.scale + place / 2) / place).max(1)
     }
 }
 
-impl CaptureReader for Generator {
-    fn read(&mut self, capture: &mut Capture, _tally: &mut Tally) -> Result<bool, Error> {
-        capture.clear();
-        if self.occurrences >= self.options.occurrences {
-            return Ok(false);
-        }
-        let (time, month, step) = loop {
-            if let Some(next) = self.page.captures.pop() {
-                break next;
-            }
-            match self.pages.pop() {
-                Some((url, number)) => self.begin_page(url, number),
-                None if self.host < self.hosts => self.begin_host(),
-                None => return Ok(false),
-            }
-        };
-        capture.url.push_str(&self.page.url);
-        capture.time = time;
-        let menu = self.page.menu.iter().filter(|link| (link.from..link.to).contains(&month));
-        let own = self.page.own.iter().filter(|link| (link.from..link.to).contains(&step));
-        let mut url = String::new();
-        for link in menu.chain(own) {
-            url.clear();
-            self.write_url(link.target, &mut url);
-            capture.links.push(&url);
-        }
-        self.occurrences += capture.links.len() as u64;
-        Ok(true)
-    }
-}
-
-/// Fills one place of a page for the steps `from..to`: a link and those that follow it.
-fn chain(
-    mut target: Target,
-    survival: u64,
-    mut from: u64,
-    to: u64,
-    random: &mut Random,
-    next: impl Fn(&mut Random) -> Target,
-    links: &mut Vec<Link>,
-) {
-    for step in from + 1..=to {
-        if step == to || !random.chance(survival) {
-            links.push(Link { target, from, to: step });
-            (target, from) = (next(random), step);
+/// The crawl as inputs, each to be read on its own; together they are what one [`Generator`] makes.
+pub fn inputs(options: GenerateOptions) -> Vec<Input> {
+    let whole = Share::whole(options);
+    let a_page = model::page_occurrences_thousandths(options);
+    let path = PathBuf::from(format!("generate:{options}"));
+    let (mut inputs, mut first, mut pages) = (Vec::new(), 0, 0);
+    for host in 0..whole.end {
+        pages += whole.sizes.pages(host);
+        let occurrences = pages * a_page / 1000;
+        let end = host + 1;
+        if end == whole.end || occurrences >= SHARE_OCCURRENCES {
+            let bytes = occurrences * OCCURRENCE_BYTES;
+            inputs.push(Input { path: path.clone(), part: Part::Generated(Share { first, end, ..whole }), bytes });
+            (first, pages) = (end, 0);
         }
     }
-}
-
-fn host_urls(largest: u64, host: u64) -> u64 {
-    (largest / (host + 1)).clamp(HOST_URLS_MIN, HOST_URLS_MAX)
-}
-
-/// Pages born in each month, in proportion.
-fn births(months: u32) -> Vec<u64> {
-    let mut alive = 1_000_000;
-    let mut births = vec![alive];
-    for _ in 1..months {
-        births.push(alive * BIRTHS / 10_000);
-        alive += alive * BIRTHS / 10_000 - alive * DEATHS / 10_000;
-    }
-    births
-}
-
-/// Seconds since 1970 of a second of a month of the crawl.
-fn time(month: u64, second: u64) -> i64 {
-    let month = FIRST_MONTH + i64::try_from(month).unwrap_or(0);
-    let start = date::seconds(month / 12, month % 12 + 1, 1, 0, 0, 0).unwrap_or(i64::MAX / 2);
-    start + i64::try_from(second).unwrap_or(0)
-}
-
-/// Two to four syllables.
-fn word(random: &mut Random) -> String {
-    const CONSONANTS: &[u8] = b"bcdfghklmnprstvw";
-    const VOWELS: &[u8] = b"aeiou";
-    let letter = |letters: &[u8], random: &mut Random| {
-        char::from(letters[usize::try_from(random.below(letters.len() as u64)).unwrap_or(0)])
-    };
-    let mut word = String::new();
-    for _ in 0..2 + random.below(3) {
-        word.push(letter(CONSONANTS, random));
-        word.push(letter(VOWELS, random));
-    }
-    word
+    inputs
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canonical;
+    use crate::{Capture, CaptureReader, LinkKinds, Tally, canonical, open};
     use std::collections::{BTreeMap, BTreeSet};
     use xxhash_rust::xxh3::Xxh3;
 
-    fn all(profile: Profile, occurrences: u64, seed: u64) -> Vec<Capture> {
-        let mut generator = Generator::new(GenerateOptions { profile, occurrences, seed, months: 12 });
+    fn all(options: &str) -> Vec<Capture> {
+        read(&mut Generator::new(options.parse().unwrap()))
+    }
+
+    fn read(reader: &mut dyn CaptureReader) -> Vec<Capture> {
         let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
-        while generator.read(&mut capture, &mut tally).unwrap() {
+        while reader.read(&mut capture, &mut tally).unwrap() {
             captures.push(capture.clone());
         }
+        assert_eq!(tally, Tally::default());
         captures
+    }
+
+    fn links(captures: &[Capture]) -> usize {
+        captures.iter().map(|capture| capture.links.len()).sum()
     }
 
     fn host(url: &str) -> &str {
@@ -448,22 +256,96 @@ mod tests {
     }
 
     #[test]
+    fn options_are_read_as_they_are_written() {
+        let options = |text: &str| text.parse::<GenerateOptions>();
+        assert_eq!(options("uk"), Ok(GenerateOptions::default()));
+        let given = GenerateOptions { profile: Profile::Irregular, occurrences: 1 << 40, seed: u64::MAX, months: 1200 };
+        assert_eq!(options(&given.to_string()), Ok(given));
+        assert_eq!(options("hard:seed=9").unwrap().to_string(), "hard:occurrences=100000,seed=9,months=12");
+        for (text, part) in [
+            ("", "\"\""),
+            ("UK", "\"UK\""),
+            ("uk:", "\"\""),
+            ("uk:pages=3", "\"pages\""),
+            ("uk:seed=1,seed=2", "seed is there twice"),
+            ("uk:occurrences=", "occurrences=: cannot parse integer from empty string"),
+            ("uk:occurrences=1e9", "occurrences=1e9: invalid digit"),
+            ("uk:seed=-1", "seed=-1: invalid digit"),
+            ("uk:months=0", "months=0"),
+            ("uk:months=1201", "months=1201"),
+        ] {
+            let error = options(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn shares_together_are_the_crawl() {
+        for options in ["uk:occurrences=5000000", "irregular:occurrences=3000000,months=5", "hard:occurrences=10"] {
+            let inputs = inputs(options.parse().unwrap());
+            let mut shares = Vec::new();
+            for input in inputs.iter().rev() {
+                assert!(input.path.to_str().unwrap().starts_with("generate:"), "{input:?}");
+                let share = read(&mut *open(input, LinkKinds::default()).unwrap());
+                let is_last = input == &inputs[inputs.len() - 1];
+                assert!(links(&share) < 2_000_000 && (is_last || links(&share) > 500_000), "{}", links(&share));
+                shares.push(share);
+            }
+            shares.reverse();
+            let crawl = all(options);
+            assert!(shares.concat() == crawl, "{options}");
+            assert!(inputs.len() == links(&crawl).div_ceil(1_150_000), "{options}: {} inputs", inputs.len());
+        }
+    }
+
+    #[test]
+    fn shares_of_a_huge_crawl_are_small() {
+        for options in
+            ["uk:occurrences=3000000000", "uk:occurrences=1000000000,months=300", "irregular:occurrences=1000000000"]
+        {
+            let inputs = inputs(options.parse().unwrap());
+            let largest = inputs.iter().map(|input| input.bytes).max().unwrap() / OCCURRENCE_BYTES;
+            let all: u64 = inputs.iter().map(|input| input.bytes / OCCURRENCE_BYTES).sum();
+            assert!(largest <= 3 * SHARE_OCCURRENCES, "{options}: {largest}");
+            let wanted = options.parse::<GenerateOptions>().unwrap().occurrences;
+            assert!(all.abs_diff(wanted) < wanted / 100, "{options}: {all}");
+        }
+    }
+
+    #[test]
+    fn the_crawl_has_as_many_links_as_asked_for() {
+        for options in [
+            "uk:occurrences=4000000",
+            "uk:occurrences=4000000,months=48,seed=2",
+            "hard:occurrences=4000000,months=3",
+            "irregular:occurrences=4000000",
+            "irregular:occurrences=4000000,months=60,seed=5",
+        ] {
+            let links = links(&all(options));
+            assert!(links.abs_diff(4_000_000) < 100_000, "{options}: {links}");
+        }
+        assert_eq!(links(&all("uk:occurrences=0,months=1")) / 100, 0);
+    }
+
+    #[test]
     fn the_crawl_is_as_described() {
-        for profile in [Profile::Uk, Profile::Hard, Profile::Irregular] {
-            let captures = all(profile, 200_000, 1);
-            let links: u64 = captures.iter().map(|capture| capture.links.len() as u64).sum();
-            assert!((200_000..200_200).contains(&links), "{profile:?} {links}");
-            let a_capture = links / captures.len() as u64;
-            assert!((33..42).contains(&a_capture), "{profile:?}: {a_capture} links a capture");
-            let inside =
-                captures.iter().flat_map(|capture| capture.links.iter().map(|link| host(link) == host(&capture.url)));
-            let inside = inside.filter(|&inside| inside).count() as u64 * 100 / links;
-            assert!((74..86).contains(&inside), "{profile:?}: {inside} % inside");
+        for (profile, outside, captures_a_page) in
+            [("uk", 14..20, 10..12), ("hard", 19..26, 10..12), ("irregular", 19..26, 2..3)]
+        {
+            let captures = all(&format!("{profile}:occurrences=400000"));
+            let links = links(&captures);
+            let a_capture = links / captures.len();
+            assert!((35..40).contains(&a_capture), "{profile}: {a_capture} links a capture");
+            let leaves =
+                |capture: &Capture| capture.links.iter().filter(|link| host(link) != host(&capture.url)).count();
+            let left = captures.iter().map(leaves).sum::<usize>() * 100 / links;
+            assert!(outside.contains(&left), "{profile}: {left} % leave the host");
             let pages: BTreeSet<&str> = captures.iter().map(|capture| capture.url.as_str()).collect();
+            assert!(captures_a_page.contains(&(captures.len() / pages.len())), "{profile}: {} pages", pages.len());
             let urls: BTreeSet<&str> =
                 captures.iter().flat_map(|capture| capture.links.iter()).chain(pages.iter().copied()).collect();
             let crawled = pages.len() * 100 / urls.len();
-            assert!((12..35).contains(&crawled), "{profile:?}: {crawled} % crawled");
+            assert!((18..26).contains(&crawled), "{profile}: {crawled} % crawled");
             assert!(urls.iter().all(|url| canonical(None, url).as_deref() == Ok(*url)));
             let mut times = BTreeMap::<&str, Vec<i64>>::new();
             for capture in &captures {
@@ -474,27 +356,28 @@ mod tests {
     }
 
     #[test]
-    fn monthly_links_live_long() {
-        let captures = all(Profile::Uk, 200_000, 2);
-        let (mut kept, mut links) = (0, 0);
-        for pair in captures.windows(2).filter(|pair| pair[0].url == pair[1].url) {
-            let next: BTreeSet<&str> = pair[1].links.iter().collect();
-            kept += pair[0].links.iter().filter(|link| next.contains(link)).count();
-            links += pair[0].links.len();
+    fn links_live_as_long_as_they_should() {
+        for (profile, kept_expected, same_expected) in [("uk", 980..993, 62..75), ("hard", 945..970, 30..42)] {
+            let captures = all(&format!("{profile}:occurrences=400000"));
+            let (mut kept, mut links, mut same, mut pairs) = (0, 0, 0, 0);
+            for pair in captures.windows(2).filter(|pair| pair[0].url == pair[1].url) {
+                let next: BTreeSet<&str> = pair[1].links.iter().collect();
+                kept += pair[0].links.iter().filter(|link| next.contains(link)).count();
+                links += pair[0].links.len();
+                same += usize::from(pair[0].links == pair[1].links);
+                pairs += 1;
+            }
+            assert!(kept_expected.contains(&(kept * 1000 / links)), "{profile}: {kept} of {links} links live on");
+            assert!(same_expected.contains(&(same * 100 / pairs)), "{profile}: {same} of {pairs} are the same");
         }
-        assert!(
-            (960..995).contains(&(kept * 1000 / links)),
-            "{} of 1000 links are in the next capture",
-            kept * 1000 / links
-        );
     }
 
     /// The captures of one seed on every machine: a change here changes every measurement made before it.
     #[test]
     fn the_same_seed_gives_the_same_crawl() {
-        let hash = |captures: &[Capture]| {
+        let hash = |profile: &str, seed: u32| {
             let mut hash = Xxh3::new();
-            for capture in captures {
+            for capture in all(&format!("{profile}:occurrences=20000,seed={seed}")) {
                 hash.update(
                     format!("{} {} {:?}\n", capture.url, capture.time, capture.links.iter().collect::<Vec<_>>())
                         .as_bytes(),
@@ -502,8 +385,8 @@ mod tests {
             }
             hash.digest()
         };
-        let hashes = [Profile::Uk, Profile::Hard, Profile::Irregular].map(|profile| hash(&all(profile, 20_000, 7)));
-        assert_eq!(hashes, [8_104_726_394_684_877_994, 16_940_215_297_431_737_177, 8_158_969_705_863_627_534]);
-        assert_ne!(hash(&all(Profile::Uk, 20_000, 8)), hashes[0]);
+        let hashes = ["uk", "hard", "irregular"].map(|profile| hash(profile, 7));
+        assert_eq!(hashes, [0, 0, 0]);
+        assert_ne!(hash("uk", 8), hashes[0]);
     }
 }

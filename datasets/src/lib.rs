@@ -12,7 +12,7 @@
 //! | `jsonl`, `links_file`, `aut_csv`, `tables`, `lga` | captures and link tables, by way of `lines` |
 //! | `capture`, `digest`, `date` | what leaves a reader |
 //! | `url`, `interner`, `surt` | what a URL is, its fingerprint, its urlkey |
-//! | `generate`, `generate_write` | made-up crawls |
+//! | `generate` | made-up crawls, as inputs and as files |
 //! | `tally`, `error` | damage and omissions, counted; errors |
 
 mod arc;
@@ -26,7 +26,6 @@ mod digest;
 mod document;
 mod error;
 pub mod generate;
-mod generate_write;
 mod html;
 mod http;
 mod interner;

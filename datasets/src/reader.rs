@@ -11,13 +11,14 @@ use crate::arc::ArcReader;
 use crate::compressed::{Lines, Notes, Text};
 use crate::detect::{self, Format};
 use crate::document::Documents;
+use crate::generate::{Generator, Share};
 use crate::warc::WarcReader;
 use crate::{Capture, Error, Finding, Tally};
 
-/// A file, or a part of one, that one worker reads on its own.
+/// A file, a part of one, or a part of a made-up crawl, that one worker reads on its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Input {
-    /// The file; `-` is standard input.
+    /// The file; `-` is standard input, `generate:` and the options a made-up crawl.
     pub path: PathBuf,
     /// The part of it.
     pub part: Part,
@@ -25,13 +26,15 @@ pub struct Input {
     pub bytes: u64,
 }
 
-/// Which part of a file.
+/// Which part of a file or of a made-up crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// All of it.
     Whole,
     /// One row group of a Parquet file.
     RowGroup(usize),
+    /// Some hosts of a made-up crawl; there is no file.
+    Generated(Share),
 }
 
 /// Which links of a page count.
@@ -161,8 +164,13 @@ pub fn open_counting(
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let path = &input.path;
     let count = Count { bytes_read, left: input.bytes };
-    if let Part::RowGroup(group) = input.part {
-        return Ok(Box::new(Counted { reader: crate::tables::open(path, group)?, _count: count }));
+    let reader: Option<Box<dyn CaptureReader>> = match input.part {
+        Part::Whole => None,
+        Part::RowGroup(group) => Some(crate::tables::open(path, group)?),
+        Part::Generated(share) => Some(Box::new(Generator::of(share))),
+    };
+    if let Some(reader) = reader {
+        return Ok(Box::new(Counted { reader, _count: count }));
     }
     if path.as_os_str() == STDIN {
         return read(Box::new(std::io::stdin()), path, kinds);

@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Captures(captures::CapturesArgs),
     /// Answer questions from standard input, as JSON lines
     Query(query::QueryArgs),
-    /// Write a made-up crawl as WARC or JSON lines
+    /// Write a made-up crawl as WARC, JSON lines or Parquet
     Generate(generate::GenerateArgs),
     /// Generate a small crawl, build it, ask it three questions
     Demo(demo::DemoArgs),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let (crawl, store) = (quoted(&dir.join("crawl.warc")), quoted(&dir.join("store")));
 
     writeln!(out, "A made-up web of a few hosts, crawled every month for a year, as a WARC file:\n")?;
-    let size = "--occurrences 40000 --months 12 --seed 2006 --as warc";
+    let size = "uk:occurrences=40000,seed=2006 --as warc";
     step(out, &format!("webstrata generate {size} --out {crawl}"))?;
     writeln!(out, "\nThe crawl becomes a store: Parquet files with every link and when it was there.\n")?;
     step(out, &format!("webstrata build --out {store} {crawl}"))?;

@@ -91,7 +91,9 @@ fn wrong_command_lines_exit_with_2() {
         "links {}/store http://a.example/ --at yesterday",
         "links {}/store http://a.example/ --range-precision",
         "links {}/store http://a.example/ --from 2007 --to 2006",
-        "generate --months 0",
+        "generate uk:months=0",
+        "generate uk:occurrences=many",
+        "generate --as parquet",
     ] {
         let error = fails(dir.path(), line, 2);
         assert!(!error.is_empty(), "{line}");
@@ -276,11 +278,8 @@ fn damage_is_reported_and_is_an_error_only_when_strict() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = webstrata(["generate", "--occurrences", "300000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        webstrata(["generate", "uk:occurrences=300000"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -303,7 +302,7 @@ fn the_demo_shows_commands_that_work() {
 
 /// Writes a crawl that takes a while to build.
 fn larger_crawl(dir: &Path) {
-    succeeds(dir, "generate --occurrences 200000 --seed 3 --out {}/large.jsonl");
+    succeeds(dir, "generate uk:occurrences=200000,seed=3 --out {}/large.jsonl");
 }
 
 #[test]

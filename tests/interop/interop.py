@@ -158,7 +158,7 @@ def build(binary, captures, directory):
     store = os.path.join(directory, "store")
     if not captures:
         captures = [os.path.join(directory, "crawl.jsonl")]
-        subprocess.run([binary, "generate", "--profile", "irregular", "--occurrences", "200000", "--seed", "5",
+        subprocess.run([binary, "generate", "irregular:occurrences=200000,seed=5,months=60",
                         "--out", captures[0]], check=True)
     subprocess.run([binary, "build", "--out", store, *captures], check=True, stdout=subprocess.DEVNULL)
     return store

@@ -6,7 +6,7 @@
 //!
 //! Order is that of the captures. Memory: one capture and the one before it.
 
-use crate::generate::Generator;
+use super::Generator;
 use crate::{Capture, CaptureReader, Error, Tally};
 use chrono::DateTime;
 use flate2::Compression;
@@ -133,7 +133,8 @@ fn date(seconds: i64, format: &str) -> String {
     DateTime::from_timestamp(seconds, 0).unwrap_or_default().format(format).to_string()
 }
 
-fn next(crawl: &mut Generator, capture: &mut Capture) -> io::Result<bool> {
+/// The next capture of a crawl.
+pub(super) fn next(crawl: &mut Generator, capture: &mut Capture) -> io::Result<bool> {
     crawl.read(capture, &mut Tally::default()).map_err(|error| match error {
         Error::Io { source, .. } => source,
         other => io::Error::other(other),
@@ -143,13 +144,13 @@ fn next(crawl: &mut Generator, capture: &mut Capture) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{GenerateOptions, Profile};
+    use crate::GenerateOptions;
     use flate2::read::MultiGzDecoder;
     use std::io::{Cursor, Read};
     use std::path::Path;
 
     fn crawl() -> Generator {
-        Generator::new(GenerateOptions { profile: Profile::Uk, occurrences: 5_000, seed: 3, months: 12 })
+        Generator::new(GenerateOptions { occurrences: 8_000, seed: 3, ..Default::default() })
     }
 
     #[test]

@@ -1,0 +1,519 @@
+//! The model: one host after the other, made up page by page.
+//!
+//! What it imitates are the crawls of the UK in 2006 and 2007, and harder ones:
+//! - hosts of Zipf size, whose URLs form a tree of directories; a quarter of them is crawled, and a quarter of the hosts;
+//! - a page has the menu of its host and of its directory, and links of its own. Many pages copy links of the page before
+//!   them in URL order, as it is at that time, some with their whole fate; the rest is near by, anywhere in the host,
+//!   or outside;
+//! - a link stands in a place of the page. It lives for some months, short or long by its class, and another one follows
+//!   it there, or, now and then, the one that was there at first;
+//! - monthly crawls, on the first second of a month: pages are born and die, and now and then one is missed. Irregular
+//!   ones: Zipf numbers of captures a page, some of them hours apart and some months.
+//!
+//! Links change with the months, whenever a page is captured. Whole numbers only, see `random`.
+//!
+//! Order: host by host, inside by URL, inside by time. Memory: the URLs of one host, two pages and a menu.
+
+use super::names::{DIRECTORY_URLS, Target, write_url};
+use super::random::Random;
+use super::{GenerateOptions, Profile, Share};
+use crate::{Capture, CaptureReader, Error, Tally, date};
+use std::ops::Range;
+
+/// One of so many URLs of a host is crawled, and one of so many hosts.
+const CRAWLED: u64 = 4;
+/// URLs of a host that is not crawled.
+const FOREIGN_URLS: u64 = 24;
+/// Of ten thousand links inside the host, outside the menus: those near the page.
+const NEAR: u64 = 7_500;
+/// Groups of [`CRAWLED`] URLs that are near.
+const NEAR_GROUPS: u64 = 8;
+/// Of ten thousand links outside: to crawled hosts, to home pages.
+const TO_CRAWLED_HOSTS: u64 = 4_700;
+const TO_HOME: u64 = 3_000;
+/// Of ten thousand: links that die and make room for the one that their place had at first.
+const RETURNS: u64 = 1_500;
+/// Of ten thousand a month: pages born, for each that was there at first; pages that die; captures that are missed.
+const BIRTHS: u64 = 80;
+const DEATHS: u64 = 40;
+const MISSED: u64 = 110;
+/// Most captures of a page of an irregular crawl.
+const IRREGULAR_CAPTURES_MAX: u64 = 50;
+/// Days between captures of a page of an irregular crawl, at most; of ten thousand, those that follow soon.
+const SOON: u64 = 3_500;
+const SOON_DAYS: u64 = 4;
+const LATER_DAYS: u64 = 300;
+/// Of ten thousand pages of an irregular crawl: those without links.
+const EMPTY: u64 = 45;
+/// How often a link that the page has already is given up for another one.
+const TRIES: u64 = 4;
+/// Of ten thousand directories: quiet ones and lively ones, and of a hundred: how many links of higher classes they have.
+const QUIET: u64 = 6_000;
+const LIVELY: u64 = 1_500;
+const TEMPERS: [u64; 3] = [25, 100, 600];
+/// The crawl begins in May 2006.
+const FIRST_MONTH: i64 = 2006 * 12 + 4;
+const DAY: u64 = 24 * 60 * 60;
+
+/// What differs between the profiles. All chances are out of ten thousand.
+struct Constants {
+    /// Links of a menu: of the host, of the directory.
+    host_menu: u64,
+    directory_menu: u64,
+    /// Links of a page besides, at least; two numbers below `own_spread` come to it.
+    own_min: u64,
+    own_spread: u64,
+    /// Pages that have more, and how many more at most.
+    long: u64,
+    long_more: u64,
+    /// Pages that copy; links that these copy; copies that share the fate of the original.
+    copying: u64,
+    copied: u64,
+    shared: u64,
+    /// Links of the second or third class, of the third; how many of a class live on for another month.
+    higher_classes: [u64; 2],
+    survival: [u64; 3],
+    /// Links outside the menus that leave the host; of the others, those to pages that are surely crawled.
+    outside: u64,
+    to_crawled: u64,
+    /// Links of a capture on average, in thousandths: what the rest comes to, measured.
+    links_thousandths: u64,
+}
+
+const UK: Constants = Constants {
+    host_menu: 6,
+    directory_menu: 6,
+    own_min: 10,
+    own_spread: 17,
+    long: 600,
+    long_more: 50,
+    copying: 9_500,
+    copied: 9_750,
+    shared: 6_500,
+    higher_classes: [1_900, 400],
+    survival: [9_980, 9_700, 8_400],
+    outside: 1_650,
+    to_crawled: 3_000,
+    links_thousandths: 38_500,
+};
+
+const HARD: Constants = Constants {
+    host_menu: 6,
+    directory_menu: 6,
+    own_min: 4,
+    own_spread: 16,
+    long: 1_300,
+    long_more: 110,
+    copying: 5_700,
+    copied: 8_000,
+    shared: 5_000,
+    higher_classes: [2_500, 550],
+    survival: [9_900, 9_200, 6_500],
+    outside: 1_450,
+    to_crawled: 7_000,
+    links_thousandths: 36_500,
+};
+
+impl Profile {
+    fn constants(self) -> &'static Constants {
+        match self {
+            Profile::Uk => &UK,
+            Profile::Hard | Profile::Irregular => &HARD,
+        }
+    }
+}
+
+/// Link occurrences of a page on average, in thousandths.
+pub(super) fn page_occurrences_thousandths(options: GenerateOptions) -> u64 {
+    let links = options.profile.constants().links_thousandths;
+    let captures_millionths = if options.profile == Profile::Irregular {
+        let weights = irregular_weights();
+        let captures: u64 = (1..).zip(&weights).map(|(captures, weight)| captures * weight).sum();
+        captures * 1_000_000 / weights.iter().sum::<u64>()
+    } else {
+        // Of a million pages that began `month` months before the end: those alive, and their captures all together.
+        let (mut alive, mut captures, mut sum, mut pages) = (1_000_000, 0, 0, 0);
+        for month in (0..options.months).rev() {
+            captures += if captures == 0 { alive } else { alive * (10_000 - MISSED) / 10_000 };
+            alive -= alive * DEATHS / 10_000;
+            let weight = if month == 0 { 10_000 } else { BIRTHS };
+            sum += captures * weight;
+            pages += weight;
+        }
+        sum / pages
+    };
+    links * captures_millionths / 1_000_000
+}
+
+/// How often a page of an irregular crawl has 1, 2, 3 captures: in proportion to their power of -2.25.
+fn irregular_weights() -> Vec<u64> {
+    let power = |captures: u128| (10u128.pow(32) / captures.pow(9)).isqrt().isqrt();
+    (1..=u128::from(IRREGULAR_CAPTURES_MAX)).map(|captures| u64::try_from(power(captures)).unwrap_or(0)).collect()
+}
+
+/// A link that stands in a place of its page in the months `from..to`.
+#[derive(Clone, Copy)]
+struct Link {
+    target: Target,
+    place: usize,
+    class: usize,
+    from: u64,
+    to: u64,
+}
+
+/// A synthetic crawl or a share of one, as a reader of captures.
+pub struct Generator {
+    seed: u64,
+    months: u64,
+    profile: Profile,
+    share: Share,
+    /// Life of a link in months, by class: of 2^64, those that live longer than 1, 2, 3 ... months.
+    lives: [Vec<u64>; 3],
+    /// Of a crawl with so many in all, the pages that are born in a month or before it; or have so many captures or fewer.
+    choices: Vec<u64>,
+    /// The next host.
+    next_host: u64,
+    host: u64,
+    /// URLs of the host, by number, and the numbers of those that are crawled, in URL order, last first.
+    urls: Vec<String>,
+    pages: Vec<u64>,
+    /// The directory whose menu was made last, and its links.
+    menu: Vec<Link>,
+    menu_directory: u64,
+    page: Page,
+    /// The page before, for copying.
+    neighbour: Vec<Link>,
+}
+
+/// The page whose captures are being handed out.
+#[derive(Default)]
+struct Page {
+    number: u64,
+    /// Links of its own.
+    own: Vec<Link>,
+    /// Texts of all its links end to end, and their places in it with the months when they are there.
+    texts: String,
+    links: Vec<(Range<u64>, Range<usize>)>,
+    /// Time and month of each capture still to come, last first.
+    captures: Vec<(i64, u64)>,
+}
+
+impl Generator {
+    /// Starts a crawl.
+    pub fn new(options: GenerateOptions) -> Self {
+        Generator::of(Share::whole(options))
+    }
+
+    /// Starts a share of a crawl.
+    pub(crate) fn of(share: Share) -> Self {
+        let GenerateOptions { profile, seed, months, .. } = share.options;
+        let months = u64::from(months.max(1));
+        let lives = profile.constants().survival.map(|survival| {
+            let mut living = u128::from(u64::MAX);
+            let month = |_| {
+                living = living * u128::from(survival) / 10_000;
+                u64::try_from(living).unwrap_or(0)
+            };
+            (0..months).map(month).collect()
+        });
+        let weights = match profile {
+            Profile::Irregular => irregular_weights(),
+            _ => (0..months).map(|month| if month == 0 { 10_000 } else { BIRTHS }).collect(),
+        };
+        let mut sum = 0;
+        let choices = weights.into_iter().map(|weight| {
+            sum += weight;
+            sum
+        });
+        Generator {
+            seed,
+            months,
+            profile,
+            share,
+            lives,
+            choices: choices.collect(),
+            next_host: share.first,
+            host: 0,
+            urls: Vec::new(),
+            pages: Vec::new(),
+            menu: Vec::new(),
+            menu_directory: 0,
+            page: Page::default(),
+            neighbour: Vec::new(),
+        }
+    }
+
+    fn random(&self, parts: &[u64]) -> Random {
+        Random::of(self.seed, parts)
+    }
+
+    fn pages_of(&self, host: u64) -> u64 {
+        self.share.sizes.pages(host)
+    }
+
+    /// Makes the URLs of the next host.
+    fn begin_host(&mut self) {
+        self.host = self.next_host;
+        self.next_host += 1;
+        self.page.own.clear();
+        let pages = self.pages_of(self.host);
+        self.urls.clear();
+        for number in 0..pages * CRAWLED {
+            let mut url = String::with_capacity(80);
+            write_url(self.seed, Target { host: self.host, number }, &mut url);
+            self.urls.push(url);
+        }
+        let mut crawled: Vec<u64> = (0..pages).map(|group| self.crawled(self.host, group)).collect();
+        crawled.sort_unstable_by(|&one, &other| self.url(other).cmp(self.url(one)));
+        self.pages = crawled;
+        self.make_menu(0);
+    }
+
+    fn url(&self, number: u64) -> &str {
+        usize::try_from(number).ok().and_then(|number| self.urls.get(number)).map_or("", String::as_str)
+    }
+
+    /// The URL that is crawled among the next [`CRAWLED`] of a host; the home page is.
+    fn crawled(&self, host: u64, group: u64) -> u64 {
+        group * CRAWLED + if group == 0 { 0 } else { self.random(&[11, host, group]).below(CRAWLED) }
+    }
+
+    /// Makes up a page: its captures and its links over time.
+    fn begin_page(&mut self, number: u64) {
+        std::mem::swap(&mut self.page.own, &mut self.neighbour);
+        let mut page = std::mem::take(&mut self.page);
+        let mut random = self.random(&[12, self.host, number]);
+        page.number = number;
+        self.captures(&mut random, &mut page.captures);
+        page.own.clear();
+        page.links.clear();
+        page.texts.clear();
+        let (Some(&(_, first)), Some(&(_, last))) = (page.captures.last(), page.captures.first()) else { return };
+        if self.profile != Profile::Irregular || !random.chance(EMPTY) {
+            if number / DIRECTORY_URLS != self.menu_directory {
+                self.make_menu(number / DIRECTORY_URLS);
+            }
+            self.own_links(number, first..last + 1, &mut random, &mut page.own);
+        }
+        for link in self.menu.iter().chain(&page.own) {
+            if link.from <= last && link.to > first {
+                let start = page.texts.len();
+                if link.target.host == self.host {
+                    page.texts.push_str(self.url(link.target.number));
+                } else {
+                    write_url(self.seed, link.target, &mut page.texts);
+                }
+                page.links.push((link.from..link.to, start..page.texts.len()));
+            }
+        }
+        self.page = page;
+    }
+
+    /// The links of a page that are not in the menu, in the months in which it is captured.
+    fn own_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Vec<Link>) {
+        let constants = self.profile.constants();
+        let mut places = constants.own_min + random.below(constants.own_spread) + random.below(constants.own_spread);
+        if random.chance(constants.long) {
+            places += random.below(constants.long_more);
+        }
+        let copies = random.chance(constants.copying);
+        let temper = self.temper(number / DIRECTORY_URLS);
+        let mut originals = self.neighbour.chunk_by(|one, other| one.place == other.place);
+        for place in 0..usize::try_from(places).unwrap_or(0) {
+            let original = originals.next().filter(|_| copies && random.chance(constants.copied)).unwrap_or(&[]);
+            let shares = random.chance(constants.shared);
+            let mut from = months.start;
+            let mut class = self.class(temper, random);
+            for original in original.iter().filter(|original| original.to > months.start) {
+                class = original.class;
+                let to = if shares { original.to } else { from + self.life(class, random) };
+                links.push(Link { target: original.target, place, class, from, to });
+                from = to;
+                if !shares || from >= months.end {
+                    break;
+                }
+            }
+            let next = |random: &mut Random| self.target(number, random);
+            self.follow(place, class, from..months.end, random, next, links);
+        }
+    }
+
+    /// Fills a place of a page from a month on with one link after the other.
+    fn follow(
+        &self,
+        place: usize,
+        class: usize,
+        months: Range<u64>,
+        random: &mut Random,
+        next: impl Fn(&mut Random) -> Target,
+        links: &mut Vec<Link>,
+    ) {
+        let start = links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
+        let mut from = months.start;
+        while from < months.end {
+            let first = links.get(start).filter(|_| links.len() > start + 1 && random.chance(RETURNS));
+            let mut target = first.map_or_else(|| next(random), |link| link.target);
+            for _ in 0..TRIES {
+                let is_there = |link: &Link| link.target == target && link.to > from;
+                if !self.menu.iter().chain(links.iter()).any(is_there) {
+                    break;
+                }
+                target = next(random);
+            }
+            let to = from + self.life(class, random);
+            links.push(Link { target, place, class, from, to });
+            from = to;
+        }
+    }
+
+    /// Of a hundred: how many links of higher classes a directory has, where others have a hundred.
+    fn temper(&self, directory: u64) -> u64 {
+        match self.random(&[14, self.host, directory]).below(10_000) {
+            place if place < QUIET => TEMPERS[0],
+            place if place < 10_000 - LIVELY => TEMPERS[1],
+            _ => TEMPERS[2],
+        }
+    }
+
+    fn class(&self, temper: u64, random: &mut Random) -> usize {
+        let higher = self.profile.constants().higher_classes;
+        let place = random.below(10_000) * 100;
+        higher.iter().filter(|&&class| place < class * temper).count()
+    }
+
+    /// How many months a link lives, at least one.
+    fn life(&self, class: usize, random: &mut Random) -> u64 {
+        let place = random.next();
+        1 + self.lives[class].partition_point(|&living| place < living) as u64
+    }
+
+    /// Captures of a page, last first.
+    fn captures(&self, random: &mut Random, captures: &mut Vec<(i64, u64)>) {
+        captures.clear();
+        let choice = random.below(self.choices.last().copied().unwrap_or(0));
+        let choice = self.choices.partition_point(|&sum| sum <= choice) as u64;
+        if self.profile == Profile::Irregular {
+            return self.irregular_captures(choice, random, captures);
+        }
+        for month in choice..self.months {
+            if month > choice && random.chance(DEATHS) {
+                break;
+            }
+            if month == choice || !random.chance(MISSED) {
+                captures.push((time(month, 0), month));
+            }
+        }
+        captures.reverse();
+    }
+
+    /// One capture and `more`: a third of them within a day or two, the others after weeks or months.
+    fn irregular_captures(&self, more: u64, random: &mut Random, captures: &mut Vec<(i64, u64)>) {
+        let gap = |random: &mut Random| {
+            let days = if random.chance(SOON) { SOON_DAYS } else { LATER_DAYS };
+            random.small_below(days * DAY)
+        };
+        let gaps: Vec<u64> = (0..more).map(|_| gap(random)).collect();
+        // What goes beyond the crawl is pressed together.
+        let days = self.months * 28;
+        let span = gaps.iter().sum::<u64>().max(1);
+        let room = span.min(days * DAY - 1);
+        let start = random.below(days * DAY - room);
+        let mut passed = 0;
+        for gap in std::iter::once(0).chain(gaps) {
+            passed += gap;
+            let second = start + u64::try_from(u128::from(passed) * u128::from(room) / u128::from(span)).unwrap_or(0);
+            let month = second / (28 * DAY);
+            captures.push((time(month, second % (28 * DAY)), month));
+        }
+        captures.reverse();
+    }
+
+    /// The links that all pages of a directory have: the home page and some of the host, some near by.
+    fn make_menu(&mut self, directory: u64) {
+        let constants = self.profile.constants();
+        let mut menu = std::mem::take(&mut self.menu);
+        menu.clear();
+        let pages = self.pages_of(self.host);
+        for (key, count) in [(0, constants.host_menu), (directory + 1, constants.directory_menu)] {
+            let mut random = self.random(&[13, self.host, key]);
+            let first = directory * DIRECTORY_URLS / CRAWLED;
+            for _ in 0..count {
+                let place = menu.len();
+                let next = |random: &mut Random| {
+                    let group = match key {
+                        0 if place == 0 => 0,
+                        0 => random.small_below(pages),
+                        _ => (first + random.below(DIRECTORY_URLS / CRAWLED)).min(pages - 1),
+                    };
+                    Target { host: self.host, number: self.crawled(self.host, group) }
+                };
+                let class = self.class(TEMPERS[1], &mut random).min(1);
+                self.follow(place, class, 0..self.months, &mut random, next, &mut menu);
+            }
+        }
+        self.menu = menu;
+        self.menu_directory = directory;
+    }
+
+    /// A link that is not copied.
+    fn target(&self, number: u64, random: &mut Random) -> Target {
+        if random.chance(self.profile.constants().outside) {
+            return self.target_outside(random);
+        }
+        let pages = self.pages_of(self.host);
+        let group = number / CRAWLED;
+        let near = (group + random.small_below(NEAR_GROUPS)).saturating_sub(random.small_below(NEAR_GROUPS));
+        let near = Some(near).filter(|&near| near < pages && random.chance(NEAR));
+        let number = if random.chance(self.profile.constants().to_crawled) {
+            self.crawled(self.host, near.unwrap_or_else(|| random.small_below(pages)))
+        } else {
+            near.unwrap_or_else(|| random.below(pages)) * CRAWLED + random.below(CRAWLED)
+        };
+        Target { host: self.host, number }
+    }
+
+    /// A link that leaves the host.
+    fn target_outside(&self, random: &mut Random) -> Target {
+        let hosts = self.share.sizes.hosts;
+        let home = random.chance(TO_HOME);
+        if random.chance(TO_CRAWLED_HOSTS) {
+            let most = random.small_below(hosts) + 1;
+            let host = random.small_below(most);
+            let group = if home { 0 } else { random.small_below(self.pages_of(host)) };
+            return Target { host, number: self.crawled(host, group) };
+        }
+        let host = hosts + random.below(hosts * (CRAWLED - 1));
+        Target { host, number: if home { 0 } else { random.below(FOREIGN_URLS) } }
+    }
+}
+
+impl CaptureReader for Generator {
+    fn read(&mut self, capture: &mut Capture, _tally: &mut Tally) -> Result<bool, Error> {
+        capture.clear();
+        let (time, month) = loop {
+            if let Some(next) = self.page.captures.pop() {
+                break next;
+            }
+            match self.pages.pop() {
+                Some(number) => self.begin_page(number),
+                None if self.next_host < self.share.end => self.begin_host(),
+                None => return Ok(false),
+            }
+        };
+        capture.url.push_str(self.url(self.page.number));
+        capture.time = time;
+        for (months, text) in &self.page.links {
+            if months.contains(&month) {
+                capture.links.push(&self.page.texts[text.clone()]);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Seconds since 1970 of a second of a month of the crawl.
+fn time(month: u64, second: u64) -> i64 {
+    let month = FIRST_MONTH + i64::try_from(month).unwrap_or(0);
+    let start = date::seconds(month / 12, month % 12 + 1, 1, 0, 0, 0).unwrap_or(i64::MAX / 2);
+    start + i64::try_from(second).unwrap_or(0)
+}

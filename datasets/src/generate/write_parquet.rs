@@ -1,0 +1,134 @@
+//! A generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list of texts.
+//!
+//! Dictionaries and zstd. Row groups of at most [`GROUP_CAPTURES_MAX`] captures, and of about [`GROUP_BYTES_MAX`] bytes
+//! of text at most.
+//!
+//! Order is that of the captures. Memory: a row group, compressed, and the text of a batch.
+
+use super::Generator;
+use super::write::next;
+use crate::Capture;
+use arrow::array::{ArrayRef, Int64Builder, ListBuilder, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Captures of a row group, at most.
+const GROUP_CAPTURES_MAX: u64 = 65_536;
+/// Bytes of URLs and links of a row group, at most, but for the last batch.
+const GROUP_BYTES_MAX: usize = 128 << 20;
+/// Bytes of URLs and links that are handed to the writer at once.
+const BATCH_BYTES: usize = 2 << 20;
+/// Bytes of a dictionary: the URLs of a row group.
+const DICTIONARY_BYTES_MAX: usize = 8 << 20;
+
+/// Writes the rest of a crawl as Parquet; how many captures.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_parquet(out: impl Write + Send, crawl: &mut Generator) -> io::Result<u64> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
+        .build();
+    let mut batch = Batch::default();
+    let mut writer = ArrowWriter::try_new(out, schema(), Some(properties))?;
+    let (mut capture, mut captures) = (Capture::default(), 0);
+    let (mut group_captures, mut group_bytes) = (0, 0);
+    while next(crawl, &mut capture)? {
+        captures += 1;
+        group_captures += 1;
+        group_bytes += batch.push(&capture);
+        let group_ends = group_captures == GROUP_CAPTURES_MAX || group_bytes >= GROUP_BYTES_MAX;
+        if group_ends || batch.bytes >= BATCH_BYTES {
+            writer.write(&batch.finish()?)?;
+        }
+        if group_ends {
+            writer.flush()?;
+            (group_captures, group_bytes) = (0, 0);
+        }
+    }
+    writer.write(&batch.finish()?)?;
+    writer.close()?;
+    Ok(captures)
+}
+
+fn schema() -> Arc<Schema> {
+    let links = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+    Arc::new(Schema::new(vec![
+        Field::new("url", DataType::Utf8, false),
+        Field::new("ts", DataType::Int64, false),
+        Field::new("links", links, false),
+    ]))
+}
+
+#[derive(Default)]
+struct Batch {
+    urls: StringBuilder,
+    times: Int64Builder,
+    links: ListBuilder<StringBuilder>,
+    bytes: usize,
+}
+
+impl Batch {
+    /// Adds a capture; bytes of its texts.
+    fn push(&mut self, capture: &Capture) -> usize {
+        self.urls.append_value(&capture.url);
+        self.times.append_value(capture.time);
+        let mut bytes = capture.url.len();
+        for link in capture.links.iter() {
+            self.links.values().append_value(link);
+            bytes += link.len();
+        }
+        self.links.append(true);
+        self.bytes += bytes;
+        bytes
+    }
+
+    /// What was added, and nothing is left.
+    fn finish(&mut self) -> io::Result<RecordBatch> {
+        self.bytes = 0;
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(self.urls.finish()), Arc::new(self.times.finish()), Arc::new(self.links.finish())];
+        RecordBatch::try_new(schema(), columns).map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::Profile;
+    use crate::{CaptureReader, GenerateOptions, LinkKinds, Tally, inputs, open};
+
+    #[test]
+    fn parquet_reads_back_the_same() {
+        let options = GenerateOptions { profile: Profile::Irregular, occurrences: 30_000, ..Default::default() };
+        let file = tempfile::Builder::new().suffix(".parquet").tempfile().unwrap();
+        let captures = write_parquet(file.reopen().unwrap(), &mut Generator::new(options)).unwrap();
+        let (mut crawl, mut tally, mut read) = (Generator::new(options), Tally::default(), 0);
+        let (mut capture, mut expected) = (Capture::default(), Capture::default());
+        for input in inputs(&[file.path().to_owned()]).unwrap() {
+            let mut reader = open(&input, LinkKinds::default()).unwrap();
+            while reader.read(&mut capture, &mut tally).unwrap() {
+                assert!(crawl.read(&mut expected, &mut tally).unwrap());
+                assert_eq!(capture, expected);
+                read += 1;
+            }
+        }
+        assert!(captures > 500 && read == captures && !crawl.read(&mut expected, &mut tally).unwrap());
+        assert_eq!(tally, Tally::default());
+    }
+
+    #[test]
+    fn row_groups_are_bounded() {
+        let options = GenerateOptions { occurrences: 3_000_000, ..Default::default() };
+        let file = tempfile::Builder::new().suffix(".parquet").tempfile().unwrap();
+        let captures = write_parquet(file.reopen().unwrap(), &mut Generator::new(options)).unwrap();
+        let groups = inputs(&[file.path().to_owned()]).unwrap();
+        assert_eq!(groups.len() as u64, captures.div_ceil(GROUP_CAPTURES_MAX));
+        assert!(groups.iter().all(|group| group.bytes < 8 << 20), "{groups:?}");
+    }
+}
