@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Instant;
-use webstrata_datasets::{LinkKinds, Tally};
+use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
 use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{
     BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build,
@@ -31,6 +31,7 @@ Examples:
   webstrata build --out STORE crawl/ more/*.warc.gz
   webstrata build --out STORE --memory 4G --spill /scratch crawl/
   webstrata build --out STORE --links redirects,embeds --strict crawl.warc.gz
+  webstrata build --out STORE --generate uk:occurrences=10000000,seed=9
   webstrata build --out STORE --hosts hosts.txt --process 0 crawl/
   zcat captures.jsonl.gz | webstrata build --out STORE -";
 
@@ -39,8 +40,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BuildArgs {
     /// Crawl files, directories, globs, or - for standard input
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "generate", value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
+    /// Read a made-up crawl, without files: see `webstrata help generate`
+    #[arg(long, value_name = "CRAWL")]
+    pub(crate) generate: Vec<GenerateOptions>,
     /// Store: a directory, or s3://bucket/prefix; one that is there gets a new
     /// epoch
     #[arg(long, value_name = "STORE", value_parser = location())]
@@ -124,6 +128,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     };
     let options = BuildOptions {
         inputs: args.inputs.clone(),
+        generate: args.generate.clone(),
         store: args.out.clone(),
         workers,
         memory_max: args.memory,

@@ -50,8 +50,8 @@ impl Setting {
         fs::create_dir(dir.path().join("crawl")).unwrap();
         for seed in 0..6 {
             let out = dir.path().join(format!("crawl/{seed}.jsonl"));
-            let seed = seed.to_string();
-            let mut generate = webstrata(&["generate", "--occurrences", "40000", "--seed", &seed, "--out"]);
+            let crawl = format!("uk:occurrences=40000,seed={seed}");
+            let mut generate = webstrata(&["generate", &crawl, "--out"]);
             assert!(generate.arg(out).status().unwrap().success());
         }
         let random = Random(number("WEBSTRATA_SEED", 1) * 0x9e37_79b9_7f4a_7c15 | 1);

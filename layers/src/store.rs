@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::body::Body;
 use crate::error::Error;
 use crate::location::{Location, Lock};
-use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch};
+use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 use crate::schema::Layer;
 
 const CURRENT: &str = "CURRENT";

@@ -39,9 +39,9 @@ use timely::communication::allocator::zero_copy::initialize::initialize_networki
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
-use webstrata_datasets::{Input, LinkKinds, Tally};
+use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
 use webstrata_layers::{
-    Counts, Location, NewEpoch, PartitionEntry, Provenance, RangeLength, RowDir, RowEntry, StoreWriter,
+    Counts, FileEntry, Location, NewEpoch, PartitionEntry, Provenance, RangeLength, RowDir, RowEntry, StoreWriter,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -50,6 +50,8 @@ use xxhash_rust::xxh3::xxh3_128;
 pub struct BuildOptions {
     /// Crawl files, directories of them, patterns, or `-`; every process of a cluster is given the same.
     pub inputs: Vec<PathBuf>,
+    /// Made-up crawls to read besides.
+    pub generate: Vec<GenerateOptions>,
     /// Where the store is; a store that is there gets a new epoch, which replaces what the old one answers.
     pub store: Location,
     /// Worker threads, at least 1.
@@ -132,7 +134,7 @@ fn know(writer: &StoreWriter, scratch: &Scratch, kept: Option<u32>, workers: usi
     let Some((_, entry)) = writer.committed(row)? else {
         return if writer.resume_row(row).is_ok() { Ok(Known { row: kept, committed: false }) } else { begin() };
     };
-    let is_in_epoch = |file| entry.partitions.iter().any(|partition| partition.files.contains(file));
+    let is_in_epoch = |file: &FileEntry| entry.partitions.iter().any(|partition| partition.files.contains(file));
     let states: Option<Vec<_>> = (0..workers).map(|worker| scratch.load(worker, STAGES.len())).collect();
     let ours = states.is_some_and(|states| states.iter().flat_map(|state| &state.files).all(is_in_epoch));
     if ours { Ok(Known { row: kept, committed: true }) } else { begin() }
@@ -397,8 +399,10 @@ fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
 
 /// Where the scratch directory of a process is.
 fn scratch_directory(options: &BuildOptions) -> PathBuf {
-    let store = options.store.path("");
-    let store = std::path::absolute(&store).unwrap_or(store);
+    let store = PathBuf::from(options.store.to_string());
+    // A URL is absolute as it is; a directory has one name wherever the job is started.
+    let is_url = options.store.to_string().contains("://");
+    let store = std::path::absolute(&store).ok().filter(|_| !is_url).unwrap_or(store);
     let process = options.cluster.as_ref().map_or(0, |cluster| cluster.process);
     let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);
     let name = format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64);
@@ -416,7 +420,8 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let workers = options.workers.max(1);
     let (process, processes) = options.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let memory_max = budget(options.memory_max, workers)?;
-    let inputs = webstrata_datasets::inputs(&options.inputs)?;
+    let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
+    inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generate::inputs(crawl)));
     let inputs_all = inputs.len() as u64;
     let (id, known_as) = ids(options, &inputs);
     let inputs = share(inputs, process, processes);

@@ -13,6 +13,7 @@ use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
     BuildOptions {
         inputs,
+        generate: Vec::new(),
         store: store.into(),
         workers: 1,
         memory_max: 1 << 30,
