@@ -50,7 +50,7 @@ impl Setting {
         fs::create_dir(dir.path().join("crawl")).unwrap();
         for seed in 0..6 {
             let out = dir.path().join(format!("crawl/{seed}.jsonl"));
-            let crawl = format!("uk:occurrences=40000,seed={seed}");
+            let crawl = format!("uk:occurrences=150000,seed={seed}");
             let mut generate = webstrata(&["generate", &crawl, "--out"]);
             assert!(generate.arg(out).status().unwrap().success());
         }

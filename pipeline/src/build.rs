@@ -227,7 +227,8 @@ fn commit(worker: &mut Worker, plan: &Plan, row: &RowDir, state: State) -> Resul
         job.progress().enter("commit");
     }
     let states = gather(worker, job, Some(0), &state)?;
-    let report = match plan.writer.lock().ok().and_then(|mut writer| writer.take()).filter(|_| worker.index() == 0) {
+    let writer = if worker.index() == 0 { plan.writer.lock().ok().and_then(|mut writer| writer.take()) } else { None };
+    let report = match writer {
         Some(writer) => Some(job.check(make_epoch(plan, writer, row, &states))?),
         None => None,
     };
