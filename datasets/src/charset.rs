@@ -17,8 +17,8 @@ const ESCAPE: u8 = 0x1b;
 
 /// A document whose markup can be read as ASCII, and how to read the rest of it.
 ///
-/// In every encoding but UTF-16 and ISO-2022-JP the bytes of markup mean markup wherever they stand, so only what is taken
-/// from a document has to be decoded, and the encoding is looked for when the first byte outside ASCII is.
+/// In every encoding but UTF-16 and ISO-2022-JP the bytes of markup mean markup wherever they stand. So only what is
+/// taken from a document has to be decoded, and its encoding is looked for when that is not ASCII.
 pub(crate) struct Document<'a> {
     /// Without its byte order mark.
     pub(crate) markup: Cow<'a, [u8]>,

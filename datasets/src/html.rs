@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use crate::charset::Document;
-use crate::tags::{Content, Name, Part, Tags};
+use crate::tags::{Content, Part, Tags};
 use crate::{Capture, LinkKinds};
 
 /// Adds the links of `document` to `capture`.
@@ -29,7 +29,8 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
     // How many `svg` and `math` elements are open.
     let mut foreign = 0u32;
     while let Some(tag) = tags.tag(foreign > 0) {
-        let name = tag.name.bytes();
+        let name = Name::new(tag.name);
+        let name = name.bytes();
         let wanted = if tag.is_end { Wanted::Nothing } else { Wanted::of(name, kinds, base_seen) };
         attributes.clear();
         let self_closing = loop {
@@ -176,6 +177,31 @@ pub(crate) fn srcset(value: &str) -> impl Iterator<Item = &str> {
         rest = if bare.len() < url.len() { after } else { after.find(',').map_or("", |comma| &after[comma..]) };
         Some(bare)
     })
+}
+
+/// A name in lower case, empty where it is longer than any name of interest.
+#[derive(Clone, Copy)]
+struct Name {
+    /// The name is at the end.
+    bytes: [u8; NAME_BYTES_MAX],
+    len: usize,
+}
+
+const NAME_BYTES_MAX: usize = 16;
+
+impl Name {
+    /// The name goes through a register: bytes written one by one cannot be read as words at once.
+    #[inline]
+    fn new(raw: &[u8]) -> Name {
+        let len = if raw.len() <= NAME_BYTES_MAX { raw.len() } else { 0 };
+        let lower = raw[..len].iter().fold(0u128, |name, byte| name << 8 | u128::from(byte.to_ascii_lowercase()));
+        Name { bytes: lower.to_be_bytes(), len }
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[NAME_BYTES_MAX - self.len..]
+    }
 }
 
 /// What an attribute with a URL is for.

@@ -1,8 +1,8 @@
 //! The tags of an HTML document, exactly those that the tokenizer of the WHATWG finds (HTML 13.2.5), and nothing else.
 //!
-//! Reads: a document in UTF-8. Writes: each tag's name and attributes as slices of the document, character references and
-//! line ends as they stand there. Text and comments, nearly all of a document, are passed over by searching for the byte
-//! that can end them; that is why this is not left to a tokenizer that hands everything on.
+//! Reads: a document in an encoding whose markup reads as ASCII. Writes: each tag's name and attributes as slices of the
+//! document, with case, character references and line ends as they stand there. Text and comments, nearly all of a
+//! document, are passed over by searching for the byte that can end them: a tokenizer spends its time on handing them on.
 //!
 //! Which elements hold raw text, and what is foreign (SVG, MathML), is for the caller to say: [`Tags::enter`].
 //!
@@ -11,35 +11,10 @@
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 /// A start or end tag; its attributes come from [`Tags::part`].
-#[derive(Clone, Copy)]
-pub(crate) struct Tag {
-    pub(crate) name: Name,
+pub(crate) struct Tag<'a> {
+    /// As spelt.
+    pub(crate) name: &'a [u8],
     pub(crate) is_end: bool,
-}
-
-/// A name in lower case, empty where it is longer than any name of interest.
-#[derive(Clone, Copy)]
-pub(crate) struct Name {
-    /// The name is at the end.
-    bytes: [u8; NAME_BYTES_MAX],
-    len: usize,
-}
-
-const NAME_BYTES_MAX: usize = 16;
-
-impl Name {
-    /// The name goes through a register: bytes written one by one cannot be read as words at once.
-    #[inline]
-    pub(crate) fn new(raw: &[u8]) -> Name {
-        let len = if raw.len() <= NAME_BYTES_MAX { raw.len() } else { 0 };
-        let lower = raw[..len].iter().fold(0u128, |name, byte| name << 8 | u128::from(byte.to_ascii_lowercase()));
-        Name { bytes: lower.to_be_bytes(), len }
-    }
-
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[NAME_BYTES_MAX - self.len..]
-    }
 }
 
 /// What comes next inside a tag.
@@ -83,7 +58,7 @@ impl<'a> Tags<'a> {
 
     /// The next tag. `foreign`: whether the place is inside SVG or MathML, where CDATA sections are.
     #[inline]
-    pub(crate) fn tag(&mut self, foreign: bool) -> Option<Tag> {
+    pub(crate) fn tag(&mut self, foreign: bool) -> Option<Tag<'a>> {
         match std::mem::replace(&mut self.content, Content::Markup) {
             Content::Markup => {}
             Content::Raw(name) => return self.end_of_raw_text(name),
@@ -172,10 +147,10 @@ impl<'a> Tags<'a> {
     }
 
     #[inline]
-    fn name(&mut self, is_end: bool) -> Option<Tag> {
+    fn name(&mut self, is_end: bool) -> Option<Tag<'a>> {
         let start = self.at;
         let end = self.find(ends_name)?;
-        Some(Tag { name: Name::new(&self.text[start..end]), is_end })
+        Some(Tag { name: &self.text[start..end], is_end })
     }
 
     /// Behind the comment whose `<` is before the current place: `-->`, the dashes of which may be those that begin it,
@@ -195,7 +170,7 @@ impl<'a> Tags<'a> {
             && self.text[at..at + word.len()].eq_ignore_ascii_case(word)
     }
 
-    fn end_of_raw_text(&mut self, name: &[u8]) -> Option<Tag> {
+    fn end_of_raw_text(&mut self, name: &[u8]) -> Option<Tag<'a>> {
         loop {
             self.at += memchr(b'<', self.rest())? + 1;
             if self.rest().starts_with(b"/") && self.is_word(name, self.at + 1) {
@@ -206,7 +181,7 @@ impl<'a> Tags<'a> {
     }
 
     /// Between `<!--` and `-->` a `<script>` hides the next `</script>`.
-    fn end_of_script(&mut self) -> Option<Tag> {
+    fn end_of_script(&mut self) -> Option<Tag<'a>> {
         let (mut escaped, mut hidden) = (false, false);
         loop {
             self.at += memchr2(b'<', b'>', self.rest())? + 1;
@@ -262,20 +237,19 @@ mod tests {
                     Part::Cut => return all,
                 }
             };
-            let name = tag.name.bytes();
+            let name = tag.name.to_ascii_lowercase();
             if !tag.is_end {
-                tags.enter(content(name));
+                tags.enter(content(&name));
             }
             let attributes = Some(attributes).filter(|_| !tag.is_end);
-            all.push((known(name.to_vec()), attributes, self_closing && !tag.is_end));
+            all.push((known(name), attributes, self_closing && !tag.is_end));
         }
         all
     }
 
-    /// A name, empty where it can be none of interest: long, or with a NUL, which a tokenizer replaces.
+    /// A name, empty where it has a NUL, which a tokenizer replaces.
     fn known(name: Vec<u8>) -> Vec<u8> {
-        let odd = name.len() > NAME_BYTES_MAX || String::from_utf8_lossy(&name).contains(['\0', '\u{fffd}']);
-        if odd { Vec::new() } else { name }
+        if String::from_utf8_lossy(&name).contains(['\0', '\u{fffd}']) { Vec::new() } else { name }
     }
 
     /// The same from a tokenizer that implements every state of the standard.
@@ -388,6 +362,6 @@ mod tests {
         assert_eq!(names("<script><!--<script></script><a></script><p>"), [&b"script"[..], b"script", b"p"]);
         assert_eq!(names("<script><!--</script><p>"), [&b"script"[..], b"script", b"p"]);
         let mut tags = Tags::new(b"<![CDATA[<a>]]><p>");
-        assert_eq!(tags.tag(true).unwrap().name.bytes(), b"p");
+        assert_eq!(tags.tag(true).unwrap().name, b"p");
     }
 }
