@@ -10,10 +10,10 @@
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use webstrata_datasets::generate::{GenerateOptions, Generator, Profile};
-use webstrata_datasets::{Base, Capture, CaptureReader, Input, Interner, LinkKinds, Tally, inputs, open};
+use webstrata_datasets::{Base, Capture, CaptureReader, Interner, LinkKinds, Tally, inputs, open};
 
 fn main() {
     let (mut times, mut paths) = (1, Vec::new());
@@ -29,9 +29,9 @@ fn main() {
         interner();
         generator();
     }
-    for input in inputs(&paths).expect("inputs") {
+    for path in paths {
         for stage in ["bytes", "captures", "fingerprints"] {
-            measure(&input, stage, times);
+            measure(&path, stage, times);
         }
     }
 }
@@ -77,22 +77,22 @@ struct Met {
     urls: u64,
 }
 
-fn measure(input: &Input, stage: &str, times: u32) {
+fn measure(path: &Path, stage: &str, times: u32) {
     let (start, mut met) = (Clock::start(), Met::default());
     for _ in 0..times {
-        met = if stage == "bytes" { bytes(input) } else { captures(input, stage == "fingerprints") };
+        met = if stage == "bytes" { bytes(path) } else { captures(path, stage == "fingerprints") };
     }
     let cpu_seconds = start.nanoseconds() as f64 / 1e9 / f64::from(times);
     println!(
         "{{\"file\":{:?},\"stage\":\"{stage}\",\"cpu_seconds\":{cpu_seconds:.6},\"bytes\":{},\"captures\":{},\
          \"links\":{},\"urls\":{}}}",
-        input.path, met.bytes, met.captures, met.links, met.urls
+        path, met.bytes, met.captures, met.links, met.urls
     );
 }
 
 /// Bytes of the text of a file, plain or gzip.
-fn bytes(input: &Input) -> Met {
-    let mut file = BufReader::with_capacity(1 << 16, File::open(&input.path).expect("a file"));
+fn bytes(path: &Path) -> Met {
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path).expect("a file"));
     let gzip = file.fill_buf().expect("bytes").starts_with(&[0x1f, 0x8b]);
     let mut text: Box<dyn Read> = if gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     let (mut met, mut buffer) = (Met::default(), vec![0; 1 << 16]);
@@ -104,21 +104,22 @@ fn bytes(input: &Input) -> Met {
     }
 }
 
-fn captures(input: &Input, intern: bool) -> Met {
+fn captures(path: &Path, intern: bool) -> Met {
     let (mut met, mut tally, mut capture) = (Met::default(), Tally::default(), Capture::default());
     let mut interner = Interner::new(1 << 18);
-    let mut reader = open(input, LinkKinds::default()).expect("an input");
-    while reader.read(&mut capture, &mut tally).expect("a capture") {
-        met.captures += 1;
-        if !intern {
-            met.links += capture.links.len() as u64;
-            continue;
-        }
-        let Ok(base) = Base::new(&capture.url, &capture.base) else { continue };
-        for link in capture.links.iter() {
-            met.bytes += link.len() as u64;
+    for input in inputs(&[path.to_owned()]).expect("inputs") {
+        let mut reader = open(&input, LinkKinds::default()).expect("an input");
+        while reader.read(&mut capture, &mut tally).expect("a capture") {
+            met.captures += 1;
+            if !intern {
+                met.links += capture.links.len() as u64;
+                continue;
+            }
+            let Ok(base) = Base::new(&capture.url, &capture.base) else { continue };
             let mut fresh = 0;
-            met.links += u64::from(interner.intern(Some(&base), link, &mut |_, _| fresh += 1).is_ok());
+            for link in capture.links.iter() {
+                met.links += u64::from(interner.intern(Some(&base), link, &mut |_, _| fresh += 1).is_ok());
+            }
             met.urls += fresh;
         }
     }
