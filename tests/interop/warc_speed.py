@@ -73,7 +73,7 @@ def lexbor(body):
 
 
 def resiliparse(body):
-    # By a walk over the tree: its collections take a second step for each element before, a hundred times as long.
+    # By a walk over the tree: its collections go through the elements before for each one, a hundred times as long.
     base, found = None, []
     for node in HTMLTree.parse_from_bytes(body, "utf-8").document:
         if node.type != ELEMENT:
