@@ -1,22 +1,39 @@
-//! Speed of the hot input: `cargo bench -p webstrata-datasets -- TABLE.parquet` reads and interns a capture table.
-//! Before it: the interner alone, on 100,000 URLs of 70 bytes, and the generator.
+//! Speed of the hot input, in CPU time of this thread.
+//!
+//! `cargo bench -p webstrata-datasets --bench reading -- [--times N] FILES`: for each crawl file one line of JSON a
+//! stage. A stage holds those before it: `bytes` is the file and its decompression alone, `captures` adds records,
+//! documents and links, `fingerprints` adds that every link is resolved, canonical and hashed, and counts only links to
+//! the web. `cpu_seconds` is for one pass, the mean of N (1).
+//! Without a file: the interner alone, on 100,000 URLs of 70 bytes, and the generator.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use std::path::PathBuf;
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use webstrata_datasets::{Base, Capture, CaptureReader, GenerateOptions, Generator, Interner, LinkKinds, Tally};
 use webstrata_datasets::{inputs, open};
 
 fn main() {
-    let paths: Vec<PathBuf> = std::env::args_os().skip(1).filter(|arg| arg != "--bench").map(PathBuf::from).collect();
-    interner();
-    for options in ["uk:occurrences=20000000", "hard:occurrences=20000000", "irregular:occurrences=20000000,months=60"]
-    {
-        generator(options);
+    let (mut times, mut paths) = (1, Vec::new());
+    let mut args = std::env::args_os().skip(1).filter(|arg| arg != "--bench");
+    while let Some(arg) = args.next() {
+        if arg == "--times" {
+            times = args.next().and_then(|times| times.to_str()?.parse().ok()).expect("--times N");
+        } else {
+            paths.push(PathBuf::from(arg));
+        }
     }
-    if !paths.is_empty() {
-        for intern in [false, true, true] {
-            read(&paths, intern);
+    if paths.is_empty() {
+        interner();
+        for crawl in ["uk", "hard", "irregular"] {
+            generator(&format!("{crawl}:occurrences=20000000"));
+        }
+    }
+    for path in paths {
+        for stage in ["bytes", "captures", "fingerprints"] {
+            measure(&path, stage, times);
         }
     }
 }
@@ -53,28 +70,62 @@ fn generator(options: &str) {
     println!("{options}: {captures} captures, {links} links of {} bytes, {nanoseconds:.1} ns a link", bytes / links);
 }
 
-fn read(paths: &[PathBuf], intern: bool) {
-    let (mut capture, mut tally, mut interner) = (Capture::default(), Tally::default(), Interner::new(1 << 18));
-    let (mut captures, mut links, mut bytes, mut fresh) = (0u64, 0u64, 0u64, 0u64);
-    let start = Clock::start();
-    for input in inputs(paths).expect("inputs") {
-        let mut reader = open(&input, LinkKinds::default()).expect("an input");
-        while reader.read(&mut capture, &mut tally).expect("a capture") {
-            captures += 1;
-            links += capture.links.len() as u64;
-            if intern {
-                let base = Base::new(&capture.url, &capture.base).expect("a web page");
-                for link in capture.links.iter() {
-                    bytes += link.len() as u64;
-                    let _ = interner.intern(Some(&base), link, &mut |_, _| fresh += 1);
-                }
-            }
+/// What one pass over a file met.
+#[derive(Default)]
+struct Met {
+    bytes: u64,
+    captures: u64,
+    links: u64,
+    urls: u64,
+}
+
+fn measure(path: &Path, stage: &str, times: u32) {
+    let (start, mut met) = (Clock::start(), Met::default());
+    for _ in 0..times {
+        met = if stage == "bytes" { bytes(path) } else { captures(path, stage == "fingerprints") };
+    }
+    let cpu_seconds = start.nanoseconds() as f64 / 1e9 / f64::from(times);
+    println!(
+        "{{\"file\":{:?},\"stage\":\"{stage}\",\"cpu_seconds\":{cpu_seconds:.6},\"bytes\":{},\"captures\":{},\
+         \"links\":{},\"urls\":{}}}",
+        path, met.bytes, met.captures, met.links, met.urls
+    );
+}
+
+/// Bytes of the text of a file, plain or gzip.
+fn bytes(path: &Path) -> Met {
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path).expect("a file"));
+    let gzip = file.fill_buf().expect("bytes").starts_with(&[0x1f, 0x8b]);
+    let mut text: Box<dyn Read> = if gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    let (mut met, mut buffer) = (Met::default(), vec![0; 1 << 16]);
+    loop {
+        match text.read(&mut buffer).expect("bytes") {
+            0 => return met,
+            bytes => met.bytes += bytes as u64,
         }
     }
-    let nanoseconds = start.nanoseconds() as f64 / links as f64;
-    println!(
-        "{captures} captures, {links} links, {bytes} bytes, {fresh} fresh, {tally:?}: {nanoseconds:.1} ns a link, intern {intern}"
-    );
+}
+
+fn captures(path: &Path, intern: bool) -> Met {
+    let (mut met, mut tally, mut capture) = (Met::default(), Tally::default(), Capture::default());
+    let mut interner = Interner::new(1 << 18);
+    for input in inputs(&[path.to_owned()]).expect("inputs") {
+        let mut reader = open(&input, LinkKinds::default()).expect("an input");
+        while reader.read(&mut capture, &mut tally).expect("a capture") {
+            met.captures += 1;
+            if !intern {
+                met.links += capture.links.len() as u64;
+                continue;
+            }
+            let Ok(base) = Base::new(&capture.url, &capture.base) else { continue };
+            let mut fresh = 0;
+            for link in capture.links.iter() {
+                met.links += u64::from(interner.intern(Some(&base), link, &mut |_, _| fresh += 1).is_ok());
+            }
+            met.urls += fresh;
+        }
+    }
+    met
 }
 
 /// Time of this thread on a processor where the system tells it, so that a busy machine does not show; else wall time.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use crate::compressed::Text;
 use crate::document::Documents;
-use crate::record::{BODY_BYTES_MAX, Place};
+use crate::record::{self, BODY_BYTES_MAX, Place};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -53,6 +53,23 @@ fn ip(text: &str) -> bool {
     text == "-" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':'))
 }
 
+/// Whether a header line comes next.
+fn header_next(text: &mut Text) -> std::io::Result<bool> {
+    if !text.peek(1)?.first().is_some_and(u8::is_ascii_alphabetic) {
+        return Ok(false);
+    }
+    let mut wanted = 512;
+    loop {
+        let head = text.peek(wanted)?;
+        let end = memchr::memchr(b'\n', head);
+        if end.is_some() || head.len() < wanted || wanted >= LINE_BYTES_MAX {
+            let line = &head[..end.unwrap_or(head.len())];
+            return Ok(Header::parse(&String::from_utf8_lossy(line)).is_some());
+        }
+        wanted *= 4;
+    }
+}
+
 /// A reader of ARC records.
 pub(crate) struct ArcReader {
     text: Text,
@@ -67,47 +84,10 @@ impl ArcReader {
         ArcReader { text, path, documents, line: Vec::new(), block: Vec::new() }
     }
 
-    /// Whether a header line comes next.
-    fn header_next(&mut self) -> std::io::Result<bool> {
-        let text = self.text.peek(1)?;
-        if !text.first().is_some_and(u8::is_ascii_alphabetic) {
-            return Ok(false);
-        }
-        let mut wanted = 512;
-        loop {
-            let text = self.text.peek(wanted)?;
-            let end = memchr::memchr(b'\n', text);
-            if end.is_some() || text.len() < wanted || wanted >= LINE_BYTES_MAX {
-                let line = &text[..end.unwrap_or(text.len())];
-                return Ok(Header::parse(&String::from_utf8_lossy(line)).is_some());
-            }
-            wanted *= 4;
-        }
-    }
-
     /// The next record; whether it is a capture, `None` at the end.
     fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
-        let mut lost = false;
-        loop {
-            match self.text.peek(1)?.first().copied() {
-                None => {
-                    if !self.text.resume() {
-                        return Ok(None);
-                    }
-                    lost = false;
-                }
-                Some(b'\r' | b'\n') => std::io::BufRead::consume(&mut self.text, 1),
-                _ if self.header_next()? => break,
-                _ => {
-                    if !lost {
-                        lost = true;
-                        let mut place = Place { at: self.text.place(), tally, path: &self.path };
-                        place.damage(Finding::BadHeader, "no record begins here");
-                    }
-                    self.line.clear();
-                    self.text.line(&mut self.line, LINE_BYTES_MAX)?;
-                }
-            }
+        if !record::seek(&mut self.text, &self.path, tally, header_next)? {
+            return Ok(None);
         }
         let path = std::mem::take(&mut self.path);
         let mut place = Place { at: self.text.place(), tally, path: &path };
@@ -151,7 +131,7 @@ impl ArcReader {
             std::io::BufRead::consume(&mut self.text, 1);
             line_feeds += 1;
         }
-        if self.text.peek(1)?.is_empty() || self.header_next()? {
+        if self.text.peek(1)?.is_empty() || header_next(&mut self.text)? {
             return Ok(());
         }
         self.block.extend(std::iter::repeat_n(b'\n', line_feeds)); // they may have to be put back
@@ -180,7 +160,7 @@ impl ArcReader {
     }
 
     fn rest_of_block(&mut self) -> std::io::Result<()> {
-        while !self.header_next()? {
+        while !header_next(&mut self.text)? {
             self.line.clear();
             let mut line = std::mem::take(&mut self.line);
             let read = self.text.line(&mut line, LINE_BYTES_MAX);

@@ -1,42 +1,70 @@
 //! The character encoding of an HTML document, as the WHATWG finds it: byte order mark, HTTP header, `<meta>` in the first
 //! 1024 bytes, and where all say nothing usable a guess (chardetng).
 //!
-//! Reads: the bytes of a document. Writes: bytes in UTF-8, the same ones wherever they are ASCII or UTF-8 already.
+//! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8 already.
 //! Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use memchr::memchr;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 const META_BYTES: usize = 1024;
 const GUESS_BYTES: usize = 256 << 10;
+/// What switches alphabets in ISO-2022-JP.
+const ESCAPE: u8 = 0x1b;
 
-/// The document in UTF-8. `label` is the charset of the HTTP header, `url` the page's (its top-level domain helps a guess).
-pub(crate) fn utf8<'a>(document: &'a [u8], label: Option<&str>, url: &str) -> Cow<'a, [u8]> {
-    if let Some((encoding, mark)) = Encoding::for_bom(document) {
-        return decode(encoding, &document[mark..]);
-    }
-    let labelled = label.and_then(|label| Encoding::for_label(label.trim_matches(['"', '\'', ' ']).as_bytes()));
-    if let Some(encoding) = labelled
-        && !encoding.is_ascii_compatible()
-    {
-        return decode(encoding, document);
-    }
-    if document.is_ascii()
-        && labelled.is_none_or(|encoding| encoding.is_ascii_compatible())
-        && !document.contains(&0x1b)
-    {
-        return Cow::Borrowed(document);
-    }
-    let encoding = labelled.or_else(|| declared(&document[..document.len().min(META_BYTES)]));
-    decode(encoding.unwrap_or_else(|| guess(document, url)), document)
+/// A document whose markup can be read as ASCII, and how to read the rest of it.
+///
+/// In every encoding but UTF-16 and ISO-2022-JP the bytes of markup mean markup wherever they stand. So only what is
+/// taken from a document has to be decoded, and its encoding is looked for when that is not ASCII.
+pub(crate) struct Document<'a> {
+    /// Without its byte order mark.
+    pub(crate) markup: Cow<'a, [u8]>,
+    url: &'a str,
+    encoding: OnceCell<&'static Encoding>,
 }
 
-fn decode<'a>(encoding: &'static Encoding, document: &'a [u8]) -> Cow<'a, [u8]> {
-    if encoding == UTF_8 {
-        return Cow::Borrowed(document);
+impl<'a> Document<'a> {
+    /// `label` is the charset of the HTTP header, `url` the page's (its top-level domain helps a guess).
+    pub(crate) fn new(bytes: &'a [u8], label: Option<&str>, url: &'a str) -> Self {
+        let (named, bytes) = match Encoding::for_bom(bytes) {
+            Some((encoding, mark)) => (Some(encoding), &bytes[mark..]),
+            None => (label.map(|label| label.trim_matches(['"', '\'', ' '])).and_then(for_label), bytes),
+        };
+        let encoding = named.map_or_else(OnceCell::new, OnceCell::from);
+        let mut document = Document { markup: Cow::Borrowed(bytes), url, encoding };
+        let all = named.map_or_else(|| memchr(ESCAPE, bytes).is_some(), |encoding| !encoding.is_ascii_compatible());
+        if all {
+            document.markup = decode(document.encoding(), bytes);
+            document.encoding = OnceCell::from(UTF_8);
+        }
+        document
     }
-    match encoding.decode_without_bom_handling(document).0 {
+
+    /// A text of the document in UTF-8.
+    pub(crate) fn utf8<'b>(&self, text: &'b [u8]) -> Cow<'b, [u8]> {
+        if text.is_ascii() { Cow::Borrowed(text) } else { decode(self.encoding(), text) }
+    }
+
+    fn encoding(&self) -> &'static Encoding {
+        self.encoding.get_or_init(|| {
+            let head = &self.markup[..self.markup.len().min(META_BYTES)];
+            declared(head).unwrap_or_else(|| guess(&self.markup, self.url))
+        })
+    }
+}
+
+fn for_label(label: &str) -> Option<&'static Encoding> {
+    Encoding::for_label(label.as_bytes())
+}
+
+fn decode<'a>(encoding: &'static Encoding, text: &'a [u8]) -> Cow<'a, [u8]> {
+    if encoding == UTF_8 {
+        return Cow::Borrowed(text);
+    }
+    match encoding.decode_without_bom_handling(text).0 {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
@@ -111,7 +139,8 @@ mod tests {
     use super::*;
 
     fn text(document: &[u8], label: Option<&str>) -> String {
-        String::from_utf8(utf8(document, label, "http://example.ru/").into_owned()).unwrap()
+        let document = Document::new(document, label, "http://example.ru/");
+        String::from_utf8(document.utf8(&document.markup).into_owned()).unwrap()
     }
 
     #[test]
@@ -130,15 +159,27 @@ mod tests {
     }
 
     #[test]
-    fn ascii_and_utf8_are_not_copied() {
-        assert!(matches!(utf8(b"<a href=x>", Some("iso-8859-1"), ""), Cow::Borrowed(_)));
-        assert!(matches!(utf8("é".as_bytes(), Some("utf-8"), ""), Cow::Borrowed(_)));
+    fn the_encoding_is_looked_for_when_it_is_needed() {
+        for (bytes, label) in [(&b"<a href=x>"[..], None), ("é".as_bytes(), Some("utf-8"))] {
+            let document = Document::new(bytes, label, "");
+            assert!(matches!(document.markup, Cow::Borrowed(_)));
+            assert!(matches!(document.utf8(bytes), Cow::Borrowed(_)));
+            assert_eq!(document.encoding.get().is_some(), label.is_some());
+        }
+    }
+
+    #[test]
+    fn encodings_whose_markup_is_no_ascii_are_decoded_whole() {
+        let japanese = b"<meta charset=iso-2022-jp>\x1b$B$\"\x1b(B";
+        assert_eq!(text(japanese, None), "<meta charset=iso-2022-jp>あ");
+        let document = Document::new(japanese, None, "");
+        assert!(matches!(document.markup, Cow::Owned(_)));
     }
 
     #[test]
     fn cut_documents_do_no_harm() {
         for document in [&b"<"[..], b"<meta", b"<!--", b"<meta charset", b"<meta charset=", b"<?xml", b"\x80"] {
-            utf8(document, None, "nonsense");
+            text(document, None);
         }
     }
 }

@@ -5,20 +5,20 @@
 
 use std::borrow::Cow;
 
-use crate::html::{self, HtmlScratch};
+use crate::charset::Document;
+use crate::html;
 use crate::record::{Fields, Place};
-use crate::{Capture, Finding, LinkKinds, charset, http};
+use crate::{Capture, Finding, LinkKinds, http};
 
 /// Reads documents into captures; holds the buffers.
 pub(crate) struct Documents {
     pub(crate) kinds: LinkKinds,
-    pub(crate) scratch: HtmlScratch,
     fields: Fields,
 }
 
 impl Documents {
     pub(crate) fn new(kinds: LinkKinds) -> Self {
-        Documents { kinds, scratch: HtmlScratch::default(), fields: Fields::default() }
+        Documents { kinds, fields: Fields::default() }
     }
 
     /// An HTTP response; `media_type` is what the record says of it where the response says nothing.
@@ -59,8 +59,7 @@ impl Documents {
             }
         }
         let xhtml = http::media_type(&content_type) == "application/xhtml+xml";
-        let text = charset::utf8(&body, http::charset(&content_type), &capture.url);
-        html::links(&text, xhtml, self.kinds, &mut self.scratch, capture);
+        add_links(&body, http::charset(&content_type), xhtml, self.kinds, capture);
         true
     }
 
@@ -87,8 +86,8 @@ impl Documents {
             place.count(Finding::NotHtml);
             return false;
         }
-        let text = charset::utf8(block, http::charset(content_type), &capture.url);
-        html::links(&text, media_type == "application/xhtml+xml", self.kinds, &mut self.scratch, capture);
+        let xhtml = media_type == "application/xhtml+xml";
+        add_links(block, http::charset(content_type), xhtml, self.kinds, capture);
         true
     }
 
@@ -108,6 +107,12 @@ impl Documents {
         let own = fields.get("content-type").or(media_type.map(Cow::Borrowed));
         revisit(self.kinds, status, own.as_deref(), fields.get("location").as_deref(), capture, place)
     }
+}
+
+fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, capture: &mut Capture) {
+    let url = std::mem::take(&mut capture.url);
+    html::links(&Document::new(body, charset, &url), xhtml, kinds, capture);
+    capture.url = url;
 }
 
 /// Whether a revisit with this status (0: not said) and content type is a capture. Adds the `Location` to its links.

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `reader` | the way in: [`inputs`], [`open`], [`CaptureReader`] |
 //! | `compressed`, `detect` | bytes of a file whatever its container, and which format they are |
-//! | `warc`, `arc`, `wat` | records of crawlers, by way of `record`, `http`, `document`, `charset` and `html` |
+//! | `warc`, `arc`, `wat` | records of crawlers, by way of `record`, `http`, `document`, `charset`, `html` and `tags` |
 //! | `jsonl`, `links_file`, `aut_csv`, `tables`, `lga` | captures and link tables, by way of `lines` |
 //! | `capture`, `digest`, `date` | what leaves a reader |
 //! | `url`, `interner`, `surt` | what a URL is, its fingerprint, its urlkey |
@@ -37,6 +37,7 @@ mod reader;
 mod record;
 mod surt;
 mod tables;
+mod tags;
 mod tally;
 mod url;
 mod warc;

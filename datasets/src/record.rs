@@ -1,9 +1,11 @@
-//! What the record formats share: header fields, and the place of a record for the tally.
+//! What the record formats share: the way to the next record, header fields, and the place of a record for the tally.
 
 use std::borrow::Cow;
+use std::io::{self, BufRead};
 use std::ops::Range;
 use std::path::Path;
 
+use crate::compressed::Text;
 use crate::{Finding, Tally, date};
 
 /// Longest header block of a record or of an HTTP message.
@@ -42,6 +44,36 @@ impl Place<'_> {
             self.count(Finding::FinerDate);
         }
         Some(date.seconds)
+    }
+}
+
+/// Goes to the place where the next record `begins`; `false` at the end. What stands before it is damage, counted once.
+pub(crate) fn seek(
+    text: &mut Text,
+    path: &Path,
+    tally: &mut Tally,
+    begins: impl Fn(&mut Text) -> io::Result<bool>,
+) -> io::Result<bool> {
+    let (mut lost, mut line) = (false, Vec::new());
+    loop {
+        match text.peek(1)?.first().copied() {
+            None => {
+                if !text.resume() {
+                    return Ok(false);
+                }
+                lost = false;
+            }
+            Some(b'\r' | b'\n') => text.consume(1),
+            _ if begins(text)? => return Ok(true),
+            _ => {
+                if !lost {
+                    lost = true;
+                    Place { at: text.place(), tally, path }.damage(Finding::BadHeader, "no record begins here");
+                }
+                line.clear();
+                text.line(&mut line, HEADER_BYTES_MAX)?;
+            }
+        }
     }
 }
 

@@ -14,8 +14,7 @@ use std::path::PathBuf;
 use crate::compressed::Text;
 use crate::digest::digest_of;
 use crate::document::{self, Documents};
-use crate::record::{BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri};
-
+use crate::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri};
 use crate::wat::{self, Flavour};
 use crate::{Capture, CaptureReader, Content, Error, Finding, Profile, Revisit, Tally, date};
 
@@ -49,28 +48,8 @@ impl WarcReader {
 
     /// Finds the next version line and reads the header behind it; `false` at the end.
     fn header(&mut self, tally: &mut Tally, at: &mut (u64, u64)) -> std::io::Result<bool> {
-        let mut lost = false;
-        loop {
-            let head = self.text.peek(6)?;
-            match (head.first(), version(head)) {
-                (None, _) => {
-                    if !self.text.resume() {
-                        return Ok(false);
-                    }
-                    lost = false;
-                }
-                (_, true) => break,
-                (Some(b'\r' | b'\n'), _) => self.consume(1),
-                _ => {
-                    if !lost {
-                        lost = true;
-                        let mut place = Place { at: self.text.place(), tally, path: &self.path };
-                        place.damage(Finding::BadHeader, "no record begins here");
-                    }
-                    self.line.clear();
-                    self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
-                }
-            }
+        if !record::seek(&mut self.text, &self.path, tally, |text| Ok(version(text.peek(6)?)))? {
+            return Ok(false);
         }
         *at = self.text.place();
         let mut place = Place { at: *at, tally, path: &self.path };
@@ -107,10 +86,6 @@ impl WarcReader {
                 place.damage(Finding::BadHeader, "a line that is no field");
             }
         }
-    }
-
-    fn consume(&mut self, len: usize) {
-        std::io::BufRead::consume(&mut self.text, len);
     }
 
     /// Reads the block of the record; where its length is wrong, up to the next version line.

@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 
 use crate::digest::digest_of;
 use crate::document::{self, Documents};
-use crate::html::{self, HtmlScratch};
+use crate::html;
 use crate::record::{Fields, Place, bare_uri};
 
 use crate::{Capture, Finding, http, warc};
@@ -134,15 +134,14 @@ pub(crate) fn capture(
 
 fn page_links(html: &Html<'_>, flavour: Flavour, documents: &mut Documents, capture: &mut Capture) {
     let kinds = documents.kinds;
-    let scratch = &mut documents.scratch;
     if let Some(base) = html.head.base.as_deref() {
-        capture.base.push_str(html::trim(&decoded(base, flavour, scratch)));
+        capture.base.push_str(html::trim(&decoded(base, flavour)));
     }
     if kinds.redirects {
         for meta in &html.head.metas {
             let refreshes = meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("refresh"));
             if let Some(content) = meta.content.as_deref().filter(|_| refreshes) {
-                let content = decoded(content, flavour, scratch);
+                let content = decoded(content, flavour);
                 html::refresh(&content).into_iter().for_each(|url| capture.links.push(url));
             }
         }
@@ -154,16 +153,16 @@ fn page_links(html: &Html<'_>, flavour: Flavour, documents: &mut Documents, capt
             ["A@/href", "AREA@/href", "FRAME@/src", "IFRAME@/src"].iter().any(|a| a.eq_ignore_ascii_case(path));
         let wanted = if anchor { kinds.anchors } else { kinds.embeds };
         if let Some(url) = link.url.as_deref().or(link.href.as_deref()).filter(|_| wanted) {
-            capture.links.push(html::trim(&decoded(url, flavour, scratch)));
+            capture.links.push(html::trim(&decoded(url, flavour)));
         }
     }
 }
 
-fn decoded<'a>(text: &'a str, flavour: Flavour, scratch: &mut HtmlScratch) -> Cow<'a, str> {
+fn decoded<'a>(text: &'a str, flavour: Flavour) -> Cow<'a, str> {
     if flavour == Flavour::CommonCrawl || !text.contains('&') {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(html::unescape(text, scratch))
+    Cow::Owned(String::from_utf8_lossy(&html::decoded(text.as_bytes())).into_owned())
 }
 
 #[derive(Deserialize)]

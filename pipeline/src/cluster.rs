@@ -30,6 +30,8 @@ pub struct Cluster {
 
 /// How long the others are waited for, where nothing else is asked for.
 pub const CLUSTER_WAIT: Duration = Duration::from_secs(60);
+/// How much longer this process may work with what another one has sent before it ended as it should.
+const LAST_WORK_MAX: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(50);
 const GREETING_MAX: Duration = Duration::from_secs(5);
 const MAGIC: [u8; 8] = *b"wstrata1";
@@ -116,7 +118,8 @@ fn greet(
         return Err(Error::OtherJob { process: number, host });
     }
     let host = cluster.hosts[number].clone();
-    Ok(Some((number, Peer(Arc::new(Connection { stream, process: number, host, job: job.clone() })))))
+    let connection = Arc::new(Connection { stream, process: number, host, job: job.clone() });
+    Ok(Some((number, Peer { connection, zeros: 0 })))
 }
 
 /// The side that dialled speaks first and last, so that no side takes a connection for good that the other has given up.
@@ -153,8 +156,15 @@ fn exchange(
     Ok((number(), number(), rest.to_vec()))
 }
 
+/// Bytes of the header, all zeros, with which timely ends a connection.
+const FAREWELL_BYTES: usize = 48;
+
 /// The connection to another process, for timely.
-pub(crate) struct Peer(Arc<Connection>);
+pub(crate) struct Peer {
+    connection: Arc<Connection>,
+    /// Zeros that were read last.
+    zeros: usize,
+}
 
 struct Connection {
     stream: TcpStream,
@@ -164,10 +174,16 @@ struct Connection {
 }
 
 impl Connection {
-    /// Tells the job that the process has gone; returns when this one has done its work, or never.
-    fn gone(&self) {
+    /// Tells the job that the process has gone.
+    fn gone(&self, cleanly: bool) {
+        let error = Error::ProcessGone { process: self.process, host: self.host.clone() };
+        self.job.gone(error, if cleanly { LAST_WORK_MAX } else { Duration::ZERO });
+    }
+
+    /// Tells the job that the process has gone, and holds the thread until this one has done its work, or for ever.
+    fn gone_for_good(&self) {
         while !self.job.finished() {
-            self.job.gone(Error::ProcessGone { process: self.process, host: self.host.clone() });
+            self.gone(false);
             std::thread::sleep(RETRY);
         }
     }
@@ -175,20 +191,28 @@ impl Connection {
 
 impl Read for Peer {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match (&self.0.stream).read(buffer) {
-            Ok(0) | Err(_) => {
-                self.0.gone();
+        match (&self.connection.stream).read(buffer) {
+            Ok(0) if self.zeros >= FAREWELL_BYTES => {
+                self.connection.gone(true);
                 Ok(0)
             }
-            read => read,
+            Ok(0) | Err(_) => {
+                self.connection.gone_for_good();
+                Ok(0)
+            }
+            Ok(bytes) => {
+                let zeros = buffer[..bytes].iter().rev().take_while(|&&byte| byte == 0).count();
+                self.zeros = if zeros == bytes { self.zeros + zeros } else { zeros };
+                Ok(bytes)
+            }
         }
     }
 }
 
 impl Write for Peer {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        (&self.0.stream).write(buffer).or_else(|_| {
-            self.0.gone();
+        (&self.connection.stream).write(buffer).or_else(|_| {
+            self.connection.gone_for_good();
             Ok(buffer.len())
         })
     }
@@ -200,16 +224,16 @@ impl Write for Peer {
 
 impl Stream for Peer {
     fn try_clone(&self) -> io::Result<Self> {
-        Ok(Peer(Arc::clone(&self.0)))
+        Ok(Peer { connection: Arc::clone(&self.connection), zeros: 0 })
     }
 
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.0.stream.set_nonblocking(nonblocking)
+        self.connection.stream.set_nonblocking(nonblocking)
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         // The other side may have closed already.
-        let _ = self.0.stream.shutdown(how);
+        let _ = self.connection.stream.shutdown(how);
         Ok(())
     }
 }

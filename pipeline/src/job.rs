@@ -2,12 +2,9 @@
 
 use crate::scratch::Scratch;
 use crate::{Error, Progress};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-
-/// How long another process may be gone before that is an error: at the end of a job the others go a little earlier.
-const GONE_MAX: Duration = Duration::from_secs(1);
 
 /// Another worker has failed (or this one): the error stands in the [`Job`].
 #[derive(Debug)]
@@ -20,8 +17,9 @@ pub(crate) struct Job(Arc<Shared>);
 struct Shared {
     error: Mutex<Option<Error>>,
     failed: OnceLock<()>,
-    /// A process of the cluster whose connection has ended: its error, and when.
-    gone: OnceLock<(Mutex<Option<Error>>, Instant)>,
+    /// A process of the cluster whose connection has ended: its error, and from when on it is one.
+    gone: Mutex<Option<(Error, Instant)>>,
+    any_gone: AtomicBool,
     progress: Progress,
     scratch: Scratch,
     memory_max: usize,
@@ -35,7 +33,8 @@ impl Job {
         Job(Arc::new(Shared {
             error: Mutex::default(),
             failed: OnceLock::new(),
-            gone: OnceLock::new(),
+            gone: Mutex::default(),
+            any_gone: false.into(),
             progress,
             scratch,
             memory_max,
@@ -59,18 +58,24 @@ impl Job {
         }
         if self.0.progress.is_cancelled() {
             self.fail(Error::Cancelled);
-        } else if let Some((error, since)) = self.0.gone.get()
-            && since.elapsed() > GONE_MAX
+        } else if self.0.any_gone.load(SeqCst)
+            && let Ok(mut gone) = self.0.gone.lock()
+            && let Some((error, _)) = gone.take_if(|(_, when)| *when <= Instant::now())
         {
-            let error = error.lock().ok().and_then(|mut error| error.take());
-            self.fail(error.unwrap_or(Error::Internal("a process has gone")));
+            self.fail(error);
         }
         self.0.failed.get().is_some()
     }
 
-    /// Says that a process has gone; `error` names it.
-    pub(crate) fn gone(&self, error: Error) {
-        self.0.gone.get_or_init(|| (Mutex::new(Some(error)), Instant::now()));
+    /// Says that a process has gone; `error` names it, and stops the job if that is not done in time.
+    pub(crate) fn gone(&self, error: Error, in_time: Duration) {
+        let when = Instant::now() + in_time;
+        if let Ok(mut gone) = self.0.gone.lock()
+            && gone.as_ref().is_none_or(|(_, earlier)| when < *earlier)
+        {
+            *gone = Some((error, when));
+        }
+        self.0.any_gone.store(true, SeqCst);
     }
 
     /// Says that a worker of this process has done all.
