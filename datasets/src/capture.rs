@@ -6,6 +6,8 @@
 //!
 //! Readers fill one `Capture` again and again, so that its buffers are allocated once.
 
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
 /// One retrieval of one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
@@ -104,6 +106,13 @@ impl Texts {
             start = end;
             text
         })
+    }
+
+    /// A hash of the texts in their order: the same for the same texts, by all odds another for others.
+    pub fn hash(&self) -> u128 {
+        // Where the texts end tells `a bc` from `ab c`.
+        let mix = |hash: u64, &end: &usize| (hash.rotate_left(5) ^ end as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(0, mix))
     }
 
     /// How many texts there are.

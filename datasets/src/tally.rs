@@ -132,6 +132,13 @@ impl Tally {
         *self.counts.entry(finding).or_default() += 1;
     }
 
+    /// Counts something `times` times.
+    pub fn count_many(&mut self, finding: Finding, times: u64) {
+        if times > 0 {
+            *self.counts.entry(finding).or_default() += times;
+        }
+    }
+
     /// Counts damage and keeps its place.
     pub fn damage(&mut self, finding: Finding, path: &Path, offset: u64, detail: impl Into<String>) {
         self.count(finding);

@@ -10,7 +10,8 @@
 //! Memory: all captures of one page. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
 //! are in the next one and equal lists are told by one comparison of memory.
 
-use crate::ingest::{hash_of, kind};
+use crate::ingest::kind;
+use crate::known_links::hash_of;
 use crate::{Error, wire};
 use std::collections::HashMap;
 use std::ops::Range;

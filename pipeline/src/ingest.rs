@@ -14,6 +14,7 @@
 
 use crate::external_sort::{Collector, Sorter};
 use crate::job::{Job, Stopped};
+use crate::known_links::{Known, KnownLinks, hash_of};
 use crate::partition::Sample;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
@@ -30,6 +31,8 @@ use webstrata_datasets::{
     open, open_counting,
 };
 use xxhash_rust::xxh3::xxh3_128;
+
+const HASH_BYTES: usize = 16;
 
 /// Slots of the cache of URLs lately seen, at least.
 const INTERNER_SLOTS_MIN: usize = 1 << 12;
@@ -63,30 +66,8 @@ pub(crate) mod kind {
     pub(crate) const IDENTICAL: u8 = 1;
     /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
     pub(crate) const NOT_MODIFIED: u8 = 2;
-    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`super::hash_of`] those links.
+    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`crate::known_links::hash_of`] those links.
     pub(crate) const SAME: u8 = 3;
-}
-
-/// What stands for a set of links, written as in a capture record.
-pub(crate) fn hash_of(links: &[u8]) -> u128 {
-    xxh3_128(links)
-}
-
-/// Pages with the links that they were last sent with: most captures have the links of the one before, and say so in 16
-/// bytes. Direct mapped: a page may be forgotten and its links sent again.
-struct Sent(Vec<(u128, u128)>);
-
-impl Sent {
-    fn new(bytes: usize) -> Self {
-        let slots = (bytes / size_of::<(u128, u128)>()).max(2).next_power_of_two() / 2;
-        Sent(vec![(0, 0); slots])
-    }
-
-    /// Whether the page was last sent with these links; from now on it was.
-    fn before(&mut self, page: u128, links: u128) -> bool {
-        let mask = self.0.len() - 1;
-        std::mem::replace(&mut self.0[page as usize & mask], (page, links)) == (page, links)
-    }
 }
 
 /// The worker that owns a fingerprint.
@@ -103,9 +84,8 @@ struct Folder {
     tally: Tally,
     key: Vec<u8>,
     links: Vec<u128>,
-    bytes: Vec<u8>,
     payload: Vec<u8>,
-    sent: Sent,
+    known: KnownLinks,
 }
 
 impl Folder {
@@ -118,9 +98,8 @@ impl Folder {
             tally: Tally::default(),
             key: Vec::new(),
             links: Vec::new(),
-            bytes: Vec::new(),
             payload: Vec::new(),
-            sent: Sent::new(job.budget(2)),
+            known: KnownLinks::new(job.budget(4)),
         }
     }
 
@@ -151,31 +130,23 @@ impl Folder {
                 return Ok(false);
             }
         };
-        self.links.clear();
-        let base = Base::new(&capture.url, &capture.base).ok();
-        for link in capture.links.iter() {
-            match self.fingerprint(base.as_ref(), link)? {
-                Ok(link) => self.links.push(link),
-                Err(finding) => self.tally.count(finding),
-            }
-        }
-        self.links.sort_unstable();
-        self.links.dedup();
-
-        self.bytes.clear();
-        self.bytes.extend(self.links.iter().flat_map(|link| link.to_be_bytes()));
-        let mut links = &self.bytes[..];
-        let hash;
         let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
         self.payload.clear();
         match &capture.content {
             Content::Links => {
-                hash = hash_of(links).to_be_bytes();
-                let same = links.len() > hash.len() && self.sent.before(page, u128::from_be_bytes(hash));
-                self.payload.push(if same { kind::SAME } else { kind::LINKS });
-                self.payload.extend_from_slice(&digest);
-                if same {
-                    links = &hash;
+                let texts = capture.links.hash() ^ xxh3_128(capture.base.as_bytes());
+                let same = match self.known.of(page, texts) {
+                    Some(known) => {
+                        self.tally.count_many(Finding::BadLink, known.bad.into());
+                        self.tally.count_many(Finding::OtherLinkScheme, known.other.into());
+                        Some(known.links)
+                    }
+                    None => self.look_up_links(capture, page, texts, digest)?,
+                };
+                if let Some(links) = same {
+                    self.payload.push(kind::SAME);
+                    self.payload.extend_from_slice(&digest);
+                    self.payload.extend_from_slice(&links.to_be_bytes());
                 }
             }
             Content::Revisit(revisit) => {
@@ -185,14 +156,60 @@ impl Folder {
                 });
                 self.payload.extend_from_slice(&digest);
                 self.payload.extend_from_slice(&revisit.time.map_or([0; 8], wire::time_key));
+                self.append_links(capture)?;
             }
         }
-        self.payload.extend_from_slice(links);
         let mut key = [0; 24];
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
         outbox.send(owner(page, outbox.workers()), &key, &self.payload);
         Ok(true)
+    }
+
+    /// Makes the payload of a capture with its links; `None` if it did, their hash if the page was last sent with them.
+    fn look_up_links(
+        &mut self,
+        capture: &Capture,
+        page: u128,
+        texts: u128,
+        digest: [u8; 16],
+    ) -> Result<Option<u128>, Error> {
+        self.payload.push(kind::LINKS);
+        self.payload.extend_from_slice(&digest);
+        let start = self.payload.len();
+        let (bad, other) = self.append_links(capture)?;
+        let links = &self.payload[start..];
+        // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong.
+        if links.len() <= HASH_BYTES {
+            return Ok(None);
+        }
+        let links = hash_of(links);
+        let same = self.known.keep(page, texts, Known { links, bad, other });
+        if same {
+            self.payload.clear();
+        }
+        Ok(same.then_some(links))
+    }
+
+    /// Appends the links of a capture to the payload, rising, each once; how many references were no URLs, and how many of
+    /// other schemes.
+    fn append_links(&mut self, capture: &Capture) -> Result<(u32, u32), Error> {
+        self.links.clear();
+        let base = Base::new(&capture.url, &capture.base).ok();
+        let (mut bad, mut other) = (0, 0);
+        for link in capture.links.iter() {
+            match self.fingerprint(base.as_ref(), link)? {
+                Ok(link) => self.links.push(link),
+                Err(finding) => {
+                    self.tally.count(finding);
+                    *(if finding == Finding::OtherLinkScheme { &mut other } else { &mut bad }) += 1;
+                }
+            }
+        }
+        self.links.sort_unstable();
+        self.links.dedup();
+        self.payload.extend(self.links.iter().flat_map(|link| link.to_be_bytes()));
+        Ok((bad, other))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::external_sort::Sorted;
 use crate::job::{Job, Stopped};
+use crate::outlinks::read_starts;
 use crate::state::State;
 use crate::uids::{Offsets, partition_number};
 use crate::{Error, wire};
@@ -20,16 +21,16 @@ const GATHERING_PERCENT: usize = 90;
 struct Gathering {
     sources: Vec<u64>,
     /// Starts of the ranges of all sources, source after source.
-    starts: Vec<[u8; 8]>,
+    starts: Vec<i64>,
     /// Where the ranges of each source end in `starts`.
     ends: Vec<usize>,
-    ranges: Vec<[u8; 8]>,
+    ranges: Vec<i64>,
 }
 
 impl Gathering {
     fn add(&mut self, source: u64, starts: &[u8]) {
         self.sources.push(source);
-        self.starts.extend_from_slice(starts.as_chunks::<8>().0);
+        read_starts(starts, &mut self.starts);
         self.ends.push(self.starts.len());
     }
 
@@ -41,7 +42,7 @@ impl Gathering {
     /// Makes the record of `uid` and empties itself.
     fn finish(&mut self, uid: u64, record: &mut InLinks) {
         self.ranges.clear();
-        let mut last: &[[u8; 8]] = &[];
+        let mut last: &[i64] = &[];
         let mut start = 0;
         for &end in &self.ends {
             let own = &self.starts[start..end];
@@ -55,7 +56,7 @@ impl Gathering {
         self.ranges.dedup();
         record.uid = uid;
         record.ranges.clear();
-        record.ranges.extend(self.ranges.iter().map(|&range| wire::key_time(range)));
+        record.ranges.extend_from_slice(&self.ranges);
         record.changes.clear();
         let mut start = 0;
         for (link, &end) in (0u32..).zip(&self.ends) {

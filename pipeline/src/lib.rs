@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `build` | the job: stages in order, going on after a death, and the commit |
 //! | `ingest`, `fold`, `pages`, `sources`, `partition`, `uids`, `replace`, `outlinks`, `inlinks` | one stage each |
+//! | `known_links` | captures that have the links of the one before |
 //! | `state`, `scratch` | what a worker has after a stage, and where it stands on disk |
 //! | `shuffle`, `cluster` | the dataflow that carries records between workers, and the processes that they are in |
 //! | `external_sort`, `runs` | sorting more than fits into memory, and records in files |
@@ -31,6 +32,7 @@ mod fold;
 mod ingest;
 mod inlinks;
 mod job;
+mod known_links;
 mod meter;
 mod outlinks;
 mod page_record;

@@ -4,7 +4,7 @@
 //! page is at hand, each of its links goes to the worker that writes the in-links of its target.
 //!
 //! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
-//! which a capture of the page had the link, as [`crate::wire::time_key`], rising.
+//! which a capture of the page had the link, rising: the first as [`crate::wire::put_signed`] days, then gaps.
 
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::job::{Job, Stopped};
@@ -65,20 +65,11 @@ impl Writing {
     fn send_in_links(&mut self, outbox: &mut Outbox) {
         let Writing { page, ranges, starts, in_range, offsets, .. } = self;
         ranges.clear();
-        ranges.extend(page.timestamps.iter().map(|&time| Some(in_range.start(time))));
+        ranges.extend(page.timestamps.iter().map(|&time| Some(in_range.start(time).div_euclid(DAY))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
         let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-        let every_start = |starts: &mut Vec<u8>, ranges: &mut dyn Iterator<Item = Option<i64>>| {
-            let mut last = None;
-            for start in ranges.flatten() {
-                if last != Some(start) {
-                    starts.extend_from_slice(&wire::time_key(start));
-                    last = Some(start);
-                }
-            }
-        };
         starts.clear();
-        every_start(starts, &mut ranges.iter().copied());
+        append_starts(starts, ranges.iter().copied());
         let in_all = starts.len();
         let mut changes = &page.changes[..];
         let mut key = [0; 16];
@@ -91,15 +82,43 @@ impl Writing {
                 0..in_all
             } else {
                 let runs = runs(own, captures);
-                let mut within =
-                    runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
-                every_start(starts, &mut within);
+                let within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
+                append_starts(starts, within);
                 in_all..starts.len()
             };
             key[..8].copy_from_slice(&target.to_be_bytes());
             let worker = Offsets::inlinks_worker(offsets.of(target), outbox.workers());
             outbox.send(worker, &key, &starts[present]);
         }
+    }
+}
+
+/// Range starts are days: all lengths of ranges are.
+const DAY: i64 = 24 * 60 * 60;
+
+/// Appends rising days, each once.
+fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<i64>>) {
+    let mut last = None;
+    for day in days.flatten() {
+        match last {
+            None => wire::put_signed(out, day),
+            Some(last) if last == day => continue,
+            Some(last) => wire::put(out, day.abs_diff(last)),
+        }
+        last = Some(day);
+    }
+}
+
+/// Reads what [`append_starts`] wrote: seconds since 1970.
+pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
+    let mut day = None;
+    while !bytes.is_empty() {
+        let next = match day {
+            None => wire::take_signed(&mut bytes),
+            Some(day) => wire::take(&mut bytes).cast_signed().saturating_add(day),
+        };
+        starts.push(next.saturating_mul(DAY));
+        day = Some(next);
     }
 }
 

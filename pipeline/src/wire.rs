@@ -31,6 +31,17 @@ pub(crate) fn take(bytes: &mut &[u8]) -> u64 {
     number
 }
 
+/// Appends a number of either sign: small ones of both are short.
+pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
+    put(out, (number << 1 ^ number >> 63).cast_unsigned());
+}
+
+/// The number of [`put_signed`].
+pub(crate) fn take_signed(bytes: &mut &[u8]) -> i64 {
+    let number = take(bytes);
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
 /// As [`take`], for a number that was a `u32`.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "it was a u32 when it was put")]
@@ -119,6 +130,13 @@ mod tests {
             let back: Vec<u64> = numbers.iter().map(|_| take(&mut rest)).collect();
             prop_assert_eq!(back, numbers);
             prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn signed_numbers_come_back(number: i64) {
+            let mut bytes = Vec::new();
+            put_signed(&mut bytes, number);
+            prop_assert_eq!(take_signed(&mut &bytes[..]), number);
         }
 
         #[test]

@@ -1,0 +1,77 @@
+//! The links that pages had at the capture before: most captures have the same, and then they are neither looked up nor
+//! sent again.
+//!
+//! For each page one slot: a hash of its link texts as they stood in the file, a hash of what they came to, and what was
+//! counted on the way. Direct mapped, so a page may be forgotten, and is then looked up again: the answer is the same.
+//! Memory: 64 bytes a slot.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+/// What stands for a set of links, written as in a capture record.
+pub(crate) fn hash_of(links: &[u8]) -> u128 {
+    xxh3_128(links)
+}
+
+/// What the link texts of a capture came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// [`hash_of`] the links.
+    pub(crate) links: u128,
+    /// References that are no URLs.
+    pub(crate) bad: u32,
+    /// References of other schemes.
+    pub(crate) other: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    page: u128,
+    texts: u128,
+    known: Known,
+}
+
+/// See the head of this file.
+pub(crate) struct KnownLinks(Vec<Slot>);
+
+impl KnownLinks {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let slots = (bytes / size_of::<Slot>()).max(2).next_power_of_two() / 2;
+        KnownLinks(vec![Slot::default(); slots])
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "any bits of a hash do")]
+    fn slot(&mut self, page: u128) -> &mut Slot {
+        let mask = self.0.len() - 1;
+        &mut self.0[page as usize & mask]
+    }
+
+    /// What these texts came to, where they are those that the page had last.
+    pub(crate) fn of(&mut self, page: u128, texts: u128) -> Option<Known> {
+        let slot = self.slot(page);
+        (slot.page == page && slot.texts == texts).then_some(slot.known)
+    }
+
+    /// Keeps what texts came to; whether the page had the same links before.
+    pub(crate) fn keep(&mut self, page: u128, texts: u128, known: Known) -> bool {
+        let before = std::mem::replace(self.slot(page), Slot { page, texts, known });
+        before.page == page && before.known.links == known.links
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_known_until_another_takes_its_slot() {
+        let mut known = KnownLinks::new(256);
+        let links = Known { links: 9, bad: 1, other: 2 };
+        assert_eq!(known.of(7, 3), None);
+        assert!(!known.keep(7, 3, links));
+        assert_eq!(known.of(7, 3), Some(links));
+        assert_eq!(known.of(7, 4), None);
+        assert!(known.keep(7, 4, links), "other texts, the same links");
+        assert!(!known.keep(7 + (1 << 64), 4, links), "another page in the same slot");
+        assert_eq!(known.of(7, 4), None);
+    }
+}
