@@ -88,7 +88,7 @@ pub struct BuildReport {
     pub tally: Tally,
     /// How many partitions the row has.
     pub partitions: usize,
-    /// URLs of the largest partition over the mean.
+    /// Work (URLs, out-links and in-links) of the partition with most of it, over the mean.
     pub largest_over_mean: f64,
     /// Captures that were read.
     pub captures_read: u64,
@@ -296,8 +296,12 @@ fn make_epoch(plan: &Plan, writer: StoreWriter, row: &RowDir, states: &[State]) 
     for partition in &mut partitions {
         partition.files.sort_by_key(|file| file.layer);
     }
-    let largest = partitions.iter().map(|partition| partition.urls).max().unwrap_or(0);
-    let largest_over_mean = largest as f64 * partitions.len() as f64 / (counts.urls.max(1)) as f64;
+    let mut work = vec![0; partitions.len()];
+    for (&partition, own) in states.iter().flat_map(|state| &state.work) {
+        work[partition as usize] += own;
+    }
+    let (largest, all) = (work.iter().max().copied().unwrap_or(0), work.iter().sum::<u64>().max(1));
+    let largest_over_mean = largest as f64 * work.len() as f64 / all as f64;
     let count = partitions.len();
     let epoch = match writer.committed(row.row())? {
         // This job was killed after its commit.

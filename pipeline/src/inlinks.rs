@@ -11,7 +11,7 @@ use crate::uids::{Offsets, partition_number};
 use crate::{Error, wire};
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
-use webstrata_layers::{FileEntry, InLinks, InlinksWriter, RowDir};
+use webstrata_layers::{InLinks, InlinksWriter, RowDir};
 
 /// Part of the budget that the in-links of one URL may take.
 const GATHERING_PERCENT: usize = 90;
@@ -87,7 +87,8 @@ pub(crate) fn inlinks(worker: &Worker, job: &Job, row: &RowDir, state: &mut Stat
     let records = job.check(Sorted::of(&std::mem::take(&mut state.in_links), job.scratch()))?;
     let own = 0..state.offsets.partitions();
     let own = own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
-    state.files.extend(job.check(write(own, job, records, &state.offsets, row))?);
+    let offsets = state.offsets.clone();
+    job.check(write(own, job, records, &offsets, row, state))?;
     Ok(())
 }
 
@@ -97,12 +98,14 @@ fn write(
     mut records: Sorted,
     offsets: &Offsets,
     row: &RowDir,
-) -> Result<Vec<FileEntry>, Error> {
-    let (mut files, mut gathering, mut record) = (Vec::new(), Gathering::default(), InLinks::default());
+    state: &mut State,
+) -> Result<(), Error> {
+    let (mut gathering, mut record) = (Gathering::default(), InLinks::default());
     let bytes_max = job.budget(GATHERING_PERCENT);
     for partition in partitions {
         let mut writer = InlinksWriter::create(row, partition_number(partition)?)?;
         let mut current = None;
+        let work = state.work.entry(partition_number(partition)?).or_default();
         while let Some((mut key, starts)) = records.peek()? {
             let target = u64::from_be_bytes(wire::take_array(&mut key));
             let source = u64::from_be_bytes(wire::take_array(&mut key));
@@ -116,6 +119,7 @@ fn write(
             }
             current = Some(target);
             gathering.add(source, starts);
+            *work += 1;
             if gathering.bytes() > bytes_max {
                 return Err(Error::TooManyInLinks { uid: target, sources: gathering.sources.len(), bytes: bytes_max });
             }
@@ -125,7 +129,7 @@ fn write(
             gathering.finish(uid, &mut record);
             writer.push(&record)?;
         }
-        files.extend(writer.finish()?);
+        state.files.extend(writer.finish()?);
     }
-    Ok(files)
+    Ok(())
 }

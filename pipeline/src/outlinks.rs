@@ -13,6 +13,7 @@ use crate::state::State;
 use crate::uids::{Offsets, partition_number};
 use crate::{Error, page_record, wire};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::presence::runs;
@@ -27,6 +28,7 @@ struct Writing {
     /// This worker's partitions that are not yet begun, the next one last.
     waiting: Vec<usize>,
     files: Vec<FileEntry>,
+    work: BTreeMap<u32, u64>,
     counts: Counts,
     page: Page,
     /// Start of the time range of each capture of the page; `None` for captures of unknown links.
@@ -57,6 +59,7 @@ impl Writing {
         if let Some((_, writer)) = &mut self.current {
             writer.push(&self.page)?;
         }
+        *self.work.entry(partition_number(partition)?).or_default() += self.page.links.len() as u64;
         self.counts.add_page(&self.page);
         self.send_in_links(outbox);
         Ok(true)
@@ -140,6 +143,7 @@ pub(crate) fn outlinks(
         current: None,
         waiting: own.collect(),
         files: Vec::new(),
+        work: std::mem::take(&mut state.work),
         counts: Counts::default(),
         page: Page::default(),
         ranges: Vec::new(),
@@ -153,6 +157,7 @@ pub(crate) fn outlinks(
     // After the shuffle, so that workers who have no page left go on with their own meanwhile.
     while job.check(writing.begin_next())? {}
     state.files.append(&mut writing.files);
+    state.work = std::mem::take(&mut writing.work);
     state.counts = std::mem::take(&mut writing.counts);
     state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;
     Ok(())

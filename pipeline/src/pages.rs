@@ -4,8 +4,7 @@
 //! ([`crate::fold`]). A folded page waits in a spool, in order of its number on this worker; the fingerprints of the
 //! page and of its distinct links go as requests to their owners, where the UIDs will be.
 //!
-//! Request record: key = fingerprint; payload = worker, number of the page, slot (0 is the page itself, n + 1 its n-th
-//! link), each LEB128.
+//! Request record: key = fingerprint; payload = [`Request`], each number in LEB128.
 //! Spooled page: number of timestamps, timestamps, unknown captures, number of links, changes ([`crate::page_record`]
 //! without UIDs).
 
@@ -20,6 +19,42 @@ use crate::{Error, page_record, wire};
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
+
+/// A request for the UID of a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The worker that has the page.
+    pub(crate) worker: usize,
+    /// The number of the page on that worker.
+    pub(crate) number: u64,
+    /// 0 is the page itself, n + 1 its n-th link.
+    pub(crate) slot: u64,
+    /// For the page itself: how many links it has.
+    pub(crate) links: u64,
+}
+
+impl Request {
+    fn write(self, out: &mut Vec<u8>) {
+        out.clear();
+        wire::put(out, self.worker as u64);
+        wire::put(out, self.number);
+        wire::put(out, self.slot);
+        if self.slot == 0 {
+            wire::put(out, self.links);
+        }
+    }
+
+    pub(crate) fn read(mut bytes: &[u8]) -> Self {
+        let (worker, number) = (wire::take_usize(&mut bytes), wire::take(&mut bytes));
+        let (slot, links) = (wire::take(&mut bytes), wire::take(&mut bytes));
+        Request { worker, number, slot, links }
+    }
+
+    /// What the URL has to do for this request: an in-link, or its out-links.
+    pub(crate) fn weight(self) -> u64 {
+        if self.slot == 0 { self.links } else { 1 }
+    }
+}
 
 struct Folding {
     worker: usize,
@@ -60,10 +95,8 @@ impl Folding {
         page_record::write_changes(&mut self.record, &page.changes);
         let number = self.spool.push(&[], &self.record)?;
         for (slot, fingerprint) in (0u64..).zip(std::iter::once(&fingerprint).chain(&page.links)) {
-            self.record.clear();
-            wire::put(&mut self.record, self.worker as u64);
-            wire::put(&mut self.record, number);
-            wire::put(&mut self.record, slot);
+            let links = page.links.len() as u64;
+            Request { worker: self.worker, number, slot, links }.write(&mut self.record);
             let owner = owner(*fingerprint, outbox.workers());
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
         }

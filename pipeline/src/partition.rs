@@ -3,16 +3,19 @@
 //! The super-sample of Avcular & Suel (2011, section 3) is taken by hash: the [`SAMPLE_MAX`] URLs with the smallest
 //! fingerprints. It depends on the set of URLs alone, not on workers or the order of files, and its largest
 //! fingerprint tells how many distinct URLs there are, within about 1 / sqrt(SAMPLE_MAX). Boundaries are a
-//! systematic sample of the sorted super-sample.
+//! systematic sample of the sorted super-sample, weighted by work: a URL counts for itself, for the pages that link to it
+//! and for the URLs that it links to. The owners of the fingerprints know these: their requests are in order of
+//! fingerprints, so those of the sample come first. A large host may be split, a URL may not.
 
 use crate::Error;
 use crate::job::{Job, Stopped};
+use crate::pages::Request;
 use crate::runs::{Merge, RunWriter, Runs};
 use crate::scratch::Scratch;
 use crate::shuffle::shuffle;
 use crate::wire::{self, for_each};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use timely::worker::Worker;
 
@@ -59,14 +62,23 @@ impl Sample {
         }
     }
 
-    /// The first keys of the partitions after the first.
-    fn boundaries(self, partition_urls: u64) -> Boundaries {
+    /// The first keys of the partitions after the first, where `weights` are the weights of the sampled URLs.
+    fn boundaries(self, partition_urls: u64, weights: &HashMap<u128, u64>) -> Boundaries {
         let wanted = self.distinct().div_ceil(partition_urls.max(1));
-        let partitions = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, self.keys.len().max(1));
-        let mut keys: Vec<_> = self.keys.into_values().collect();
+        let partitions = wanted.clamp(1, self.keys.len().max(1) as u64);
+        let weight = |fingerprint| 1 + weights.get(fingerprint).copied().unwrap_or(0);
+        let mut keys: Vec<_> = self.keys.iter().map(|(fingerprint, key)| (key, weight(fingerprint))).collect();
         keys.sort_unstable();
-        let mut firsts: Vec<_> = (1..partitions).map(|part| keys[part * keys.len() / partitions].clone()).collect();
-        firsts.dedup();
+        let all: u64 = keys.iter().map(|(_, weight)| weight).sum();
+        let (mut firsts, mut before) = (Vec::new(), 0);
+        for (key, weight) in keys {
+            // The partition in which the middle of the URL's weight falls.
+            let part = u128::from(before + weight / 2) * u128::from(partitions) / u128::from(all);
+            if part > firsts.len() as u128 {
+                firsts.push(key.clone());
+            }
+            before += weight;
+        }
         Boundaries { firsts }
     }
 }
@@ -89,11 +101,13 @@ impl Boundaries {
     }
 }
 
-/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs.
+/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as
+/// much work each as can be; `requests` are those of this worker.
 pub(crate) fn boundaries(
     worker: &mut Worker,
     job: &Job,
     sample: &Runs,
+    requests: &Runs,
     partition_urls: u64,
 ) -> Result<Boundaries, Stopped> {
     let mut sample = job.check(Merge::open(sample, job.scratch()))?;
@@ -116,7 +130,55 @@ pub(crate) fn boundaries(
             Ok(())
         },
     )?;
-    Ok(joined.take().boundaries(partition_urls))
+    let sample = joined.take();
+    let own = job.check(weights(job, &sample, requests))?;
+    let mut own = own.into_iter();
+    let all = Rc::new(RefCell::new(HashMap::new()));
+    let heard = Rc::clone(&all);
+    shuffle(
+        worker,
+        job,
+        "sample",
+        move |outbox| {
+            let Some((fingerprint, weight)) = own.next() else { return Ok(false) };
+            outbox.send_to_all(&fingerprint.to_be_bytes(), &weight.to_be_bytes());
+            Ok(true)
+        },
+        move |block| {
+            for_each(&block, |mut fingerprint, mut weight| {
+                let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
+                let weight = u64::from_be_bytes(wire::take_array(&mut weight));
+                heard.borrow_mut().insert(fingerprint, weight);
+            });
+            Ok(())
+        },
+    )?;
+    Ok(sample.boundaries(partition_urls, &all.take()))
+}
+
+/// In-links and out-links of the sampled URLs whose fingerprints this worker owns.
+fn weights(job: &Job, sample: &Sample, requests: &Runs) -> Result<Vec<(u128, u64)>, Error> {
+    let mut weights: Vec<(u128, u64)> = Vec::new();
+    let Some((&largest, _)) = sample.keys.last_key_value() else { return Ok(weights) };
+    let mut requests = Merge::open(requests, job.scratch())?;
+    let mut last = None;
+    while let Some((mut fingerprint, payload)) = requests.next()? {
+        let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
+        if fingerprint > largest {
+            break;
+        }
+        if last != Some(fingerprint) {
+            last = Some(fingerprint);
+            job.go_on()?;
+            if sample.keys.contains_key(&fingerprint) {
+                weights.push((fingerprint, 0));
+            }
+        }
+        if let Some((_, weight)) = weights.last_mut().filter(|(sampled, _)| *sampled == fingerprint) {
+            *weight += Request::read(payload).weight();
+        }
+    }
+    Ok(weights)
 }
 
 #[cfg(test)]
@@ -135,14 +197,14 @@ mod tests {
 
     #[test]
     fn boundaries_do_not_depend_on_order_and_repetition() {
-        let up = sample_of(0..100_000).boundaries(7_000);
-        let down = sample_of((0..100_000).rev().chain(0..50_000)).boundaries(7_000);
+        let up = sample_of(0..100_000).boundaries(7_000, &HashMap::new());
+        let down = sample_of((0..100_000).rev().chain(0..50_000)).boundaries(7_000, &HashMap::new());
         assert_eq!(up, down);
     }
 
     #[test]
     fn partitions_have_about_the_size_asked_for() {
-        let boundaries = sample_of(0..200_000).boundaries(10_000);
+        let boundaries = sample_of(0..200_000).boundaries(10_000, &HashMap::new());
         assert!((19..=21).contains(&boundaries.partitions()), "{}", boundaries.partitions());
         let mut sizes = vec![0; boundaries.partitions()];
         (0..200_000).for_each(|number| sizes[boundaries.of(format!("{number:09}").as_bytes())] += 1);
@@ -151,8 +213,28 @@ mod tests {
 
     #[test]
     fn few_urls_are_one_partition_and_none_is_one_too() {
-        assert_eq!(sample_of(0..5).boundaries(1_000).partitions(), 1);
-        assert_eq!(Sample::default().boundaries(1_000).partitions(), 1);
-        assert_eq!(sample_of(0..5).boundaries(1).partitions(), 5);
+        assert_eq!(sample_of(0..5).boundaries(1_000, &HashMap::new()).partitions(), 1);
+        assert_eq!(Sample::default().boundaries(1_000, &HashMap::new()).partitions(), 1);
+        assert_eq!(sample_of(0..5).boundaries(1, &HashMap::new()).partitions(), 5);
+    }
+
+    #[test]
+    fn heavy_urls_get_smaller_partitions() {
+        let sample = sample_of(0..10_000);
+        // The first tenth has nine tenths of the work.
+        let weights = (0..1_000).map(|number| (scattered(number), 80)).collect();
+        let boundaries = sample.boundaries(1_000, &weights);
+        assert_eq!(boundaries.partitions(), 10);
+        let mut work = vec![0; 10];
+        (0..10_000).for_each(|number| {
+            work[boundaries.of(format!("{number:09}").as_bytes())] += if number < 1_000 { 81 } else { 1 };
+        });
+        assert!(work.iter().all(|work| (8_500..9_500).contains(work)), "{work:?}");
+    }
+
+    #[test]
+    fn one_url_with_most_of_the_work_is_a_partition_at_most() {
+        let boundaries = sample_of(0..100).boundaries(10, &HashMap::from([(scattered(50), 1_000_000)]));
+        assert!((2..=10).contains(&boundaries.partitions()), "{}", boundaries.partitions());
     }
 }

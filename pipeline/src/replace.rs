@@ -9,6 +9,7 @@
 
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::job::{Job, Stopped};
+use crate::pages::Request;
 use crate::runs::RunReader;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
@@ -62,8 +63,7 @@ impl Join {
             return Ok(false);
         };
         let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
-        let mut rest = payload;
-        let (worker, number, slot) = (wire::take_usize(&mut rest), wire::take(&mut rest), wire::take(&mut rest));
+        let Request { worker, number, slot, .. } = Request::read(payload);
         while self.at.is_some_and(|(at, _)| at < fingerprint) {
             self.advance()?;
         }

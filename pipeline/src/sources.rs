@@ -9,6 +9,7 @@ use crate::Error;
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
+use crate::pages::Request;
 use crate::partition::Sample;
 use crate::shuffle::shuffle;
 use crate::state::State;
@@ -65,9 +66,7 @@ fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> 
             key.extend_from_slice(fingerprint);
             (wanted, stays) = (0, false);
         }
-        let mut rest = payload;
-        let (_worker, _number, slot) = (wire::take(&mut rest), wire::take(&mut rest), wire::take(&mut rest));
-        if slot == 0 {
+        if Request::read(payload).slot == 0 {
             stays = true;
         } else {
             wanted += 1;

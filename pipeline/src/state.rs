@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) in_links: Runs,
     /// Counts of what this worker wrote; all but the number of URLs.
     pub(crate) counts: Counts,
+    /// URLs, out-links and in-links by partition, all together, of what this worker wrote.
+    pub(crate) work: BTreeMap<u32, u64>,
     /// First keys of the partitions that this worker wrote, as the manifest has them.
     pub(crate) first_keys: BTreeMap<u32, String>,
     /// Files of layers that this worker wrote.

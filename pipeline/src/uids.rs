@@ -170,7 +170,7 @@ pub(crate) fn uids(
     row: &RowDir,
     state: &mut State,
 ) -> Result<(), Stopped> {
-    let boundaries = boundaries(worker, job, &std::mem::take(&mut state.sample), partition_urls)?;
+    let boundaries = boundaries(worker, job, &std::mem::take(&mut state.sample), &state.requests, partition_urls)?;
     let ranged = by_range(worker, job, &std::mem::take(&mut state.urls), &boundaries)?;
     let ranged = job.check(ranged.finish())?;
     let (urls, counts) = job.check(distinct(job, ranged, &boundaries))?;
@@ -207,5 +207,8 @@ pub(crate) fn uids(
     state.offsets = offsets;
     state.first_keys = std::mem::take(&mut writing.borrow_mut().first_keys);
     state.files = std::mem::take(&mut writing.borrow_mut().files);
+    for file in &state.files {
+        state.work.insert(file.partition, file.rows);
+    }
     Ok(())
 }
