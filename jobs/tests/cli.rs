@@ -33,7 +33,7 @@ fn text(bytes: &[u8]) -> String {
 /// Runs a command line given as one text; `{}` stands for a directory.
 fn run(dir: &Path, line: &str) -> Output {
     let words = line.split(' ').map(|word| word.replace("{}", &dir.display().to_string()));
-    webstrata(words).stdin(Stdio::null()).output().unwrap()
+    webstrata(words).env("TMPDIR", dir).stdin(Stdio::null()).output().unwrap()
 }
 
 fn succeeds(dir: &Path, line: &str) -> String {
@@ -302,7 +302,7 @@ fn the_demo_shows_commands_that_work() {
 
 /// Writes a crawl that takes a while to build.
 fn larger_crawl(dir: &Path) {
-    succeeds(dir, "generate uk:occurrences=200000,seed=3 --out {}/large.jsonl");
+    succeeds(dir, "generate hard:occurrences=600000,seed=3 --out {}/large.jsonl");
 }
 
 #[test]
@@ -322,6 +322,7 @@ fn a_build_killed_at_any_moment_leaves_the_old_epoch_or_none() {
             let words = ["build".to_owned(), "--out".into(), dir.path().join(store).display().to_string()];
             let crawl = dir.path().join("large.jsonl").display().to_string();
             let mut child = webstrata(words.into_iter().chain([crawl]))
+                .env("TMPDIR", dir.path())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()

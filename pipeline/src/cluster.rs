@@ -237,3 +237,35 @@ impl Stream for Peer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Progress;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn a_hosts_file_names_processes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hosts");
+        std::fs::write(&path, "# two\none.example:4000\n\n  [::1]:4001\n").unwrap();
+        assert_eq!(Cluster::from_file(&path, 1).unwrap().hosts, ["one.example:4000", "[::1]:4001"]);
+        let error = |text: &str, process| {
+            std::fs::write(&path, text).unwrap();
+            Cluster::from_file(&path, process).unwrap_err().to_string()
+        };
+        assert!(error("one:4000\n", 1).contains("names 1 processes"));
+        assert!(error("one:4000\ntwo\n", 0).contains("line 2 is no host:port: two"));
+        assert!(error("one:4000\n\none:4000\n", 0).contains("line 3 stands there twice"));
+        assert!(Cluster::from_file(&dir.path().join("none"), 0).is_err());
+    }
+
+    #[test]
+    fn a_process_that_does_not_come_is_named() {
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let cluster = Cluster { hosts: vec![free(), free()], process: 0, wait: Duration::from_millis(200) };
+        let job = Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
+        let error = connect(&cluster, &"0".repeat(ID_BYTES), &job).err().unwrap();
+        assert!(matches!(&error, Error::NoProcess { process: 1, host, .. } if *host == cluster.hosts[1]), "{error}");
+    }
+}

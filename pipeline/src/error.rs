@@ -27,12 +27,13 @@ pub enum Error {
     },
     /// The captures of one page do not fit.
     #[error(
-        "the captures of one page ({captures} so far, fingerprint {page:032x}) take more than {bytes} bytes; \
-        give more with --memory, or fewer workers"
+        "the captures of {page} ({captures} so far) take more than the {} MiB that a worker has for one page; \
+        give more with --memory, or fewer workers, and the build goes on from here",
+        bytes >> 20
     )]
     PageTooLarge {
-        /// The fingerprint of the page.
-        page: u128,
+        /// The URL of the page; its fingerprint where another process has read it.
+        page: String,
         /// Captures when the bound was passed.
         captures: usize,
         /// The bound.
@@ -40,12 +41,13 @@ pub enum Error {
     },
     /// A URL has more in-links than fit.
     #[error(
-        "the in-links of UID {uid} ({sources} so far) take more than {bytes} bytes; \
-        give more with --memory, or fewer workers"
+        "the in-links of {url} ({sources} so far) take more than the {} MiB that a worker has for one URL; \
+        give more with --memory, or fewer workers, and the build goes on from here",
+        bytes >> 20
     )]
     TooManyInLinks {
         /// The URL.
-        uid: u64,
+        url: String,
         /// Pages that link to it, when the bound was passed.
         sources: usize,
         /// The bound.

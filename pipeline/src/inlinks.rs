@@ -11,7 +11,7 @@ use crate::uids::{Offsets, partition_number};
 use crate::{Error, wire};
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
-use webstrata_layers::{InLinks, InlinksWriter, RowDir};
+use webstrata_layers::{InLinks, InlinksWriter, RowDir, url_in_row};
 
 /// Part of the budget that the in-links of one URL may take.
 const GATHERING_PERCENT: usize = 90;
@@ -121,7 +121,9 @@ fn write(
             gathering.add(source, starts);
             *work += 1;
             if gathering.bytes() > bytes_max {
-                return Err(Error::TooManyInLinks { uid: target, sources: gathering.sources.len(), bytes: bytes_max });
+                let urls = offsets.0[partition + 1] - offsets.0[partition];
+                let url = url_in_row(row, partition_number(partition)?, urls, target)?;
+                return Err(Error::TooManyInLinks { url, sources: gathering.sources.len(), bytes: bytes_max });
             }
             records.next()?;
         }

@@ -12,13 +12,14 @@ use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::fold::{Fold, FoldedPage};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
-use crate::runs::{RunWriter, Runs};
+use crate::runs::{RunReader, RunWriter, Runs};
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
 use crate::{Error, page_record, wire};
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
+use webstrata_layers::url_of_key;
 
 /// A request for the UID of a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +105,20 @@ impl Folding {
     }
 }
 
+/// The URL of a fingerprint, for messages: looked for in all that workers of this process have read.
+fn url_of(fingerprint: u128, job: &Job, workers: usize) -> Option<String> {
+    let states = (0..workers).filter_map(|worker| job.scratch().load(worker, 1));
+    for run in states.flat_map(|state| state.urls.0) {
+        let mut urls = RunReader::open(&run, job.scratch()).ok()?;
+        while let Some((key, payload)) = urls.next().ok()? {
+            if payload == fingerprint.to_be_bytes() {
+                return url_of_key(key);
+            }
+        }
+    }
+    None
+}
+
 /// Folds the captures of this worker; see the head of this file.
 pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result<(), Stopped> {
     let captures = std::mem::take(&mut state.captures);
@@ -118,8 +133,17 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result
     })));
     let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget(40)));
     let fold = Rc::clone(&folding);
-    let produce =
-        move |outbox: &mut Outbox| fold.borrow_mut().as_mut().map_or(Ok(false), |folding| folding.step(outbox));
+    let names = (job.clone(), worker.peers());
+    let produce = move |outbox: &mut Outbox| {
+        let Some(folding) = &mut *fold.borrow_mut() else { return Ok(false) };
+        folding.step(outbox).map_err(|error| match error {
+            Error::PageTooLarge { page, captures, bytes } => {
+                let url = folding.current.and_then(|fingerprint| url_of(fingerprint, &names.0, names.1));
+                Error::PageTooLarge { page: url.unwrap_or(page), captures, bytes }
+            }
+            error => error,
+        })
+    };
     shuffle(worker, job, "pages", produce, requests.consumer())?;
     let folding = folding.take().ok_or(Stopped)?;
     state.pages = Runs(vec![job.check(folding.spool.finish())?]);
