@@ -36,9 +36,10 @@ pub use write_parquet::write_parquet;
 pub const MONTHS_MAX: u32 = 1200;
 /// Link occurrences of a share, about.
 const SHARE_OCCURRENCES: u64 = 1_000_000;
-/// Pages of a host on average, and at most: none makes a share alone too large.
+/// Pages of a host on average, and at most: its URLs are in memory, and it must not make a share much larger.
 const HOST_PAGES: u64 = 60;
-const HOST_PAGES_MAX: u64 = 4_000;
+const HOST_PAGES_MAX: u64 = 8_000;
+const HOST_OCCURRENCES_MAX: u64 = 1_500_000;
 /// Hosts that even a small crawl has, if its pages suffice.
 const HOSTS_MIN: u64 = 5;
 /// Bytes of a link occurrence as an input reckons them.
@@ -185,8 +186,9 @@ struct Sizes {
 
 impl Sizes {
     fn of(options: GenerateOptions) -> Self {
-        let occurrences_of_a_page = model::page_occurrences_thousandths(options);
-        let pages = u128::from(options.occurrences) * 1000 / u128::from(occurrences_of_a_page);
+        let a_page = model::page_occurrences_thousandths(options);
+        let pages_max = (HOST_OCCURRENCES_MAX * 1000 / a_page).clamp(1, HOST_PAGES_MAX);
+        let pages = u128::from(options.occurrences) * 1000 / u128::from(a_page);
         let pages = u64::try_from(pages).unwrap_or(u64::MAX).max(1);
         let hosts = (pages / HOST_PAGES).max(HOSTS_MIN.min(pages / 2)).max(1);
         let mut flat = 5;
@@ -194,7 +196,7 @@ impl Sizes {
             const ONE: u64 = 1 << 40;
             let sum: u64 = (flat..flat + hosts).map(|place| ONE / place).sum();
             let scale = u64::try_from(u128::from(pages) * u128::from(ONE) / u128::from(sum)).unwrap_or(u64::MAX);
-            if scale / flat <= HOST_PAGES_MAX {
+            if scale / flat <= pages_max {
                 return Sizes { hosts, scale, flat };
             }
             flat += flat / 2;
@@ -386,7 +388,7 @@ mod tests {
             hash.digest()
         };
         let hashes = ["uk", "hard", "irregular"].map(|profile| hash(profile, 7));
-        assert_eq!(hashes, [0, 0, 0]);
+        assert_eq!(hashes, [12_381_911_745_530_789_243, 15_445_325_224_243_770_024, 6_941_070_061_602_175_733]);
         assert_ne!(hash("uk", 8), hashes[0]);
     }
 }

@@ -46,7 +46,7 @@ const LATER_DAYS: u64 = 300;
 /// Of ten thousand pages of an irregular crawl: those without links.
 const EMPTY: u64 = 45;
 /// How often a link that the page has already is given up for another one.
-const TRIES: u64 = 4;
+const TRIES: u32 = 6;
 /// Of ten thousand directories: quiet ones and lively ones, and of a hundred: how many links of higher classes they have.
 const QUIET: u64 = 6_000;
 const LIVELY: u64 = 1_500;
@@ -76,7 +76,7 @@ struct Constants {
     /// Links outside the menus that leave the host; of the others, those to pages that are surely crawled.
     outside: u64,
     to_crawled: u64,
-    /// Links of a capture on average, in thousandths: what the rest comes to, measured.
+    /// Links of a capture on average, in thousandths: what the rest comes to, measured on 20 million.
     links_thousandths: u64,
 }
 
@@ -89,12 +89,12 @@ const UK: Constants = Constants {
     long_more: 50,
     copying: 9_500,
     copied: 9_750,
-    shared: 6_500,
+    shared: 8_000,
     higher_classes: [1_900, 400],
     survival: [9_980, 9_700, 8_400],
     outside: 1_650,
     to_crawled: 3_000,
-    links_thousandths: 38_500,
+    links_thousandths: 39_450,
 };
 
 const HARD: Constants = Constants {
@@ -111,7 +111,7 @@ const HARD: Constants = Constants {
     survival: [9_900, 9_200, 6_500],
     outside: 1_450,
     to_crawled: 7_000,
-    links_thousandths: 36_500,
+    links_thousandths: 38_000,
 };
 
 impl Profile {
@@ -325,6 +325,9 @@ impl Generator {
             let mut from = months.start;
             let mut class = self.class(temper, random);
             for original in original.iter().filter(|original| original.to > months.start) {
+                if self.stands(original.target, from, links) {
+                    break;
+                }
                 class = original.class;
                 let to = if shares { original.to } else { from + self.life(class, random) };
                 links.push(Link { target: original.target, place, class, from, to });
@@ -333,7 +336,7 @@ impl Generator {
                     break;
                 }
             }
-            let next = |random: &mut Random| self.target(number, random);
+            let next = |tried, random: &mut Random| self.target(number, tried, random);
             self.follow(place, class, from..months.end, random, next, links);
         }
     }
@@ -345,25 +348,29 @@ impl Generator {
         class: usize,
         months: Range<u64>,
         random: &mut Random,
-        next: impl Fn(&mut Random) -> Target,
+        next: impl Fn(u32, &mut Random) -> Target,
         links: &mut Vec<Link>,
     ) {
         let start = links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
         let mut from = months.start;
         while from < months.end {
             let first = links.get(start).filter(|_| links.len() > start + 1 && random.chance(RETURNS));
-            let mut target = first.map_or_else(|| next(random), |link| link.target);
-            for _ in 0..TRIES {
-                let is_there = |link: &Link| link.target == target && link.to > from;
-                if !self.menu.iter().chain(links.iter()).any(is_there) {
+            let mut target = first.map_or_else(|| next(0, random), |link| link.target);
+            for tried in 0..TRIES {
+                if !self.stands(target, from, links) {
                     break;
                 }
-                target = next(random);
+                target = next(tried, random);
             }
             let to = from + self.life(class, random);
             links.push(Link { target, place, class, from, to });
             from = to;
         }
+    }
+
+    /// Whether the menu or the links of a page have a target in a month or later.
+    fn stands(&self, target: Target, month: u64, links: &[Link]) -> bool {
+        self.menu.iter().chain(links).any(|link| link.target == target && link.to > month)
     }
 
     /// Of a hundred: how many links of higher classes a directory has, where others have a hundred.
@@ -439,11 +446,11 @@ impl Generator {
             let first = directory * DIRECTORY_URLS / CRAWLED;
             for _ in 0..count {
                 let place = menu.len();
-                let next = |random: &mut Random| {
+                let next = |tried: u32, random: &mut Random| {
                     let group = match key {
                         0 if place == 0 => 0,
                         0 => random.small_below(pages),
-                        _ => (first + random.below(DIRECTORY_URLS / CRAWLED)).min(pages - 1),
+                        _ => (first + random.below((DIRECTORY_URLS / CRAWLED) << tried)) % pages,
                     };
                     Target { host: self.host, number: self.crawled(self.host, group) }
                 };
@@ -455,14 +462,15 @@ impl Generator {
         self.menu_directory = directory;
     }
 
-    /// A link that is not copied.
-    fn target(&self, number: u64, random: &mut Random) -> Target {
+    /// A link that is not copied; those near the page come from farther away the more often it was tried.
+    fn target(&self, number: u64, tried: u32, random: &mut Random) -> Target {
         if random.chance(self.profile.constants().outside) {
             return self.target_outside(random);
         }
         let pages = self.pages_of(self.host);
         let group = number / CRAWLED;
-        let near = (group + random.small_below(NEAR_GROUPS)).saturating_sub(random.small_below(NEAR_GROUPS));
+        let groups = NEAR_GROUPS << tried;
+        let near = (group + random.small_below(groups)).saturating_sub(random.small_below(groups));
         let near = Some(near).filter(|&near| near < pages && random.chance(NEAR));
         let number = if random.chance(self.profile.constants().to_crawled) {
             self.crawled(self.host, near.unwrap_or_else(|| random.small_below(pages)))
