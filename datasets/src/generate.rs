@@ -347,7 +347,7 @@ mod tests {
             let urls: BTreeSet<&str> =
                 captures.iter().flat_map(|capture| capture.links.iter()).chain(pages.iter().copied()).collect();
             let crawled = pages.len() * 100 / urls.len();
-            assert!((18..26).contains(&crawled), "{profile}: {crawled} % crawled");
+            assert!((18..28).contains(&crawled), "{profile}: {crawled} % crawled");
             assert!(urls.iter().all(|url| canonical(None, url).as_deref() == Ok(*url)));
             let mut times = BTreeMap::<&str, Vec<i64>>::new();
             for capture in &captures {
@@ -388,7 +388,7 @@ mod tests {
             hash.digest()
         };
         let hashes = ["uk", "hard", "irregular"].map(|profile| hash(profile, 7));
-        assert_eq!(hashes, [12_381_911_745_530_789_243, 15_445_325_224_243_770_024, 6_941_070_061_602_175_733]);
+        assert_eq!(hashes, [15_296_200_667_826_042_233, 7_214_515_594_343_380_890, 12_896_236_733_358_970_598]);
         assert_ne!(hash("uk", 8), hashes[0]);
     }
 }

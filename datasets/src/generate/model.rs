@@ -89,7 +89,7 @@ const UK: Constants = Constants {
     long_more: 50,
     copying: 9_500,
     copied: 9_750,
-    shared: 8_000,
+    shared: 9_000,
     higher_classes: [1_900, 400],
     survival: [9_980, 9_700, 8_400],
     outside: 1_650,
@@ -104,10 +104,10 @@ const HARD: Constants = Constants {
     own_spread: 16,
     long: 1_300,
     long_more: 110,
-    copying: 5_700,
+    copying: 5_900,
     copied: 8_000,
-    shared: 5_000,
-    higher_classes: [2_500, 550],
+    shared: 6_500,
+    higher_classes: [2_350, 520],
     survival: [9_900, 9_200, 6_500],
     outside: 1_450,
     to_crawled: 7_000,
@@ -161,6 +161,35 @@ struct Link {
     to: u64,
 }
 
+/// Links, place by place.
+#[derive(Default)]
+struct Links {
+    links: Vec<Link>,
+    /// Their targets again, close together: they are searched for each new link.
+    targets: Vec<u64>,
+}
+
+impl Links {
+    fn clear(&mut self) {
+        self.links.clear();
+        self.targets.clear();
+    }
+
+    fn push(&mut self, link: Link) {
+        self.links.push(link);
+        self.targets.push(Links::key(link.target));
+    }
+
+    /// Whether a target is there in any month; hardly ever it only seems so.
+    fn have(&self, target: Target) -> bool {
+        self.targets.contains(&Links::key(target))
+    }
+
+    fn key(target: Target) -> u64 {
+        target.host.rotate_left(32) ^ target.number
+    }
+}
+
 /// A synthetic crawl or a share of one, as a reader of captures.
 pub struct Generator {
     seed: u64,
@@ -178,11 +207,11 @@ pub struct Generator {
     urls: Vec<String>,
     pages: Vec<u64>,
     /// The directory whose menu was made last, and its links.
-    menu: Vec<Link>,
+    menu: Links,
     menu_directory: u64,
     page: Page,
     /// The page before, for copying.
-    neighbour: Vec<Link>,
+    neighbour: Links,
 }
 
 /// The page whose captures are being handed out.
@@ -190,7 +219,7 @@ pub struct Generator {
 struct Page {
     number: u64,
     /// Links of its own.
-    own: Vec<Link>,
+    own: Links,
     /// Texts of all its links end to end, and their places in it with the months when they are there.
     texts: String,
     links: Vec<(Range<u64>, Range<usize>)>,
@@ -236,10 +265,10 @@ impl Generator {
             host: 0,
             urls: Vec::new(),
             pages: Vec::new(),
-            menu: Vec::new(),
+            menu: Links::default(),
             menu_directory: 0,
             page: Page::default(),
-            neighbour: Vec::new(),
+            neighbour: Links::default(),
         }
     }
 
@@ -289,13 +318,15 @@ impl Generator {
         page.links.clear();
         page.texts.clear();
         let (Some(&(_, first)), Some(&(_, last))) = (page.captures.last(), page.captures.first()) else { return };
-        if self.profile != Profile::Irregular || !random.chance(EMPTY) {
-            if number / DIRECTORY_URLS != self.menu_directory {
-                self.make_menu(number / DIRECTORY_URLS);
-            }
+        if number / DIRECTORY_URLS != self.menu_directory {
+            self.make_menu(number / DIRECTORY_URLS);
+        }
+        let is_empty = self.profile == Profile::Irregular && random.chance(EMPTY);
+        if !is_empty {
             self.own_links(number, first..last + 1, &mut random, &mut page.own);
         }
-        for link in self.menu.iter().chain(&page.own) {
+        let menu = self.menu.links.iter().filter(|_| !is_empty);
+        for link in menu.chain(&page.own.links) {
             if link.from <= last && link.to > first {
                 let start = page.texts.len();
                 if link.target.host == self.host {
@@ -310,7 +341,7 @@ impl Generator {
     }
 
     /// The links of a page that are not in the menu, in the months in which it is captured.
-    fn own_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Vec<Link>) {
+    fn own_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Links) {
         let constants = self.profile.constants();
         let mut places = constants.own_min + random.below(constants.own_spread) + random.below(constants.own_spread);
         if random.chance(constants.long) {
@@ -318,14 +349,14 @@ impl Generator {
         }
         let copies = random.chance(constants.copying);
         let temper = self.temper(number / DIRECTORY_URLS);
-        let mut originals = self.neighbour.chunk_by(|one, other| one.place == other.place);
+        let mut originals = self.neighbour.links.chunk_by(|one, other| one.place == other.place);
         for place in 0..usize::try_from(places).unwrap_or(0) {
             let original = originals.next().filter(|_| copies && random.chance(constants.copied)).unwrap_or(&[]);
             let shares = random.chance(constants.shared);
             let mut from = months.start;
             let mut class = self.class(temper, random);
             for original in original.iter().filter(|original| original.to > months.start) {
-                if self.stands(original.target, from, links) {
+                if self.is_there(original.target, links) {
                     break;
                 }
                 class = original.class;
@@ -349,28 +380,28 @@ impl Generator {
         months: Range<u64>,
         random: &mut Random,
         next: impl Fn(u32, &mut Random) -> Target,
-        links: &mut Vec<Link>,
+        links: &mut Links,
     ) {
-        let start = links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
+        let start = links.links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
         let mut from = months.start;
         while from < months.end {
-            let first = links.get(start).filter(|_| links.len() > start + 1 && random.chance(RETURNS));
-            let mut target = first.map_or_else(|| next(0, random), |link| link.target);
-            for tried in 0..TRIES {
-                if !self.stands(target, from, links) {
-                    break;
+            let first = links.links.get(start).filter(|_| links.links.len() > start + 1);
+            let target = match first {
+                Some(first) if random.chance(RETURNS) => first.target,
+                _ => {
+                    let mut tries = (0..TRIES).map(|tried| next(tried, random));
+                    tries.find(|&target| !self.is_there(target, links)).unwrap_or_else(|| next(TRIES, random))
                 }
-                target = next(tried, random);
-            }
+            };
             let to = from + self.life(class, random);
             links.push(Link { target, place, class, from, to });
             from = to;
         }
     }
 
-    /// Whether the menu or the links of a page have a target in a month or later.
-    fn stands(&self, target: Target, month: u64, links: &[Link]) -> bool {
-        self.menu.iter().chain(links).any(|link| link.target == target && link.to > month)
+    /// Whether the menu or a page's own links have a target.
+    fn is_there(&self, target: Target, links: &Links) -> bool {
+        self.menu.have(target) || links.have(target)
     }
 
     /// Of a hundred: how many links of higher classes a directory has, where others have a hundred.
@@ -445,7 +476,7 @@ impl Generator {
             let mut random = self.random(&[13, self.host, key]);
             let first = directory * DIRECTORY_URLS / CRAWLED;
             for _ in 0..count {
-                let place = menu.len();
+                let place = menu.links.len();
                 let next = |tried: u32, random: &mut Random| {
                     let group = match key {
                         0 if place == 0 => 0,
