@@ -1,12 +1,13 @@
 //! The model: one host after the other, made up page by page.
 //!
 //! What it imitates are the crawls of the UK in 2006 and 2007, and harder ones:
-//! - hosts of Zipf size, whose URLs form a tree of directories; a quarter of them is crawled, and a quarter of the hosts;
-//! - a page has the menu of its host and of its directory, and links of its own. Many pages copy links of the page before
-//!   them in URL order, as it is at that time, some with their whole fate; the rest is near by, anywhere in the host,
-//!   or outside;
-//! - a link stands in a place of the page. It lives for some months, short or long by its class, and another one follows
-//!   it there, or, now and then, the one that was there at first;
+//! - hosts of Zipf size, whose URLs form a tree of directories; a quarter of them is crawled, as is a quarter
+//!   of the hosts;
+//! - a page has the menu of its host and of its directory, and links of its own. Many pages copy links of the page
+//!   before them in URL order, as it is at that time, some with their whole fate; the rest is near by, anywhere in the
+//!   host, or outside;
+//! - a link stands in a place of the page. It lives for some months, short or long by its class, and another one
+//!   follows it there, or, now and then, the one that was there at first;
 //! - monthly crawls, on the first second of a month: pages are born and die, and now and then one is missed. Irregular
 //!   ones: Zipf numbers of captures a page, some of them hours apart and some months.
 //!
@@ -47,7 +48,8 @@ const LATER_DAYS: u64 = 300;
 const EMPTY: u64 = 45;
 /// How often a link that the page has already is given up for another one.
 const TRIES: u32 = 6;
-/// Of ten thousand directories: quiet ones and lively ones, and of a hundred: how many links of higher classes they have.
+/// Of ten thousand directories: quiet ones and lively ones. How many links of higher classes quiet, other and lively
+/// ones have, in hundredths of what the profile says.
 const QUIET: u64 = 6_000;
 const LIVELY: u64 = 1_500;
 const TEMPERS: [u64; 3] = [25, 100, 600];
@@ -198,7 +200,8 @@ pub struct Generator {
     share: Share,
     /// Life of a link in months, by class: of 2^64, those that live longer than 1, 2, 3 ... months.
     lives: [Vec<u64>; 3],
-    /// Of a crawl with so many in all, the pages that are born in a month or before it; or have so many captures or fewer.
+    /// By month the pages that are born up to it, or by captures (from 1) the pages that have so many or fewer; the
+    /// last is all pages.
     choices: Vec<u64>,
     /// The next host.
     next_host: u64,
