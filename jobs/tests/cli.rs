@@ -302,7 +302,7 @@ fn the_demo_shows_commands_that_work() {
 
 /// Writes a crawl that takes a while to build.
 fn larger_crawl(dir: &Path) {
-    succeeds(dir, "generate hard:occurrences=600000,seed=3 --out {}/large.jsonl");
+    succeeds(dir, "generate uk:occurrences=500000,seed=3 --out {}/large.jsonl");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 
 For each pair a crawl of the profile with as many link occurrences as CAPTURES (columns url, ts, links) is generated as
 Parquet, both are counted with DuckDB and built into stores, and a table in Markdown tells the figures side by side.
-A figure that is more than 15 % off is marked. Links that occur twice in a capture count once, and fragments as they stand.
+A figure that is more than 15 % off is marked. Links that occur twice in a capture count once,
+and fragments as they stand.
 Needs the packages of requirements.txt. Memory: DuckDB's, some 2 GB for 10 million occurrences.
 """
 import argparse
@@ -23,8 +24,8 @@ TABLES = [
     "create table link as select url, h, u, split_part(u, '/', 3) = h inside, count(*) k from "
     "(select url, h, unnest(links) u from c) group by all",
     "create table page as select url, h, count(*) captures from c group by all",
-    "create table pair as select len(a.links) before, len(b.links) after, len(list_intersect(a.links, b.links)) common, "
-    "b.ts - a.ts gap from c a join c b on a.url = b.url and b.n = a.n + 1",
+    "create table pair as select len(a.links) before, len(b.links) after, "
+    "len(list_intersect(a.links, b.links)) common, b.ts - a.ts gap from c a join c b on a.url = b.url and b.n = a.n + 1",
     "create table neighbours as select len(b.links) links, len(list_intersect(a.links, b.links)) common from "
     "(select *, row_number() over (order by url) k from c where n = 1) a join "
     "(select *, row_number() over (order by url) k from c where n = 1) b on b.k = a.k + 1",
@@ -43,8 +44,8 @@ FIGURES = [
     ("bytes of a URL", "select avg(strlen(u)) from (select distinct u from link)"),
     ("% of URLs with a query", "select 100 * avg((u like '%?%')::int) from (select distinct u from link)"),
     ("% of links inside the host", "select 100 * sum(k) filter (inside) / sum(k) from link"),
-    ("% of URLs crawled", "select 100 * count(*) / (select count(*) from (select url from page union select u from link)) "
-                          "from page"),
+    ("% of URLs crawled",
+     "select 100 * count(*) / (select count(*) from (select url from page union select u from link)) from page"),
     ("captures of a page, mean", "select avg(captures) from page"),
     ("captures of a page, p50", "select quantile_cont(captures, .5) from page"),
     ("captures of a page, p99", "select quantile_cont(captures, .99) from page"),
@@ -64,9 +65,10 @@ def bits(binary, captures, directory):
     """The size of the out-link layers of a store."""
     store = os.path.join(directory, "store")
     subprocess.run([binary, "build", "--out", store, captures], check=True, stdout=subprocess.DEVNULL)
-    info = json.loads(subprocess.run([binary, "info", store, "--format", "json"], check=True, capture_output=True).stdout)
-    occurrences = info["counts"]["occurrences"]
-    return {f"{layer}, bits an occurrence": info["layers"][layer]["bytes"] * 8 / occurrences for layer in ("ol", "bv", "ts")}
+    info = subprocess.run([binary, "info", store, "--format", "json"], check=True, capture_output=True)
+    info = json.loads(info.stdout)
+    layers, occurrences = info["layers"], info["counts"]["occurrences"]
+    return {f"{name}, bits an occurrence": layers[name]["bytes"] * 8 / occurrences for name in ("ol", "bv", "ts")}
 
 
 def figures(binary, captures):

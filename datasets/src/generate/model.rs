@@ -1,12 +1,13 @@
 //! The model: one host after the other, made up page by page.
 //!
 //! What it imitates are the crawls of the UK in 2006 and 2007, and harder ones:
-//! - hosts of Zipf size, whose URLs form a tree of directories; a quarter of them is crawled, and a quarter of the hosts;
-//! - a page has the menu of its host and of its directory, and links of its own. Many pages copy links of the page before
-//!   them in URL order, as it is at that time, some with their whole fate; the rest is near by, anywhere in the host,
-//!   or outside;
-//! - a link stands in a place of the page. It lives for some months, short or long by its class, and another one follows
-//!   it there, or, now and then, the one that was there at first;
+//! - hosts of Zipf size, whose URLs form a tree of directories; a quarter of them is crawled, as is a quarter
+//!   of the hosts;
+//! - a page has the menu of its host and of its directory, and links of its own. Many pages copy links of the page
+//!   before them in URL order, as it is at that time, some with their whole fate; the rest is near by, anywhere in the
+//!   host, or outside;
+//! - a link stands in a place of the page. It lives for some months, short or long by its class, and another one
+//!   follows it there, or, now and then, the one that was there at first;
 //! - monthly crawls, on the first second of a month: pages are born and die, and now and then one is missed. Irregular
 //!   ones: Zipf numbers of captures a page, some of them hours apart and some months.
 //!
@@ -46,8 +47,9 @@ const LATER_DAYS: u64 = 300;
 /// Of ten thousand pages of an irregular crawl: those without links.
 const EMPTY: u64 = 45;
 /// How often a link that the page has already is given up for another one.
-const TRIES: u64 = 4;
-/// Of ten thousand directories: quiet ones and lively ones, and of a hundred: how many links of higher classes they have.
+const TRIES: u32 = 6;
+/// Of ten thousand directories: quiet ones and lively ones. How many links of higher classes quiet, other and lively
+/// ones have, in hundredths of what the profile says.
 const QUIET: u64 = 6_000;
 const LIVELY: u64 = 1_500;
 const TEMPERS: [u64; 3] = [25, 100, 600];
@@ -76,7 +78,7 @@ struct Constants {
     /// Links outside the menus that leave the host; of the others, those to pages that are surely crawled.
     outside: u64,
     to_crawled: u64,
-    /// Links of a capture on average, in thousandths: what the rest comes to, measured.
+    /// Links of a capture on average, in thousandths: what the rest comes to, measured on 20 million.
     links_thousandths: u64,
 }
 
@@ -89,12 +91,12 @@ const UK: Constants = Constants {
     long_more: 50,
     copying: 9_500,
     copied: 9_750,
-    shared: 6_500,
+    shared: 9_000,
     higher_classes: [1_900, 400],
     survival: [9_980, 9_700, 8_400],
     outside: 1_650,
     to_crawled: 3_000,
-    links_thousandths: 38_500,
+    links_thousandths: 39_450,
 };
 
 const HARD: Constants = Constants {
@@ -104,14 +106,14 @@ const HARD: Constants = Constants {
     own_spread: 16,
     long: 1_300,
     long_more: 110,
-    copying: 5_700,
+    copying: 5_900,
     copied: 8_000,
-    shared: 5_000,
-    higher_classes: [2_500, 550],
+    shared: 6_500,
+    higher_classes: [2_350, 520],
     survival: [9_900, 9_200, 6_500],
     outside: 1_450,
     to_crawled: 7_000,
-    links_thousandths: 36_500,
+    links_thousandths: 38_000,
 };
 
 impl Profile {
@@ -161,6 +163,35 @@ struct Link {
     to: u64,
 }
 
+/// Links, place by place.
+#[derive(Default)]
+struct Links {
+    links: Vec<Link>,
+    /// Their targets again, close together: they are searched for each new link.
+    targets: Vec<u64>,
+}
+
+impl Links {
+    fn clear(&mut self) {
+        self.links.clear();
+        self.targets.clear();
+    }
+
+    fn push(&mut self, link: Link) {
+        self.links.push(link);
+        self.targets.push(Links::key(link.target));
+    }
+
+    /// Whether a target is there in any month; hardly ever it only seems so.
+    fn have(&self, target: Target) -> bool {
+        self.targets.contains(&Links::key(target))
+    }
+
+    fn key(target: Target) -> u64 {
+        target.host.rotate_left(32) ^ target.number
+    }
+}
+
 /// A synthetic crawl or a share of one, as a reader of captures.
 pub struct Generator {
     seed: u64,
@@ -169,7 +200,8 @@ pub struct Generator {
     share: Share,
     /// Life of a link in months, by class: of 2^64, those that live longer than 1, 2, 3 ... months.
     lives: [Vec<u64>; 3],
-    /// Of a crawl with so many in all, the pages that are born in a month or before it; or have so many captures or fewer.
+    /// By month the pages that are born up to it, or by captures (from 1) the pages that have so many or fewer; the
+    /// last is all pages.
     choices: Vec<u64>,
     /// The next host.
     next_host: u64,
@@ -178,11 +210,11 @@ pub struct Generator {
     urls: Vec<String>,
     pages: Vec<u64>,
     /// The directory whose menu was made last, and its links.
-    menu: Vec<Link>,
+    menu: Links,
     menu_directory: u64,
     page: Page,
     /// The page before, for copying.
-    neighbour: Vec<Link>,
+    neighbour: Links,
 }
 
 /// The page whose captures are being handed out.
@@ -190,7 +222,7 @@ pub struct Generator {
 struct Page {
     number: u64,
     /// Links of its own.
-    own: Vec<Link>,
+    own: Links,
     /// Texts of all its links end to end, and their places in it with the months when they are there.
     texts: String,
     links: Vec<(Range<u64>, Range<usize>)>,
@@ -236,10 +268,10 @@ impl Generator {
             host: 0,
             urls: Vec::new(),
             pages: Vec::new(),
-            menu: Vec::new(),
+            menu: Links::default(),
             menu_directory: 0,
             page: Page::default(),
-            neighbour: Vec::new(),
+            neighbour: Links::default(),
         }
     }
 
@@ -289,13 +321,15 @@ impl Generator {
         page.links.clear();
         page.texts.clear();
         let (Some(&(_, first)), Some(&(_, last))) = (page.captures.last(), page.captures.first()) else { return };
-        if self.profile != Profile::Irregular || !random.chance(EMPTY) {
-            if number / DIRECTORY_URLS != self.menu_directory {
-                self.make_menu(number / DIRECTORY_URLS);
-            }
+        if number / DIRECTORY_URLS != self.menu_directory {
+            self.make_menu(number / DIRECTORY_URLS);
+        }
+        let is_empty = self.profile == Profile::Irregular && random.chance(EMPTY);
+        if !is_empty {
             self.own_links(number, first..last + 1, &mut random, &mut page.own);
         }
-        for link in self.menu.iter().chain(&page.own) {
+        let menu = self.menu.links.iter().filter(|_| !is_empty);
+        for link in menu.chain(&page.own.links) {
             if link.from <= last && link.to > first {
                 let start = page.texts.len();
                 if link.target.host == self.host {
@@ -310,7 +344,7 @@ impl Generator {
     }
 
     /// The links of a page that are not in the menu, in the months in which it is captured.
-    fn own_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Vec<Link>) {
+    fn own_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Links) {
         let constants = self.profile.constants();
         let mut places = constants.own_min + random.below(constants.own_spread) + random.below(constants.own_spread);
         if random.chance(constants.long) {
@@ -318,13 +352,16 @@ impl Generator {
         }
         let copies = random.chance(constants.copying);
         let temper = self.temper(number / DIRECTORY_URLS);
-        let mut originals = self.neighbour.chunk_by(|one, other| one.place == other.place);
+        let mut originals = self.neighbour.links.chunk_by(|one, other| one.place == other.place);
         for place in 0..usize::try_from(places).unwrap_or(0) {
             let original = originals.next().filter(|_| copies && random.chance(constants.copied)).unwrap_or(&[]);
             let shares = random.chance(constants.shared);
             let mut from = months.start;
             let mut class = self.class(temper, random);
             for original in original.iter().filter(|original| original.to > months.start) {
+                if self.is_there(original.target, links) {
+                    break;
+                }
                 class = original.class;
                 let to = if shares { original.to } else { from + self.life(class, random) };
                 links.push(Link { target: original.target, place, class, from, to });
@@ -333,7 +370,7 @@ impl Generator {
                     break;
                 }
             }
-            let next = |random: &mut Random| self.target(number, random);
+            let next = |tried, random: &mut Random| self.target(number, tried, random);
             self.follow(place, class, from..months.end, random, next, links);
         }
     }
@@ -345,25 +382,29 @@ impl Generator {
         class: usize,
         months: Range<u64>,
         random: &mut Random,
-        next: impl Fn(&mut Random) -> Target,
-        links: &mut Vec<Link>,
+        next: impl Fn(u32, &mut Random) -> Target,
+        links: &mut Links,
     ) {
-        let start = links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
+        let start = links.links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
         let mut from = months.start;
         while from < months.end {
-            let first = links.get(start).filter(|_| links.len() > start + 1 && random.chance(RETURNS));
-            let mut target = first.map_or_else(|| next(random), |link| link.target);
-            for _ in 0..TRIES {
-                let is_there = |link: &Link| link.target == target && link.to > from;
-                if !self.menu.iter().chain(links.iter()).any(is_there) {
-                    break;
+            let first = links.links.get(start).filter(|_| links.links.len() > start + 1);
+            let target = match first {
+                Some(first) if random.chance(RETURNS) => first.target,
+                _ => {
+                    let mut tries = (0..TRIES).map(|tried| next(tried, random));
+                    tries.find(|&target| !self.is_there(target, links)).unwrap_or_else(|| next(TRIES, random))
                 }
-                target = next(random);
-            }
+            };
             let to = from + self.life(class, random);
             links.push(Link { target, place, class, from, to });
             from = to;
         }
+    }
+
+    /// Whether the menu or a page's own links have a target.
+    fn is_there(&self, target: Target, links: &Links) -> bool {
+        self.menu.have(target) || links.have(target)
     }
 
     /// Of a hundred: how many links of higher classes a directory has, where others have a hundred.
@@ -438,12 +479,12 @@ impl Generator {
             let mut random = self.random(&[13, self.host, key]);
             let first = directory * DIRECTORY_URLS / CRAWLED;
             for _ in 0..count {
-                let place = menu.len();
-                let next = |random: &mut Random| {
+                let place = menu.links.len();
+                let next = |tried: u32, random: &mut Random| {
                     let group = match key {
                         0 if place == 0 => 0,
                         0 => random.small_below(pages),
-                        _ => (first + random.below(DIRECTORY_URLS / CRAWLED)).min(pages - 1),
+                        _ => (first + random.below((DIRECTORY_URLS / CRAWLED) << tried)) % pages,
                     };
                     Target { host: self.host, number: self.crawled(self.host, group) }
                 };
@@ -455,14 +496,15 @@ impl Generator {
         self.menu_directory = directory;
     }
 
-    /// A link that is not copied.
-    fn target(&self, number: u64, random: &mut Random) -> Target {
+    /// A link that is not copied; those near the page come from farther away the more often it was tried.
+    fn target(&self, number: u64, tried: u32, random: &mut Random) -> Target {
         if random.chance(self.profile.constants().outside) {
             return self.target_outside(random);
         }
         let pages = self.pages_of(self.host);
         let group = number / CRAWLED;
-        let near = (group + random.small_below(NEAR_GROUPS)).saturating_sub(random.small_below(NEAR_GROUPS));
+        let groups = NEAR_GROUPS << tried;
+        let near = (group + random.small_below(groups)).saturating_sub(random.small_below(groups));
         let near = Some(near).filter(|&near| near < pages && random.chance(NEAR));
         let number = if random.chance(self.profile.constants().to_crawled) {
             self.crawled(self.host, near.unwrap_or_else(|| random.small_below(pages)))

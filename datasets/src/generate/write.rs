@@ -60,7 +60,8 @@ pub fn write_warc(out: &mut impl Write, crawl: &mut Generator) -> io::Result<u64
         let html = html(&capture);
         let digest = xxh3_128(html.as_bytes());
         let mut fields = format!(
-            "WARC-Target-URI: {}\r\nWARC-Payload-Digest: xxh128:{digest:032x}\r\nContent-Type: application/http; msgtype=response\r\n",
+            "WARC-Target-URI: {}\r\nWARC-Payload-Digest: xxh128:{digest:032x}\r\n\
+             Content-Type: application/http; msgtype=response\r\n",
             capture.url
         );
         let http = format!(

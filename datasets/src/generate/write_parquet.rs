@@ -1,4 +1,5 @@
-//! A generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list of texts.
+//! A generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list of
+//! texts.
 //!
 //! Dictionaries and zstd. Row groups of at most [`GROUP_CAPTURES_MAX`] captures, and of about [`GROUP_BYTES_MAX`] bytes
 //! of text at most.
