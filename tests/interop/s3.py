@@ -8,10 +8,11 @@ directory and on s3://:
 
   1. builds a made-up crawl twice (two epochs) and compares all objects with all files; asks info, check, captures,
      links and query, and compares the answers; the same bytes for a build with a file that goes up in parts
-  2. kills a build (SIGKILL) after its first upload: readers still see the epoch before, the next build is told of the
-     lock, and once that is removed builds the same bytes and leaves nothing over
+  2. kills a build (SIGKILL) after its first upload: readers still see the epoch before, another build is told of the
+     lock, and the same command takes the lock over, goes on, makes the same bytes and leaves nothing over
   3. starts a second build while one runs: it gets the lock error and the first is not disturbed
-  4. damages an object: `check` names it and a question fails; asks a bucket and a store that are not there
+  4. builds with two processes that write to one place: the same bytes
+  5. damages an object: `check` names it and a question fails; asks a bucket and a store that are not there
 
 Prints one line a step; exit code 1 at the first surprise. Needs the packages of s3-requirements.txt.
 """
@@ -216,15 +217,36 @@ def killed(places, crawl):
     require(left and places.object("CURRENT") == before["CURRENT"], "the kill came too late")
     places.run("check", places.objects_at)
     owner = places.object("LOCK").decode()
-    error = places.run("build", "--out", places.objects_at, crawl, code=1)
+    error = places.run("build", "--out", places.objects_at, "-w", 1, crawl, code=1)
     told = owner in error and f"remove {places.objects_at}/LOCK" in error
     require(told, f"the lock error does not say what to do: {error}")
-    places.s3.delete_object(Bucket=BUCKET, Key=f"{places.prefix}/LOCK")
-    for place in (places.directory, places.objects_at):
-        places.build(place, crawl)
+    build = places.start_build("--log", "info", crawl)
+    _, said = build.communicate()
+    require(build.returncode == 0 and "going on with an unfinished job" in said, f"the same command: {said}")
+    places.run("build", "--out", places.directory, crawl)
     places.require_same()
     places.run("check", places.objects_at)
-    print(f"kill: {len(left)} objects of the dead build are gone, the next one is equal; it was told {error.strip()!r}")
+    print(f"kill: the same command goes on from {len(left)} objects, equal; another was told {error.strip()!r}")
+
+
+def two_processes(places, crawl):
+    ports = []
+    for _ in range(2):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            ports.append(free.getsockname()[1])
+    hosts = os.path.join(places.work, "hosts")
+    with open(hosts, "w", encoding="utf-8") as file:
+        file.writelines(f"127.0.0.1:{port}\n" for port in ports)
+    options = ["--partition-urls", 500, "--spill", places.spill(), crawl]
+    processes = [places.start("build", "--out", places.objects_at, "--hosts", hosts, "--process", number, "-w", 1, *options)
+                 for number in range(2)]
+    for process in processes:
+        _, said = process.communicate()
+        require(process.returncode == 0, f"a process of two: {said}")
+    places.build(places.directory, crawl)
+    places.require_same()
+    print("two processes: equal")
 
 
 def two_writers(places, crawl):
@@ -232,8 +254,8 @@ def two_writers(places, crawl):
     wait_for("the lock", lambda: "LOCK" in places.keys("LOCK"))
     build.send_signal(signal.SIGSTOP)  # or it might end before the other begins
     try:
-        error = places.run("build", "--out", places.objects_at, crawl, code=1)
-        require(f"build, process {build.pid}" in error, f"the lock does not name its writer: {error}")
+        error = places.run("build", "--out", places.objects_at, "-w", 1, crawl, code=1)
+        require(places.object("LOCK").decode() in error, f"the lock does not name its writer: {error}")
     finally:
         build.send_signal(signal.SIGCONT)
     _, err = build.communicate()
@@ -274,14 +296,14 @@ def main():
         crawls = []
         for seed in (1, 2, 3):
             crawls.append(os.path.join(work, f"crawl-{seed}.jsonl"))
-            places.run("generate", "--occurrences", arguments.occurrences, "--seed", seed, "--as", "jsonl", "--out",
-                       crawls[-1])
+            places.run("generate", f"uk:occurrences={arguments.occurrences},seed={seed}", "--out", crawls[-1])
         conditional_writes(places)
         same_bytes_same_answers(places, crawls[:2])
         large_objects(Places(binary, server, work, "large"))
         killed(places, crawls[2])
         two_writers(places, crawls[2])
-        damage(places, crawls[2])
+        two_processes(places, crawls[0])
+        damage(places, crawls[0])
 
 
 if __name__ == "__main__":
