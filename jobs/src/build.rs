@@ -14,9 +14,7 @@ use std::thread;
 use std::time::Instant;
 use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
 use webstrata_layers::{Location, RangeLength, format_time};
-use webstrata_pipeline::{
-    BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build,
-};
+use webstrata_pipeline::{BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build};
 
 /// How many damaged places of a kind the text report names.
 const PLACES_SHOWN: usize = 2;

@@ -47,7 +47,8 @@ fn text(progress: &Progress) -> String {
     let moment = progress.moment();
     let mut text = String::new();
     let mut one = |name: &str, kind: &str, help: &str, value: f64| {
-        let _ = writeln!(text, "# HELP webstrata_{name} {help}\n# TYPE webstrata_{name} {kind}\nwebstrata_{name} {value}");
+        let _ =
+            writeln!(text, "# HELP webstrata_{name} {help}\n# TYPE webstrata_{name} {kind}\nwebstrata_{name} {value}");
     };
     one("captures_total", "counter", "Captures read.", moment.captures as f64);
     one("inputs_done", "gauge", "Inputs read to their end.", moment.inputs_done as f64);

@@ -69,7 +69,7 @@ fn show(progress: &Progress, done: &Receiver<()>) {
 
 /// What is said besides the stage: records and their rate, bytes, spill, and how long the stage still takes.
 fn line(moment: &Moment) -> String {
-    let reading = moment.stages_done == 0;
+    let reading = moment.stage == "ingest";
     let (records, what) = if reading { (moment.captures, "captures") } else { (moment.exchanged_records, "records") };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rounded rate")]
     let rate = (records as f64 / moment.seconds.max(0.001)) as u64;
@@ -105,7 +105,7 @@ mod tests {
             ..Moment::default()
         };
         assert_eq!(line(&moment), "2,000 captures, 200/s, 3.00 MiB, 1.00 GiB spilled, 30 seconds left");
-        let later = Moment { stage: "uids", seconds: 0.1, stages_done: 3, exchanged_records: 7, ..moment };
+        let later = Moment { stage: "uids", seconds: 0.1, exchanged_records: 7, ..moment };
         assert_eq!(line(&later), "7 records, 70/s, 1.00 GiB spilled");
     }
 }

@@ -122,8 +122,11 @@ fn giant_page(path: &Path, captures: u64) {
     let mut file = std::io::BufWriter::new(fs::File::create(path).unwrap());
     for n in 0..captures {
         let ts = 1_000_000_000 + n;
-        writeln!(file, r#"{{"url":"http://a.example/","ts":{ts},"links":["http://b.example/{n}","http://c.example/"]}}"#)
-            .unwrap();
+        writeln!(
+            file,
+            r#"{{"url":"http://a.example/","ts":{ts},"links":["http://b.example/{n}","http://c.example/"]}}"#
+        )
+        .unwrap();
     }
 }
 

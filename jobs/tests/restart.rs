@@ -294,8 +294,12 @@ fn processes_of_different_jobs_are_told_apart() {
     let setting = Setting::new();
     let hosts = hosts(&setting, 2);
     let one = Process::start(setting.build("apart", 1).arg("--hosts").arg(&hosts).args(["--process", "0"]));
-    let other =
-        Process::start(setting.build("apart", 1).arg("--hosts").arg(&hosts).args(["--process", "1", "--links", "embeds"]));
+    let other = Process::start(setting.build("apart", 1).arg("--hosts").arg(&hosts).args([
+        "--process",
+        "1",
+        "--links",
+        "embeds",
+    ]));
     for process in [one, other].map(Process::end) {
         let (code, said, _) = process.join().unwrap();
         assert_eq!(code, Some(1), "{said}");

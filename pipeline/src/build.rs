@@ -402,16 +402,14 @@ fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
     Ok(memory_max - fixed)
 }
 
-/// Where the scratch directory of a process is.
+/// Where the scratch directories of the processes are.
 fn scratch_directory(options: &BuildOptions) -> PathBuf {
     let store = PathBuf::from(options.store.to_string());
     // A URL is absolute as it is; a directory has one name wherever the job is started.
     let is_url = options.store.to_string().contains("://");
     let store = std::path::absolute(&store).ok().filter(|_| !is_url).unwrap_or(store);
-    let process = options.cluster.as_ref().map_or(0, |cluster| cluster.process);
     let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);
-    let name = format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64);
-    directory.join(name).join(format!("process-{process}"))
+    directory.join(format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64))
 }
 
 /// Builds a store; see the head of this file. In a cluster every process calls it, with the same options but for its number,
@@ -431,7 +429,8 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let (id, known_as) = ids(options, &inputs);
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
-    let scratch = Scratch::open(scratch_directory(options), &known_as, progress.spill_counters())?;
+    let scratch = Scratch::open(&scratch_directory(options), process, &known_as, progress.spill_counters())?;
+    scratch.clear_others(processes);
     let kept = scratch.job().map(|job| job.row);
     let mut known = Known { row: kept, committed: false };
     let mut writer = None;
@@ -455,10 +454,14 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         writer: Mutex::new(writer),
     };
     let report = run(plan, workers, options.cluster.as_ref());
-    if report.is_ok() {
-        scratch.remove_all()?;
+    let cleared = if report.is_ok() {
+        scratch.remove_all()
     } else {
-        scratch.tidy(workers * process..workers * (process + 1), STAGES.len())?;
+        scratch.tidy(workers * process..workers * (process + 1), STAGES.len())
+    };
+    if let Err(error) = cleared {
+        // What the job came to says more; the next one clears this away.
+        tracing::warn!(%error, "temporary files are left");
     }
     report
 }

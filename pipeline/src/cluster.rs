@@ -123,12 +123,7 @@ fn greet(
 }
 
 /// The side that dialled speaks first and last, so that no side takes a connection for good that the other has given up.
-fn exchange(
-    stream: &TcpStream,
-    cluster: &Cluster,
-    id: &str,
-    dialled: bool,
-) -> io::Result<(usize, usize, Vec<u8>)> {
+fn exchange(stream: &TcpStream, cluster: &Cluster, id: &str, dialled: bool) -> io::Result<(usize, usize, Vec<u8>)> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(GREETING_MAX))?;

@@ -12,10 +12,10 @@
 //! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of what does
 //! not fit; a further one for each factor of [`crate::runs::RUNS_MAX`] above as many budgets.
 
+use crate::Error;
 use crate::runs::{Merge, RunWriter, Runs};
 use crate::scratch::Scratch;
 use crate::wire::{self, Record, append, split};
-use crate::Error;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;

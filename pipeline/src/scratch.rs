@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const LOCK: &str = "LOCK";
 const JOB: &str = "job.json";
+const PROCESS: &str = "process-";
 
 /// A handle, cheap to clone.
 #[derive(Clone, Debug)]
@@ -53,10 +54,12 @@ impl Scratch {
     /// # Errors
     /// A directory that another process uses or that cannot be made.
     pub(crate) fn open(
-        directory: PathBuf,
+        around: &Path,
+        process: usize,
         id: &str,
         [written, read]: [Arc<AtomicU64>; 2],
     ) -> Result<Scratch, Error> {
+        let directory = around.join(format!("{PROCESS}{process}"));
         let failed = |source| Error::Spill { directory: directory.clone(), source };
         fs::create_dir_all(&directory).map_err(failed)?;
         let lock = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
@@ -72,6 +75,21 @@ impl Scratch {
             scratch.retain(&BTreeSet::new())?;
         }
         Ok(scratch)
+    }
+
+    /// Removes what dead processes with numbers from `processes` on have left: they were of a larger cluster.
+    pub(crate) fn clear_others(&self, processes: usize) {
+        let entries = self.0.directory.parent().and_then(|around| fs::read_dir(around).ok());
+        for entry in entries.into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.strip_prefix(PROCESS).and_then(|number| number.parse::<usize>().ok());
+            let lock = File::open(entry.path().join(LOCK));
+            let is_dead = lock.is_ok_and(|lock| lock.try_lock().is_ok());
+            if number.is_some_and(|number| number >= processes) && is_dead {
+                // Another process may do the same at the same time.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// Without a job: for tests.
@@ -177,9 +195,7 @@ impl Scratch {
         let path = self.0.directory.join(name);
         let temporary = path.with_extension("tmp");
         let bytes = serde_json::to_vec(value).map_err(|error| self.error(error.into()))?;
-        fs::write(&temporary, bytes)
-            .and_then(|()| fs::rename(&temporary, &path))
-            .map_err(|source| self.error(source))
+        fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path)).map_err(|source| self.error(source))
     }
 
     /// Removes all files but the lock and those in `kept`.
@@ -224,4 +240,49 @@ impl Scratch {
 
 fn state_name(worker: usize, stages: usize) -> String {
     format!("state-{worker:03}-{stages:02}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(around: &Path, process: usize, id: &str) -> Result<Scratch, Error> {
+        Scratch::open(around, process, id, Default::default())
+    }
+
+    #[test]
+    fn a_job_finds_its_own_files_and_another_one_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let around = dir.path().join("webstrata-test");
+        let first = open(&around, 0, "one").unwrap();
+        assert!(matches!(open(&around, 0, "one"), Err(Error::ScratchInUse { .. })));
+        first.set_job(&JobFile { id: "one".into(), row: 7 }).unwrap();
+        let mut run = crate::runs::RunWriter::create("urls", &first).unwrap();
+        run.push(b"key", b"payload").unwrap();
+        let mut state = State { stages: 1, ..State::default() };
+        state.urls.0.push(run.finish().unwrap());
+        first.save(0, &state).unwrap();
+        first.create("garbage").unwrap();
+        first.tidy(0..1, 3).unwrap();
+        drop(first);
+
+        let again = open(&around, 0, "one").unwrap();
+        assert_eq!(again.job().unwrap().row, 7);
+        assert_eq!(again.load(0, 1).unwrap().urls, state.urls);
+        assert_eq!(fs::read_dir(around.join("process-0")).unwrap().count(), 4, "lock, job, state, run");
+        fs::write(around.join("process-0").join(&state.urls.0[0].name), b"short").unwrap();
+        assert!(again.load(0, 1).is_none(), "a file of another length is none of ours");
+        drop(again);
+
+        let other = open(&around, 0, "two").unwrap();
+        assert_eq!(fs::read_dir(around.join("process-0")).unwrap().count(), 1, "the lock");
+        let (alive, dead) = (open(&around, 3, "one").unwrap(), open(&around, 2, "one").unwrap());
+        drop(dead);
+        other.clear_others(1);
+        assert!(around.join("process-3").exists() && !around.join("process-2").exists());
+        drop(alive);
+        other.clear_others(1);
+        other.remove_all().unwrap();
+        assert!(!around.exists());
+    }
 }

@@ -34,7 +34,8 @@ pub(crate) fn sources(worker: &mut Worker, job: &Job, min_sources: u64, state: &
         },
         owned.consumer(),
     )?;
-    let (urls, sample) = job.check(owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources)))?;
+    let (urls, sample) =
+        job.check(owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources)))?;
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
     Ok(())
@@ -44,21 +45,22 @@ pub(crate) fn sources(worker: &mut Worker, job: &Job, min_sources: u64, state: &
 fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
     let (mut key, mut wanted, mut stays) = (Vec::new(), 0, false);
-    let mut take_urls = |up_to: Option<&[u8]>, wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
-        // URL records have one or more lines a fingerprint, all before the first line of the next one.
-        while let Some((fingerprint, url_key)) = urls.peek()? {
-            if up_to.is_some_and(|up_to| fingerprint > up_to) {
-                break;
+    let mut take_urls =
+        |up_to: Option<&[u8]>, wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
+            // URL records have one or more lines a fingerprint, all before the first line of the next one.
+            while let Some((fingerprint, url_key)) = urls.peek()? {
+                if up_to.is_some_and(|up_to| fingerprint > up_to) {
+                    break;
+                }
+                if stays || wanted >= min_sources {
+                    let mut number = fingerprint;
+                    kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
+                    kept.0.push(url_key, fingerprint)?;
+                }
+                urls.next()?;
             }
-            if stays || wanted >= min_sources {
-                let mut number = fingerprint;
-                kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
-                kept.0.push(url_key, fingerprint)?;
-            }
-            urls.next()?;
-        }
-        Ok(())
-    };
+            Ok(())
+        };
     while let Some((fingerprint, payload)) = requests.next()? {
         if fingerprint != key {
             take_urls(Some(&key), wanted, stays, &mut kept)?;

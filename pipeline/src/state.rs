@@ -107,7 +107,8 @@ pub(crate) fn agree(worker: &mut Worker, job: &Job, own: (u32, u64)) -> Result<S
     let same_row = heard.iter().all(|message| message.1 == first);
     let common = heard.iter().fold(u64::MAX, |common, message| common & message.2);
     let common = if same_row { common } else { common & 1 };
-    let nothing = Error::Internal("the job is committed, but a process has lost its temporary files: remove all of them");
+    let nothing =
+        Error::Internal("the job is committed, but a process has lost its temporary files: remove all of them");
     let stages = job.check(common.checked_ilog2().ok_or(nothing))? as usize;
     Ok(Start { row, stages })
 }

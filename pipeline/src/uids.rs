@@ -7,6 +7,7 @@
 //!
 //! UID record: key = fingerprint; payload = UID in LEB128.
 
+use crate::Error;
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
@@ -15,7 +16,6 @@ use crate::runs::{Run, RunReader, RunWriter, Runs};
 use crate::shuffle::shuffle;
 use crate::state::State;
 use crate::wire::{self, for_each};
-use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
