@@ -54,7 +54,7 @@ impl Setting {
             let mut generate = webstrata(&["generate", &crawl, "--out"]);
             assert!(generate.arg(out).status().unwrap().success());
         }
-        let random = Random(number("WEBSTRATA_SEED", 1) * 0x9e37_79b9_7f4a_7c15 | 1);
+        let random = Random(number("WEBSTRATA_SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut setting = Setting { dir, random, seconds: BTreeMap::new(), whole: 0.0 };
         let report = setting.path("report.json");
         let mut build = setting.build("one", 2);
@@ -81,7 +81,11 @@ impl Setting {
 
     /// A moment in a stage.
     fn moment_in(&mut self, stage: &str) -> Duration {
-        let seconds = self.seconds.get(stage).copied().unwrap_or(0.0);
+        self.moment(self.seconds.get(stage).copied().unwrap_or(0.0))
+    }
+
+    /// A moment in so many seconds.
+    fn moment(&mut self, seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds * self.random.below(1000) as f64 / 1000.0)
     }
 
@@ -170,7 +174,7 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
         let mut killed = true;
         for _ in 0..2 {
             let mut child = Process::start(&mut setting.build(&name, 2));
-            thread::sleep(Duration::from_millis(setting.random.below((setting.whole * 1000.0) as u64 + 1)));
+            thread::sleep(setting.moment(setting.whole));
             killed = child.child.try_wait().unwrap().is_none();
             child.child.kill().unwrap();
             child.end().join().unwrap();

@@ -39,7 +39,6 @@ impl KnownLinks {
         KnownLinks(vec![Slot::default(); slots])
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "any bits of a hash do")]
     fn slot(&mut self, page: u128) -> &mut Slot {
         let mask = self.0.len() - 1;
         &mut self.0[page as usize & mask]

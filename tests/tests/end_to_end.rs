@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use webstrata_pipeline::{Progress, build};
+use webstrata_pipeline::{Error, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::stores::{assert_answers, bytes, options, totals};
 
@@ -96,18 +96,21 @@ fn assert_same(expected: &BTreeMap<PathBuf, Vec<u8>>, got: &BTreeMap<PathBuf, Ve
 #[test]
 fn a_small_memory_budget_goes_to_disk_and_changes_nothing() {
     let dir = temporary();
-    let crawl = Crawl::random(22, LARGER);
-    let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
     let (roomy, tight) = (dir.path().join("roomy"), dir.path().join("tight"));
-    build(&options(&roomy, inputs.clone()), &Progress::default()).unwrap();
-    let mut options = options(&tight, inputs);
     let spill = dir.path().join("spill");
-    fs::create_dir(&spill).unwrap();
+    let mut options = options(&roomy, Vec::new());
+    options.generate = vec!["hard:occurrences=2500000,seed=22".parse().unwrap()];
     options.spill = Some(spill.clone());
-    options.memory_max = 256 << 10;
     options.workers = 2;
-    let report = build(&options, &Progress::default()).unwrap();
-    assert!(report.spilled_bytes > 0, "the tight build did not spill");
+    build(&options, &Progress::default()).unwrap();
+    options.store = tight.as_path().into();
+    options.memory_max = 1 << 20;
+    let Err(Error::TooLittleMemory { needed, .. }) = build(&options, &Progress::default()) else {
+        panic!("two workers cannot work in a mebibyte");
+    };
+    // With the least that it takes, each worker sorts in 16 MiB: several runs of captures.
+    options.memory_max = needed;
+    build(&options, &Progress::default()).unwrap();
     assert_same(&bytes(&roomy), &bytes(&tight), "tight memory");
     assert_eq!(fs::read_dir(&spill).unwrap().count(), 0, "temporary files are left");
 }
