@@ -302,8 +302,8 @@ def main():
         large_objects(Places(binary, server, work, "large"))
         killed(places, crawls[2])
         two_writers(places, crawls[2])
-        two_processes(places, crawls[0])
-        damage(places, crawls[0])
+        two_processes(Places(binary, server, work, "cluster"), crawls[0])
+        damage(places, crawls[2])
 
 
 if __name__ == "__main__":
