@@ -6,6 +6,9 @@
 //!
 //! Readers fill one `Capture` again and again, so that its buffers are allocated once.
 
+use arrow::array::{Array, StringArray};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// One retrieval of one page.
@@ -72,12 +75,65 @@ pub enum Profile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub u128);
 
-/// Many short texts in one allocation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Many short texts: in one allocation, or as keys into a dictionary that many captures share.
+#[derive(Clone, Debug, Default)]
 pub struct Texts {
     text: String,
     ends: Vec<usize>,
+    /// After those above.
+    keys: Vec<i32>,
+    dictionary: Option<Arc<Dictionary>>,
 }
+
+/// Texts that stand once in a file however many captures have them.
+#[derive(Debug)]
+pub struct Dictionary {
+    id: u64,
+    texts: StringArray,
+}
+
+impl Dictionary {
+    /// The texts must not be null.
+    pub(crate) fn new(texts: StringArray) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: numbers need to differ, nothing else.
+        Dictionary { id: NEXT.fetch_add(1, Relaxed), texts }
+    }
+
+    /// Whether it is of these very texts, in memory.
+    pub(crate) fn is(&self, texts: &StringArray) -> bool {
+        self.texts.value_data().as_ptr() == texts.value_data().as_ptr() && self.texts.len() == texts.len()
+    }
+
+    /// Unique in this process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// The text of a key; empty for one that is not in here.
+    pub fn get(&self, key: i32) -> &str {
+        let key = usize::try_from(key).unwrap_or(usize::MAX);
+        if key < self.texts.len() { self.texts.value(key) } else { "" }
+    }
+}
+
+impl PartialEq for Texts {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Texts {}
 
 impl Texts {
     /// Adds a text at the end.
@@ -98,37 +154,59 @@ impl Texts {
         debug_assert_eq!(end, self.text.len());
     }
 
+    /// Makes these the texts of keys.
+    pub(crate) fn set_keys(&mut self, dictionary: &Arc<Dictionary>, keys: &[i32]) {
+        self.clear();
+        self.keys.extend_from_slice(keys);
+        if self.dictionary.as_ref().is_none_or(|own| own.id != dictionary.id) {
+            self.dictionary = Some(Arc::clone(dictionary));
+        }
+    }
+
+    /// The dictionary and the keys of all texts; `None` where they stand here as texts.
+    pub fn keys(&self) -> Option<(&Dictionary, &[i32])> {
+        self.dictionary.as_deref().filter(|_| self.ends.is_empty()).map(|dictionary| (dictionary, &self.keys[..]))
+    }
+
     /// The texts in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let mut start = 0;
-        self.ends.iter().map(move |&end| {
+        let own = self.ends.iter().map(move |&end| {
             let text = &self.text[start..end];
             start = end;
             text
-        })
+        });
+        let dictionary = self.dictionary.iter();
+        own.chain(dictionary.flat_map(|dictionary| self.keys.iter().map(|&key| dictionary.get(key))))
     }
 
-    /// A hash of the texts in their order: the same for the same texts, by all odds another for others.
+    /// A hash of the texts in their order: by all odds another for other texts. The same texts have the same hash where
+    /// they stand here as texts, or are keys of one dictionary.
     pub fn hash(&self) -> u128 {
+        let mix = |hash: u64, number: u64| (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if let Some((dictionary, keys)) = self.keys() {
+            let keys = keys.iter().fold(0, |hash, &key| mix(hash, u64::from(key.cast_unsigned())));
+            return xxh3_128_with_seed(&dictionary.id.to_le_bytes(), keys);
+        }
         // Where the texts end tells `a bc` from `ab c`.
-        let mix = |hash: u64, &end: &usize| (hash.rotate_left(5) ^ end as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(0, mix))
+        xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(0, |hash, &end| mix(hash, end as u64)))
     }
 
     /// How many texts there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.ends.len() + self.keys.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.ends.is_empty() && self.keys.is_empty()
     }
 
     /// Removes all texts and keeps the allocation.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+        self.keys.clear();
     }
 }
 
@@ -139,5 +217,34 @@ impl<'a> FromIterator<&'a str> for Texts {
             all.push(text);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_as_good_as_texts() {
+        let dictionary = Arc::new(Dictionary::new(StringArray::from_iter_values(["a", "bc", ""])));
+        let mut keys = Texts::default();
+        keys.push("forgotten");
+        keys.set_keys(&dictionary, &[1, 0, 2, 1]);
+        let texts: Texts = ["bc", "a", "", "bc"].into_iter().collect();
+        assert_eq!(keys, texts);
+        assert!(keys.len() == 4 && !keys.is_empty() && keys.keys().is_some() && texts.keys().is_none());
+        let hash = keys.hash();
+        keys.set_keys(&dictionary, &[1, 0, 2, 2]);
+        assert!(keys != texts && keys.hash() != hash);
+        keys.set_keys(&dictionary, &[1, 0, 2, 1]);
+        assert_eq!(keys.hash(), hash);
+        keys.clear();
+        assert!(keys.is_empty() && keys.iter().next().is_none());
+    }
+
+    #[test]
+    fn where_texts_end_is_in_their_hash() {
+        let [one, other] = [["ab", "c"], ["a", "bc"]].map(|texts| texts.into_iter().collect::<Texts>());
+        assert_ne!(one.hash(), other.hash());
     }
 }

@@ -44,7 +44,7 @@ mod warc;
 mod wat;
 
 pub use self::url::canonical;
-pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
+pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use generate::{GenerateOptions, Generator};
 pub use interner::{Base, Fingerprint, Interner};

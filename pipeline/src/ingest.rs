@@ -14,7 +14,7 @@
 
 use crate::external_sort::{Collector, Sorter};
 use crate::job::{Job, Stopped};
-use crate::known_links::{Known, KnownLinks, hash_of};
+use crate::known_links::{Known, KnownLinks, Memo, hash_of};
 use crate::partition::Sample;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
@@ -86,6 +86,7 @@ struct Folder {
     links: Vec<u128>,
     payload: Vec<u8>,
     known: KnownLinks,
+    memo: Memo,
 }
 
 impl Folder {
@@ -100,6 +101,7 @@ impl Folder {
             links: Vec::new(),
             payload: Vec::new(),
             known: KnownLinks::new(job.budget(4)),
+            memo: Memo::default(),
         }
     }
 
@@ -197,12 +199,31 @@ impl Folder {
         self.links.clear();
         let base = Base::new(&capture.url, &capture.base).ok();
         let (mut bad, mut other) = (0, 0);
-        for link in capture.links.iter() {
-            match self.fingerprint(base.as_ref(), link)? {
-                Ok(link) => self.links.push(link),
-                Err(finding) => {
-                    self.tally.count(finding);
-                    *(if finding == Finding::OtherLinkScheme { &mut other } else { &mut bad }) += 1;
+        let mut missed = |tally: &mut Tally, finding| {
+            tally.count(finding);
+            *(if finding == Finding::OtherLinkScheme { &mut other } else { &mut bad }) += 1;
+        };
+        if let Some((dictionary, keys)) = capture.links.keys() {
+            self.memo.turn_to(dictionary);
+            for &key in keys {
+                if let Some(link) = self.memo.get(key) {
+                    self.links.push(link);
+                    continue;
+                }
+                let text = dictionary.get(key);
+                match self.fingerprint(base.as_ref(), text)? {
+                    Ok(link) => {
+                        self.memo.keep(key, text, link);
+                        self.links.push(link);
+                    }
+                    Err(finding) => missed(&mut self.tally, finding),
+                }
+            }
+        } else {
+            for link in capture.links.iter() {
+                match self.fingerprint(base.as_ref(), link)? {
+                    Ok(link) => self.links.push(link),
+                    Err(finding) => missed(&mut self.tally, finding),
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! counted on the way. Direct mapped, so a page may be forgotten, and is then looked up again: the answer is the same.
 //! Memory: 64 bytes a slot.
 
+use webstrata_datasets::Dictionary;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What stands for a set of links, written as in a capture record.
@@ -57,6 +58,44 @@ impl KnownLinks {
     }
 }
 
+/// Fingerprints of the texts of one dictionary, as far as they are known and the same for every page.
+///
+/// Memory: 16 bytes a text of a dictionary, which the reader holds in memory as a whole.
+#[derive(Default)]
+pub(crate) struct Memo {
+    dictionary: u64,
+    /// By key; 0 is not known.
+    fingerprints: Vec<u128>,
+}
+
+impl Memo {
+    /// Forgets what is of another dictionary.
+    pub(crate) fn turn_to(&mut self, dictionary: &Dictionary) {
+        if self.dictionary != dictionary.id() {
+            self.dictionary = dictionary.id();
+            self.fingerprints.clear();
+            self.fingerprints.resize(dictionary.len(), 0);
+        }
+    }
+
+    /// The fingerprint of a key.
+    #[inline]
+    pub(crate) fn get(&self, key: i32) -> Option<u128> {
+        let known = usize::try_from(key).ok().and_then(|key| self.fingerprints.get(key).copied());
+        known.filter(|&fingerprint| fingerprint != 0)
+    }
+
+    /// Keeps the fingerprint of a key, if its text means the same on every page.
+    pub(crate) fn keep(&mut self, key: i32, text: &str, fingerprint: u128) {
+        let is_absolute = text.starts_with("http://") || text.starts_with("https://");
+        if let Some(slot) = usize::try_from(key).ok().and_then(|key| self.fingerprints.get_mut(key))
+            && is_absolute
+        {
+            *slot = fingerprint;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +111,14 @@ mod tests {
         assert!(known.keep(7, 4, links), "other texts, the same links");
         assert!(!known.keep(7 + (1 << 64), 4, links), "another page in the same slot");
         assert_eq!(known.of(7, 4), None);
+    }
+
+    #[test]
+    fn only_absolute_texts_are_kept_for_all_pages() {
+        let mut memo = Memo { dictionary: 1, fingerprints: vec![0; 2] };
+        memo.keep(0, "http://a.example/", 5);
+        memo.keep(1, "a.html", 6);
+        memo.keep(-1, "http://a.example/", 7);
+        assert_eq!([0, 1, 2, -1].map(|key| memo.get(key)), [Some(5), None, None, None]);
     }
 }

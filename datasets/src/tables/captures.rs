@@ -1,14 +1,16 @@
 //! The capture table: `url`, `ts`, `links`.
 //!
-//! The links of a row lie end to end in the batch's text buffer: a row without null links is one copy.
+//! The links of a row lie end to end in the batch's text buffer: a row without null links is one copy. Of a dictionary
+//! coded column it is a copy of keys.
 
 use super::Batches;
 use super::cells::{Times, texts};
+use crate::capture::Dictionary;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Int32Type};
 use std::sync::Arc;
 
 pub(super) struct Captures {
@@ -26,11 +28,31 @@ struct Batch {
     /// Row i has the links `list_ends[i]..list_ends[i + 1]`.
     list_ends: OffsetBuffer<i32>,
     list_nulls: Option<NullBuffer>,
-    links: StringArray,
+    links: Links,
+}
+
+enum Links {
+    Texts(StringArray),
+    Keys(Arc<Dictionary>, Int32Array),
+}
+
+impl Links {
+    fn new(values: &ArrayRef, last: Option<Arc<Dictionary>>) -> Option<Links> {
+        let Some(coded) = values.as_any().downcast_ref::<DictionaryArray<Int32Type>>() else {
+            return texts(values).map(Links::Texts);
+        };
+        let texts = coded.values().as_string_opt::<i32>()?;
+        // A key outside its dictionary, or a null inside it, is met before the links are used.
+        let sound = texts.null_count() == 0
+            && coded.keys().iter().flatten().all(|key| usize::try_from(key).is_ok_and(|key| key < texts.len()));
+        let dictionary = last.filter(|last| last.is(texts)).unwrap_or_else(|| Arc::new(Dictionary::new(texts.clone())));
+        sound.then(|| Links::Keys(dictionary, coded.keys().clone()))
+    }
 }
 
 impl Batch {
-    fn new(row: u64, batch: &RecordBatch) -> Option<Batch> {
+    /// `last` is the dictionary of the batch before.
+    fn new(row: u64, batch: &RecordBatch, last: Option<Arc<Dictionary>>) -> Option<Batch> {
         let list = batch.column(2);
         let list = match list.data_type() {
             DataType::List(_) => list.clone(),
@@ -46,7 +68,7 @@ impl Batch {
             times: Times::new(batch.column(1))?,
             list_ends: list.offsets().clone(),
             list_nulls: list.nulls().cloned(),
-            links: texts(list.values())?,
+            links: Links::new(list.values(), last)?,
         })
     }
 
@@ -66,16 +88,24 @@ impl Batch {
         capture.time = date.seconds;
         let index = |end: i32| usize::try_from(end).unwrap_or(0);
         let (start, end) = (index(self.list_ends[row]), index(self.list_ends[row + 1]));
-        if self.links.null_count() == 0 {
-            let ends = &self.links.value_offsets()[start..=end];
-            let text = &self.links.value_data()[index(ends[0])..index(ends[end - start])];
-            let text = std::str::from_utf8(text).map_err(|error| (Finding::BadRow, error.to_string()))?;
-            capture.links.extend(text, ends.windows(2).map(|pair| index(pair[1] - pair[0])));
-        } else {
-            for link in start..end {
-                if self.links.is_valid(link) {
-                    capture.links.push(self.links.value(link));
-                }
+        match &self.links {
+            Links::Keys(dictionary, keys) if keys.null_count() == 0 => {
+                capture.links.set_keys(dictionary, &keys.values()[start..end]);
+            }
+            Links::Keys(dictionary, keys) => {
+                let valid = (start..end).filter(|&link| keys.is_valid(link));
+                valid.for_each(|link| capture.links.push(dictionary.get(keys.value(link))));
+            }
+            Links::Texts(links) if links.null_count() == 0 => {
+                let ends = &links.value_offsets()[start..=end];
+                let text = &links.value_data()[index(ends[0])..index(ends[end - start])];
+                let text = std::str::from_utf8(text).map_err(|error| (Finding::BadRow, error.to_string()))?;
+                capture.links.extend(text, ends.windows(2).map(|pair| index(pair[1] - pair[0])));
+            }
+            Links::Texts(links) => {
+                (start..end)
+                    .filter(|&link| links.is_valid(link))
+                    .for_each(|link| capture.links.push(links.value(link)));
             }
         }
         Ok(())
@@ -85,7 +115,11 @@ impl Batch {
     fn null_links(&self, row: usize) -> usize {
         let index = |end: i32| usize::try_from(end).unwrap_or(0);
         let (start, end) = (index(self.list_ends[row]), index(self.list_ends[row + 1]));
-        self.links.nulls().map_or(0, |nulls| nulls.slice(start, end - start).null_count())
+        let nulls = match &self.links {
+            Links::Texts(links) => links.nulls(),
+            Links::Keys(_, keys) => keys.nulls(),
+        };
+        nulls.map_or(0, |nulls| nulls.slice(start, end - start).null_count())
     }
 }
 
@@ -105,7 +139,11 @@ impl CaptureReader for Captures {
                     return Ok(false);
                 };
                 self.next = 0;
-                self.batch = Batch::new(row, &batch).or_else(|| self.batches.wrong_types(&batch, tally));
+                let last = self.batch.take().and_then(|batch| match batch.links {
+                    Links::Keys(dictionary, _) => Some(dictionary),
+                    Links::Texts(_) => None,
+                });
+                self.batch = Batch::new(row, &batch, last).or_else(|| self.batches.wrong_types(&batch, tally));
                 continue;
             };
             let row = self.next;

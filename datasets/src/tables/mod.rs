@@ -6,6 +6,8 @@
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
 //!
+//! Links whose pages are all dictionary coded stay keys: each text is decoded once a row group.
+//!
 //! Only these columns are read, others (`anchor`) never. The Arrow schema that some writers store beside the Parquet one
 //! is passed over, so dictionaries, large and view types of the writer all arrive as plain strings and lists.
 //!
@@ -21,13 +23,17 @@ mod webgraph;
 
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Rows decoded at a time.
 const BATCH_ROWS: usize = 1024;
@@ -71,6 +77,8 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
     let row_end = row + rows(group.num_rows());
     let names = roots.map(|root| columns[root].to_owned());
+    let as_keys = if is_captures { with_keys(&metadata, group, roots[2]) } else { None };
+    let metadata = as_keys.unwrap_or(metadata);
     let mask = ProjectionMask::roots(metadata.parquet_schema(), roots);
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
         .with_projection(mask)
@@ -90,6 +98,24 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
 
 fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
     ArrowReaderMetadata::load(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true))
+}
+
+/// Has a column of lists of texts read as keys into its dictionary; `None` where its pages are not all such keys.
+fn with_keys(metadata: &ArrowReaderMetadata, group: &RowGroupMetaData, root: usize) -> Option<ArrowReaderMetadata> {
+    let schema = metadata.parquet_schema();
+    let mut leaves = (0..schema.num_columns()).filter(|&leaf| schema.get_column_root_idx(leaf) == root);
+    let pages = group.column(leaves.next()?).page_encoding_stats_mask()?;
+    let DataType::List(item) = metadata.schema().field(root).data_type() else { return None };
+    if !pages.is_only(Encoding::RLE_DICTIONARY) || *item.data_type() != DataType::Utf8 {
+        return None;
+    }
+    let keys = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let list = DataType::List(Arc::new(Field::clone(item).with_data_type(keys)));
+    let fields = metadata.schema().fields().iter().enumerate().map(|(place, field)| {
+        if place == root { Arc::new(Field::clone(field).with_data_type(list.clone())) } else { Arc::clone(field) }
+    });
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields.collect::<Fields>())));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).ok()
 }
 
 /// The batches of one row group, with the columns in the order in which they are asked for.
@@ -172,7 +198,6 @@ mod tests {
     use arrow::datatypes::Int32Type;
     use parquet::arrow::ArrowWriter;
     use parquet::file::properties::WriterProperties;
-    use std::sync::Arc;
 
     type Row = (String, i64, Vec<String>);
 
