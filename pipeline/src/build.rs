@@ -75,7 +75,7 @@ pub struct BuildOptions {
 }
 
 /// URLs of a partition, where nothing else is asked for.
-pub const PARTITION_URLS: u64 = 4 << 20;
+pub const PARTITION_URLS: u64 = 1 << 19;
 
 /// What a build did, all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -386,7 +386,7 @@ fn ids(options: &BuildOptions, inputs: &[Input]) -> (String, String) {
 
 /// Memory that a worker takes besides what it sorts: writers of layers with their compressor, the batch of a reader, blocks on
 /// the way to other workers.
-const WORKER_BYTES: usize = 100 << 20;
+const WORKER_BYTES: usize = 150 << 20;
 /// The same for a process.
 const PROCESS_BYTES: usize = 30 << 20;
 /// What a worker needs to sort in.
