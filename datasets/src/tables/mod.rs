@@ -28,7 +28,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::Encoding;
+use parquet::basic::{ConvertedType, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
@@ -104,9 +104,12 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
 fn with_keys(metadata: &ArrowReaderMetadata, group: &RowGroupMetaData, root: usize) -> Option<ArrowReaderMetadata> {
     let schema = metadata.parquet_schema();
     let mut leaves = (0..schema.num_columns()).filter(|&leaf| schema.get_column_root_idx(leaf) == root);
-    let pages = group.column(leaves.next()?).page_encoding_stats_mask()?;
+    let chunk = group.column(leaves.next()?);
+    let pages = chunk.page_encoding_stats_mask()?;
     let DataType::List(item) = metadata.schema().field(root).data_type() else { return None };
-    if !pages.is_only(Encoding::RLE_DICTIONARY) || *item.data_type() != DataType::Utf8 {
+    // The dictionary of other texts (JSON) is read as bytes, and its list then panics.
+    let is_text = *item.data_type() == DataType::Utf8 && chunk.column_descr().converted_type() == ConvertedType::UTF8;
+    if !is_text || !(pages.is_only(Encoding::RLE_DICTIONARY) || pages.is_only(Encoding::PLAIN_DICTIONARY)) {
         return None;
     }
     let keys = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -197,7 +200,10 @@ mod tests {
     };
     use arrow::datatypes::Int32Type;
     use parquet::arrow::ArrowWriter;
+    use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
     use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
 
     type Row = (String, i64, Vec<String>);
 
@@ -356,5 +362,35 @@ mod tests {
         let (rows, tally) = read_all(file.path());
         assert_eq!((rows.len(), tally.of(Finding::BadRow)), (0, 1));
         assert!(matches!(open(Path::new("/nowhere"), 0), Err(Error::Io { .. })));
+    }
+
+    /// Items that are texts of another kind are no texts to the reader of dictionaries.
+    #[test]
+    fn links_marked_as_json_are_read_as_texts() {
+        let schema = parse_message_type(
+            "message captures { required binary url (UTF8); required int64 ts;
+             required group links (LIST) { repeated group list { required binary item (JSON); } } }",
+        );
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let properties = Arc::new(WriterProperties::builder().set_dictionary_enabled(true).build());
+        let schema = Arc::new(schema.unwrap());
+        let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let text = |text: &str| ByteArray::from(text);
+        let mut url = group.next_column().unwrap().unwrap();
+        url.typed::<ByteArrayType>().write_batch(&[text("http://a/")], None, None).unwrap();
+        url.close().unwrap();
+        let mut ts = group.next_column().unwrap().unwrap();
+        ts.typed::<Int64Type>().write_batch(&[7], None, None).unwrap();
+        ts.close().unwrap();
+        let mut links = group.next_column().unwrap().unwrap();
+        let items = [text("http://b/"), text("http://b/")];
+        links.typed::<ByteArrayType>().write_batch(&items, Some(&[1, 1]), Some(&[0, 1])).unwrap();
+        links.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let (rows, tally) = read_all(file.path());
+        assert_eq!(rows, [row("http://a/", 7, &["http://b/", "http://b/"])]);
+        assert_eq!(tally, Tally::default());
     }
 }
