@@ -14,7 +14,9 @@ use std::thread;
 use std::time::Instant;
 use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
 use webstrata_layers::{Location, RangeLength, format_time};
-use webstrata_pipeline::{BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build};
+use webstrata_pipeline::{
+    BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build, workers_within,
+};
 
 /// How many damaged places of a kind the text report names.
 const PLACES_SHOWN: usize = 2;
@@ -47,7 +49,8 @@ pub(crate) struct BuildArgs {
     /// epoch
     #[arg(long, value_name = "STORE", value_parser = location())]
     pub(crate) out: Location,
-    /// Threads that work; all processors if not given
+    /// Threads that work; if not given, as many as there are processors and
+    /// --memory is enough for (166 MiB each)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// Memory of this process, all in all; the rest goes to disk
@@ -116,7 +119,8 @@ fn kinds(given: &[Kind]) -> LinkKinds {
 }
 
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let workers = args.workers.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    let workers = args.workers.map_or_else(|| processors().min(workers_within(args.memory)), usize::from);
     if let Some(level) = args.log {
         tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).init();
     }

@@ -313,6 +313,26 @@ fn a_process_killed_in_any_stage_stops_the_others_and_the_restart_makes_the_same
     }
 }
 
+/// A process that stops in order says so to its user; the others must not take that for the end of the job.
+#[test]
+#[cfg(unix)]
+fn a_process_that_is_asked_to_stop_stops_the_others() {
+    let setting = Setting::new();
+    let hosts = hosts(&setting, 2);
+    let mut all = start_all(&setting, "asked", &hosts, 2);
+    assert!(all[1].wait_for("ingest"), "{}", all[1].said);
+    let asked = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &all[1].child.id().to_string()]).status().unwrap().success());
+    let ends: Vec<_> = all.into_iter().map(Process::end).collect();
+    let errors = ["process 1 at ", "stopped; the same command goes on"];
+    for (end, error) in ends.into_iter().zip(errors) {
+        let (code, said, ended) = end.join().unwrap();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(&format!("error: {error}")), "{said}");
+        assert!(ended < asked + NOTICED_MAX, "{:?}: {said}", ended - asked);
+    }
+}
+
 #[test]
 fn processes_of_different_jobs_are_told_apart() {
     let setting = Setting::new();

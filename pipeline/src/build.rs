@@ -177,9 +177,9 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<BuildReport, Stopped> {
     for (stage, name) in STAGES.iter().enumerate().skip(stages) {
         let before = state.clone();
         if reports {
-            job.progress().enter(name);
+            // Work is shared out evenly, and this worker cannot know when the others begin.
+            job.progress().enter(name, input_bytes(name, &state) * job.workers() as u64);
         }
-        job.progress().expect(input_bytes(name, &state));
         run_stage(worker, plan, &row, stage, &mut state)?;
         state.stages = stage + 1;
         job.check(scratch.save(index, &state))?;
@@ -224,7 +224,7 @@ fn resume(worker: &mut Worker, plan: &Plan) -> Result<Start, Stopped> {
 fn commit(worker: &mut Worker, plan: &Plan, row: &RowDir, state: State) -> Result<BuildReport, Stopped> {
     let job = &plan.job;
     if worker.index().is_multiple_of(job.workers()) {
-        job.progress().enter("commit");
+        job.progress().enter("commit", 0);
     }
     let states = gather(worker, job, Some(0), &state)?;
     let writer = if worker.index() == 0 { plan.writer.lock().ok().and_then(|mut writer| writer.take()) } else { None };
@@ -392,6 +392,11 @@ const PROCESS_BYTES: usize = 30 << 20;
 /// What a worker needs to sort in.
 const SORTING_BYTES_MIN: usize = 16 << 20;
 
+/// How many workers can work within so much memory, at least 1.
+pub fn workers_within(memory_max: usize) -> usize {
+    (memory_max.saturating_sub(PROCESS_BYTES) / (WORKER_BYTES + SORTING_BYTES_MIN)).max(1)
+}
+
 /// The part of the memory that is for sorting.
 fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
     let fixed = PROCESS_BYTES + workers * WORKER_BYTES;
@@ -464,4 +469,18 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         tracing::warn!(%error, "temporary files are left");
     }
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_workers_as_fit_are_enough() {
+        for memory_max in [1 << 20, 200 << 20, 1 << 30, 64 << 30] {
+            let workers = workers_within(memory_max);
+            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 200 << 20, "{memory_max} {workers}");
+            assert!(budget(memory_max, workers + 1).is_err(), "{memory_max} {workers}");
+        }
+    }
 }

@@ -206,6 +206,10 @@ impl Read for Peer {
 
 impl Write for Peer {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        // Timely says farewell whatever its workers came to; of a job that failed the others must not hear it.
+        if self.connection.job.failed() {
+            return Ok(buffer.len());
+        }
         (&self.connection.stream).write(buffer).or_else(|_| {
             self.connection.gone_for_good();
             Ok(buffer.len())
@@ -262,5 +266,31 @@ mod tests {
         let job = Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
         let error = connect(&cluster, &"0".repeat(ID_BYTES), &job).err().unwrap();
         assert!(matches!(&error, Error::NoProcess { process: 1, host, .. } if *host == cluster.hosts[1]), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_fails_does_not_end_as_if_it_were_done() {
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let hosts = vec![free(), free()];
+        let job = || Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
+        let jobs = [job(), job()];
+        let join = |process: usize| {
+            let cluster = Cluster { hosts: hosts.clone(), process, wait: Duration::from_secs(10) };
+            let job = jobs[process].clone();
+            std::thread::spawn(move || connect(&cluster, &"0".repeat(ID_BYTES), &job).unwrap())
+        };
+        let [mut one, mut other] = [join(0), join(1)].map(|side| side.join().unwrap());
+        let (mut one, mut other) = (one[1].take().unwrap(), other[0].take().unwrap());
+        // Timely ends the connection in order, whatever its workers came to.
+        jobs[0].fail(Error::Cancelled);
+        one.write_all(&[0; FAREWELL_BYTES]).unwrap();
+        one.shutdown(Shutdown::Write).unwrap();
+        std::thread::spawn(move || while other.read(&mut [0; 100]).is_ok_and(|bytes| bytes > 0) {});
+        let end = Instant::now() + Duration::from_secs(5);
+        while !jobs[1].failed() {
+            assert!(Instant::now() < end, "nobody noticed");
+            std::thread::sleep(RETRY);
+        }
+        assert!(matches!(jobs[1].take_error(), Some(Error::ProcessGone { process: 0, .. })));
     }
 }

@@ -48,7 +48,7 @@ mod state;
 mod uids;
 mod wire;
 
-pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
+pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build, workers_within};
 pub use cluster::{CLUSTER_WAIT, Cluster};
 pub use error::Error;
 pub use progress::{Moment, Progress, StageReport};

@@ -169,8 +169,8 @@ impl Progress {
         self.0.spill_written.load(Relaxed)
     }
 
-    /// Begins a stage.
-    pub(crate) fn enter(&self, name: &'static str) {
+    /// Begins a stage, which reads about `expected` bytes of temporary files.
+    pub(crate) fn enter(&self, name: &'static str, expected: u64) {
         let counters = &*self.0;
         let read = |counter: &AtomicU64| counter.load(Relaxed);
         counters.peak_memory.store(meter::memory_bytes(), Relaxed);
@@ -184,21 +184,12 @@ impl Progress {
                 exchanged_records: read(&counters.exchanged_records),
                 exchanged_bytes: read(&counters.exchanged_bytes),
                 captures: read(&counters.captures),
-                expected: 0,
+                expected,
                 taken: (0, 0),
                 made: (0, 0),
             });
         }
         tracing::info!(stage = name, "stage begins");
-    }
-
-    /// Says how many bytes of temporary files a worker is about to read in this stage.
-    pub(crate) fn expect(&self, bytes: u64) {
-        if let Ok(mut stages) = self.0.stages.lock()
-            && let Some(current) = &mut stages.current
-        {
-            current.expected += bytes;
-        }
     }
 
     /// Says what a worker has read up, and what it leaves for other stages.
