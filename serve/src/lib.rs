@@ -1,5 +1,14 @@
-//! Serving: cells, servers and the clerk (not built yet).
+//! Serving: cells, servers and the clerk. So far cells: the graph in memory.
 //!
-//! A cell is one partition of one row, compressed in memory; servers hold cells, each on several of them; the clerk
-//! asks the right server. Until they exist, questions are answered from the Parquet layers by
-//! `webstrata_layers::Store`, behind the same trait `Links` that cells will implement.
+//! A cell is one partition of one row, compressed: a URL store, a forward and a backward link store. An image is the file
+//! of a cell; it is mapped into memory and answers without a decode pass. Servers that hold cells, and the clerk that asks
+//! the right server, are not built yet.
+//!
+//! Map: [`codec`] lists of links, one encoding a file; `bits` and `huffman` what the encodings are written in.
+
+mod bits;
+pub mod codec;
+mod error;
+mod huffman;
+
+pub use error::Damage;
