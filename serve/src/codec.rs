@@ -7,6 +7,8 @@
 //! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
 //! proportion to the bytes.
 
+pub mod strata;
+
 use bytes::Bytes;
 
 use crate::error::Damage;

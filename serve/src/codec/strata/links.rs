@@ -1,0 +1,214 @@
+//! The links of one record: what is copied of the reference, and the rest as gaps.
+//!
+//! ```text
+//! reference   0, or 1 + 2 slot + (1 when all of it is copied)
+//! copies      where not all are: eight flags a symbol, one flag a link of the reference
+//! rest        the first link as zigzag of (link - own UID), then gaps less 1, or "k >= 2 links in a row"; ends with the record, or
+//!             with an end symbol where presence follows
+//! ```
+//!
+//! No number of links is kept. Slots are those of [`super::references`]: 0 the record before, 1 the one after. Gaps are of the
+//! rest alone, between copied links too. Sources: Boldi & Vigna, The WebGraph Framework I (2004) for copying and gaps; here
+//! references go both ways and flags are coded in eights.
+
+use crate::bits::BitReader;
+use crate::error::Damage;
+
+use super::symbols::{Context, Sink, Tables, Token};
+
+/// How a record's links stand to those of its reference.
+#[derive(Default)]
+pub(super) struct Split {
+    /// For each link of the reference, whether it is copied, eight a byte, the first lowest.
+    pub(super) flags: Vec<u8>,
+    /// Links that are not copied.
+    pub(super) rest: Vec<u64>,
+    pub(super) copied: usize,
+}
+
+impl Split {
+    /// Compares two rising lists.
+    pub(super) fn set(&mut self, links: &[u64], reference: &[u64]) {
+        self.flags.clear();
+        self.flags.resize(reference.len().div_ceil(8), 0);
+        self.rest.clear();
+        self.copied = 0;
+        let mut at = 0;
+        for &link in links {
+            while reference.get(at).is_some_and(|&other| other < link) {
+                at += 1;
+            }
+            if reference.get(at) == Some(&link) {
+                self.flags[at / 8] |= 1 << (at % 8);
+                self.copied += 1;
+                at += 1;
+            } else {
+                self.rest.push(link);
+            }
+        }
+        let (all, used) = (self.copied == reference.len(), reference.len() % 8);
+        if let Some(last) = self.flags.last_mut().filter(|_| used > 0 && !all) {
+            // What lies beyond the end repeats the last flag: the likeliest symbol.
+            if *last >> (used - 1) & 1 == 1 {
+                *last |= 0xff << used;
+            }
+        }
+    }
+
+    /// Whether all of the reference is copied.
+    pub(super) fn all(&self, reference: &[u64]) -> bool {
+        self.copied == reference.len()
+    }
+}
+
+/// Writes a record's links. `reference`: the slot and the split; without one, all of `links` is rest.
+pub(super) fn write<S: Sink>(
+    sink: &mut S,
+    own: u64,
+    links: &[u64],
+    reference: Option<(usize, &Split, bool)>,
+    end: bool,
+) {
+    let rest = match reference {
+        None => {
+            sink.symbol(Context::Reference, 0);
+            links
+        }
+        Some((slot, split, all)) => {
+            sink.symbol(Context::Reference, 1 + 2 * slot + usize::from(all));
+            if !all {
+                split.flags.iter().for_each(|&flags| sink.symbol(Context::Copies, usize::from(flags)));
+            }
+            &split.rest
+        }
+    };
+    let copying = reference.is_some();
+    let mut context = if copying { Context::FirstCopying } else { Context::FirstAlone };
+    let Some((&first, mut links)) = rest.split_first() else {
+        if end {
+            sink.gap_end(context);
+        }
+        return;
+    };
+    sink.number(context, zigzag(first.wrapping_sub(own)));
+    let mut before = first;
+    context = Context::next(copying, 0);
+    while let Some(&link) = links.first() {
+        let mut run = 0;
+        while links.get(run) == Some(&(before + 1 + run as u64)) {
+            run += 1;
+        }
+        let gap = if run >= 2 {
+            sink.run(context, run as u64);
+            before += run as u64;
+            links = &links[run..];
+            0
+        } else {
+            let gap = link - before - 1;
+            sink.number(context, gap);
+            before = link;
+            links = &links[1..];
+            gap
+        };
+        context = Context::next(copying, gap);
+    }
+    if end {
+        sink.gap_end(context);
+    }
+}
+
+/// Reads the rest up to its end symbol or `end`, the record's last bit, into `rest`. At most `links_max` links.
+#[inline]
+pub(super) fn read_rest(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    end: u64,
+    own: u64,
+    copying: bool,
+    links_max: usize,
+    rest: &mut Vec<u64>,
+) -> Result<(), Damage> {
+    rest.clear();
+    if bits.position() >= end {
+        return Ok(());
+    }
+    let first = tables.numbers(if copying { Context::FirstCopying } else { Context::FirstAlone });
+    let Token::Gap(first) = first.read(bits) else { return Ok(()) };
+    let mut before = own.wrapping_add(unzigzag(first));
+    rest.push(before);
+    let near = tables.numbers(Context::next(copying, 0));
+    let far = tables.numbers(Context::next(copying, 8));
+    let mut table = near;
+    while bits.position() < end {
+        match table.read(bits) {
+            Token::Gap(gap) => {
+                before = before.wrapping_add(gap).wrapping_add(1);
+                rest.push(before);
+                table = if gap >= 8 { far } else { near };
+            }
+            Token::Run(run) => {
+                let room = links_max.saturating_sub(rest.len());
+                if usize::try_from(run).map_or(true, |run| run > room) {
+                    return Err(Damage::Outside { part: super::PART, value: run, bound: room as u64 });
+                }
+                rest.extend((1..=run).map(|step| before.wrapping_add(step)));
+                before = before.wrapping_add(run);
+                table = near;
+            }
+            Token::End => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Keeps, in place, the links of a reference that are copied.
+#[inline]
+pub(super) fn read_copies(tables: &Tables, bits: &mut BitReader<'_>, links: &mut Vec<u64>) {
+    let flags = tables.plain(Context::Copies);
+    let mut kept = 0;
+    let mut from = 0;
+    while from < links.len() {
+        let mut eight = flags.read(bits) as u64;
+        let here = links.len() - from;
+        if here < 8 {
+            eight &= (1 << here) - 1;
+        }
+        while eight != 0 {
+            links[kept] = links[from + eight.trailing_zeros() as usize];
+            kept += 1;
+            eight &= eight - 1;
+        }
+        from += 8;
+    }
+    links.truncate(kept);
+}
+
+/// Merges `rest` into `links`, both rising.
+#[inline]
+pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
+    let (mut left, mut right) = (links.len(), rest.len());
+    links.resize(left + right, 0);
+    let mut to = left + right;
+    // From the end, so that links that come before all of the rest stay where they are.
+    while right > 0 && left > 0 {
+        let (a, b) = (links[left - 1], rest[right - 1]);
+        let take_left = a > b;
+        to -= 1;
+        links[to] = if take_left { a } else { b };
+        left -= usize::from(take_left);
+        right -= usize::from(!take_left);
+    }
+    links[..right].copy_from_slice(&rest[..right]);
+}
+
+/// Signed differences as numbers: 0, -1, 1, -2, ...
+#[inline]
+pub(super) fn zigzag(difference: u64) -> u64 {
+    (difference << 1) ^ ((difference as i64 >> 63) as u64)
+}
+
+/// The difference of a zigzag number, wrapping.
+#[inline]
+fn unzigzag(number: u64) -> u64 {
+    (number >> 1) ^ (number & 1).wrapping_neg()
+}
