@@ -14,7 +14,7 @@
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
 //! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
-//! [`query`] the questions, `read` their answers from files, `blocks` decoded row groups; [`check`] proves that a store
+//! [`query`] the questions, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`check`] proves that a store
 //! keeps its promises.
 
 mod blocks;
@@ -36,6 +36,7 @@ pub mod presence;
 pub mod query;
 mod read;
 mod records;
+pub mod scan;
 pub mod schema;
 mod side;
 pub mod store;
@@ -51,7 +52,7 @@ pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Proven
 pub use outlinks::OutlinksWriter;
 pub use page::{Flaw, InLinks, Page};
 pub use presence::{Change, PresenceError};
-pub use query::{CaptureTime, Lifespan, Links, Precision};
+pub use query::{CaptureTime, Lifespan, Links, Precision, captures_in};
 pub use read::Reader;
 pub use schema::Layer;
 pub use store::{RowDir, Store, StoreWriter};

@@ -173,8 +173,8 @@ fn changes_of(changes: &[Change], link: usize) -> &[Change] {
 }
 
 /// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of a
-/// selected one. `None` when no known capture is selected.
-pub(crate) fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u32, u32)> {
+/// selected one. `None` when no known capture is selected. `times` and `unknown` rise.
+pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u32, u32)> {
     let (first, end) = match window {
         Window::Seen { from, to } => {
             (times.partition_point(|&time| time < from), times.partition_point(|&time| time <= to))

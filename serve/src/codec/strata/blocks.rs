@@ -78,9 +78,26 @@ pub(super) struct BlocksWriter {
     lengths: Vec<u32>,
 }
 
+/// What is needed to read a layout.
+pub(super) struct LayoutHeader {
+    classes: [Class; 16],
+    width: usize,
+}
+
+impl LayoutHeader {
+    /// Writes what [`Blocks::load`] reads: 16 bases and numbers of extra bits, and the width of relative pointers.
+    pub(super) fn store(&self, out: &mut BitWriter) {
+        for class in self.classes {
+            out.write(u64::from(class.base), 32);
+            out.write(u64::from(class.bits), 5);
+        }
+        out.write(self.width as u64, 4);
+    }
+}
+
 /// The parts of a layout.
 pub(super) struct Layout {
-    pub(super) header: Vec<u8>,
+    pub(super) header: LayoutHeader,
     pub(super) pointers: Vec<u8>,
     pub(super) blocks: Vec<u8>,
 }
@@ -94,11 +111,6 @@ impl BlocksWriter {
     /// Lays out records that were written one after the other into `records`.
     pub(super) fn finish(self, records: &[u8]) -> Layout {
         let classes = fit(&buckets(&self.lengths));
-        let mut header = BitWriter::default();
-        for class in classes {
-            header.write(u64::from(class.base), 32);
-            header.write(u64::from(class.bits), 5);
-        }
         let mut blocks = Vec::new();
         let mut places = Vec::new();
         let mut source = BitReader::new(records, 0);
@@ -132,7 +144,6 @@ impl BlocksWriter {
         }
         let farthest = places.chunks(GROUP).map(|group| group[group.len() - 1] - group[0]).max().unwrap_or(0);
         let width = (8 - farthest.leading_zeros() as usize / 8).max(1);
-        header.write(width as u64, 4);
         let mut pointers = Vec::new();
         for group in places.chunks(GROUP) {
             pointers.extend_from_slice(&group[0].to_le_bytes()[..ABSOLUTE]);
@@ -140,7 +151,7 @@ impl BlocksWriter {
                 pointers.extend_from_slice(&(place - group[0]).to_le_bytes()[..width]);
             }
         }
-        Layout { header: header.into_bytes(), pointers, blocks }
+        Layout { header: LayoutHeader { classes, width }, pointers, blocks }
     }
 }
 
@@ -254,7 +265,10 @@ mod tests {
                 writer.push(length);
             }
             let layout = writer.finish(&records.into_bytes());
-            let mut header = BitReader::new(&layout.header, 0);
+            let mut header = BitWriter::default();
+            layout.header.store(&mut header);
+            let header = header.into_bytes();
+            let mut header = BitReader::new(&header, 0);
             let blocks = Blocks::load(&mut header, lengths.len(), layout.pointers.len()).unwrap();
             for (at, &length) in lengths.iter().enumerate() {
                 let (start, end) = blocks.locate(at, &layout.pointers, &layout.blocks).unwrap();

@@ -1,12 +1,19 @@
-//! Writes strata: fits codes, chooses references, lays out records.
+//! Writes a cell's records: counts, fits codes on samples, chooses references, lays out.
+//!
+//! Passes over the records: one to count lists of timestamps and to take samples, one to write. Memory: the samples, one
+//! segment of records with the costs of its pairs, and the bytes written.
+
+use webstrata_layers::Page;
 
 use crate::bits::BitWriter;
 use crate::codec::Lists;
 
 use super::blocks::{BLOCK, BlocksWriter};
-use super::links::{self, Split};
+use super::ranks;
+use super::record::{Record, Room};
 use super::references::{Costs, NEVER, choose, neighbour};
-use super::symbols::{Cost, Counts, Model, Sink, Writer};
+use super::symbols::{Counts, Model, Sink, Writer};
+use super::times::{TimesCounter, TimesWriter};
 
 /// What an encoding is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,128 +31,193 @@ impl Profile {
     pub const SPEED: Self = Self { depth_max: 1, window: 16 };
 }
 
-/// Records that are looked at together; no reference leaves them.
+/// Records that are looked at together; no reference leaves them. A multiple of the block.
 const SEGMENT: usize = 1 << 14;
+/// Records in a piece of the sample.
+const SAMPLE_PIECE: usize = 1 << 10;
+/// Rounds of fitting codes to choices and choices to codes.
+const ROUNDS: usize = 3;
 
 /// Encodes lists without time.
-pub fn encode(lists: &Lists, profile: Profile) -> Vec<u8> {
-    let nodes = lists.nodes();
-    let mut model = Model::guess();
-    let segments: Vec<_> = (0..nodes).step_by(SEGMENT).map(|from| from..(from + SEGMENT).min(nodes)).collect();
-    for _ in 0..3 {
-        let mut counts = Counts::new();
-        for segment in &segments {
-            let chosen = references_of(lists, segment.clone(), profile, &model);
-            write_segment(lists, segment.clone(), &chosen, &mut |_, record| record(&mut counts));
-        }
-        model = counts.fit(false);
-    }
-    // Codes hold what the last choice uses; a later choice may use less only.
-    let mut final_counts = Counts::new();
-    let mut chosen_all = Vec::new();
-    for segment in &segments {
-        let chosen = references_of(lists, segment.clone(), profile, &model);
-        write_segment(lists, segment.clone(), &chosen, &mut |_, record| record(&mut final_counts));
-        chosen_all.push(chosen);
-    }
-    let model = final_counts.fit(false);
-    let mut writer = Writer { model: &model, out: BitWriter::default() };
-    let mut blocks = BlocksWriter::default();
-    for (segment, chosen) in segments.iter().zip(&chosen_all) {
-        write_segment(lists, segment.clone(), chosen, &mut |_, record| {
-            let before = writer.out.len();
-            record(&mut writer);
-            blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
-        });
-    }
-    let records = writer.out.into_bytes();
-    let layout = blocks.finish(&records);
-    let mut tables = BitWriter::default();
-    model.store(&mut tables);
-    // The block header follows the codes bit by bit.
-    let mut source = crate::bits::BitReader::new(&layout.header, 0);
-    for _ in 0..16 * 37 + 4 {
-        tables.write(source.read(1), 1);
-    }
-    let tables = tables.into_bytes();
-    let links_max = (0..nodes).map(|node| lists.list(node).len()).max().unwrap_or(0);
-    let mut out = Vec::new();
-    for value in [
-        lists.first,
-        nodes as u64,
-        links_max as u64,
-        u64::from(profile.depth_max),
-        tables.len() as u64,
-        layout.pointers.len() as u64,
-    ] {
-        out.extend_from_slice(&value.to_le_bytes());
-    }
-    out.extend(tables);
-    out.extend(layout.pointers);
-    out.extend(layout.blocks);
-    out
+pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
+    let empty =
+        lists.ends.iter().scan(0, |before, &end| Some(std::mem::replace(before, end) == end)).filter(|&e| e).count();
+    // Empty lists as records take four bits, leaving them out takes one a node.
+    let dense = empty * 3 < lists.nodes();
+    let nodes: Vec<usize> = (0..lists.nodes()).filter(|&node| dense || !lists.list(node).is_empty()).collect();
+    let record = |&node: &usize| {
+        Ok::<_, std::convert::Infallible>((node, Record::timeless(lists.first + node as u64, lists.list(node))))
+    };
+    let head = Head { first: lists.first, nodes: lists.nodes(), timed: false };
+    encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile)
+        .unwrap_or_else(|never| match never {})
 }
 
-fn references_of(lists: &Lists, segment: std::ops::Range<usize>, profile: Profile, model: &Model) -> Vec<Option<u8>> {
-    let window = profile.window;
-    let records = segment.len();
-    let mut costs = Costs { window, alone: Vec::with_capacity(records), pairs: vec![NEVER; records * 2 * window] };
-    let mut split = Split::default();
-    for node in segment.clone() {
-        let (own, list) = (lists.first + node as u64, lists.list(node));
-        let mut cost = Cost { model, bits: 0 };
-        if !list.is_empty() {
-            links::write(&mut cost, own, list, None, false);
+/// Encodes pages, or in-links as pages: rising UIDs from `first` on, below `first + nodes`, each sound (see [`Page::flaw`]).
+///
+/// # Errors
+/// Those of the iterators that `pages` gives; it is asked for them twice, and they must give the same pages.
+pub fn encode_pages<'a, E>(
+    first: u64,
+    nodes: usize,
+    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    let count = pages().try_fold(0, |count, page| page.map(|_| count + 1))?;
+    let record = move |page: Result<Page, E>| {
+        page.map(|page| (usize::try_from(page.uid - first).unwrap_or(usize::MAX), Record::of(page)))
+    };
+    encode_records(Head { first, nodes, timed: true }, count, &|| Box::new(pages().map(record)), profile)
+}
+
+struct Head {
+    first: u64,
+    nodes: usize,
+    timed: bool,
+}
+
+type Records<'a, E> = Box<dyn Iterator<Item = Result<(usize, Record), E>> + 'a>;
+
+fn encode_records<'a, E>(
+    head: Head,
+    count: usize,
+    records: &dyn Fn() -> Records<'a, E>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    assert!(profile.window <= super::WINDOW_MAX, "a window of {}", profile.window);
+    let mut nodes = Vec::with_capacity(count);
+    let mut times = TimesCounter::default();
+    let (mut links_max, mut captures_max) = (0, 0);
+    let mut sample: Vec<Vec<Record>> = Vec::new();
+    // All of a small cell, every n-th piece of a large one.
+    let step = count.div_ceil(4 * SEGMENT).max(1);
+    for (at, record) in records().enumerate() {
+        let (node, record) = record?;
+        nodes.push(node);
+        links_max = links_max.max(record.links.len());
+        if let Some((own, unknown)) = &record.captures {
+            captures_max = captures_max.max(own.len());
+            times.add(own, unknown);
         }
-        let alone = cost.bits;
+        if at / SAMPLE_PIECE % step == 0 {
+            let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
+            if sample.last().is_none_or(|piece| piece.len() == piece_len) {
+                sample.push(Vec::new());
+            }
+            if let Some(piece) = sample.last_mut() {
+                piece.push(record);
+            }
+        }
+    }
+    let times = head.timed.then(|| times.finish());
+    let mut room = Room::default();
+    // `choices` weighs one way of writing against another, `codes` are what is written with.
+    let mut choices = Model::guess();
+    let mut codes = None;
+    let mut chosen: Vec<Vec<Option<u8>>> = Vec::new();
+    for round in 1..=ROUNDS {
+        let mut counts = Counts::new();
+        if let Some(times) = &times {
+            times.store(&mut counts);
+        }
+        chosen = sample.iter().map(|piece| references_of(piece, profile, &choices, &mut room)).collect();
+        for (piece, chosen) in sample.iter().zip(&chosen) {
+            write_all(piece, chosen, times.as_ref(), &choices, &mut room, &mut counts, &mut |_| {});
+        }
+        if round == ROUNDS && step == 1 {
+            codes = Some(counts.fit(false));
+        } else {
+            choices = counts.fit(step > 1);
+        }
+    }
+    let codes = codes.as_ref().unwrap_or(&choices);
+    let mut writer = Writer { model: codes, out: BitWriter::default() };
+    let mut blocks = BlocksWriter::default();
+    let mut write = |segment: &[Record], chosen: &[Option<u8>], room: &mut Room| {
+        let mut before = writer.out.len();
+        write_all(segment, chosen, times.as_ref(), &choices, room, &mut writer, &mut |writer: &Writer<'_>| {
+            blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
+            before = writer.out.len();
+        });
+    };
+    if step == 1 {
+        // The sample is all there is, and its codes hold just what was chosen.
+        sample.iter().zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
+    } else {
+        drop(sample);
+        let mut rest = records();
+        loop {
+            let segment = rest.by_ref().take(SEGMENT).map(|record| record.map(|(_, record)| record));
+            let segment: Vec<Record> = segment.collect::<Result<_, E>>()?;
+            if segment.is_empty() {
+                break;
+            }
+            let chosen = references_of(&segment, profile, &choices, &mut room);
+            write(&segment, &chosen, &mut room);
+        }
+    }
+    let layout = blocks.finish(&writer.out.into_bytes());
+    let mut tables = Writer { model: codes, out: BitWriter::default() };
+    for value in [head.first, head.nodes as u64, nodes.len() as u64, links_max as u64, captures_max as u64] {
+        tables.raw(value, 64);
+    }
+    tables.raw(u64::from(profile.depth_max), 8);
+    tables.raw(u64::from(head.timed), 8);
+    codes.store(&mut tables.out);
+    layout.header.store(&mut tables.out);
+    if let Some(times) = &times {
+        times.store(&mut tables);
+    }
+    let ranks = if nodes.len() == head.nodes { Vec::new() } else { ranks::encode(&nodes, head.nodes) };
+    let tables = tables.out.into_bytes();
+    let mut out = Vec::new();
+    for part in [&tables, &ranks, &layout.pointers, &layout.blocks] {
+        out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+    }
+    for part in [tables, ranks, layout.pointers, layout.blocks] {
+        out.extend(part);
+    }
+    Ok(out)
+}
+
+/// Chooses the references of a segment.
+fn references_of(records: &[Record], profile: Profile, model: &Model, room: &mut Room) -> Vec<Option<u8>> {
+    let slots = 2 * profile.window;
+    let count = records.len();
+    let mut costs =
+        Costs { window: profile.window, alone: Vec::with_capacity(count), pairs: vec![NEVER; count * slots] };
+    for (at, record) in records.iter().enumerate() {
+        let (alone, columns) = record.bits_alone(model, room);
         costs.alone.push(alone);
-        if list.is_empty() || profile.depth_max == 0 {
+        if record.links.is_empty() || profile.depth_max == 0 {
             continue;
         }
-        let record = node - segment.start;
-        for slot in 0..2 * window {
-            let Some(other) = neighbour(record, slot, records) else { continue };
-            let reference = lists.list(segment.start + other);
-            if reference.is_empty() {
-                continue;
-            }
-            split.set(list, reference);
-            if split.copied == 0 {
-                continue;
-            }
-            let mut cost = Cost { model, bits: if other / BLOCK == record / BLOCK { 0 } else { 2 } };
-            links::write(&mut cost, own, list, Some((slot, &split, split.all(reference))), false);
-            if cost.bits < alone {
-                costs.pairs[record * 2 * window + slot] = cost.bits;
+        for slot in 0..slots {
+            let Some(other) = neighbour(at, slot, count) else { continue };
+            // Another block costs another look.
+            let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
+            if let Some(bits) = record.bits_against(slot, &records[other], columns, alone, model, room) {
+                costs.pairs[at * slots + slot] = bits + far;
             }
         }
     }
     choose(&costs, profile.depth_max)
 }
 
-fn write_segment(
-    lists: &Lists,
-    segment: std::ops::Range<usize>,
+fn write_all<S: Sink>(
+    records: &[Record],
     chosen: &[Option<u8>],
-    visit: &mut dyn FnMut(usize, &mut dyn FnMut(&mut dyn Sink)),
+    times: Option<&TimesWriter>,
+    model: &Model,
+    room: &mut Room,
+    sink: &mut S,
+    written: &mut dyn FnMut(&S),
 ) {
-    let mut split = Split::default();
-    for (record, node) in segment.clone().enumerate() {
-        let (own, list) = (lists.first + node as u64, lists.list(node));
-        visit(node, &mut |sink| {
-            if list.is_empty() {
-                return;
-            }
-            let reference = chosen[record]
-                .and_then(|slot| Some((usize::from(slot), neighbour(record, usize::from(slot), segment.len())?)));
-            match reference {
-                None => links::write(&mut &mut *sink, own, list, None, false),
-                Some((slot, other)) => {
-                    let other = lists.list(segment.start + other);
-                    split.set(list, other);
-                    links::write(&mut &mut *sink, own, list, Some((slot, &split, split.all(other))), false);
-                }
-            }
-        });
+    for (at, record) in records.iter().enumerate() {
+        let reference = chosen[at].map(usize::from).and_then(|slot| Some((slot, neighbour(at, slot, records.len())?)));
+        if times.is_some() || !record.links.is_empty() {
+            record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, room, sink);
+        }
+        written(sink);
     }
 }

@@ -201,6 +201,50 @@ pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
     links[..right].copy_from_slice(&rest[..right]);
 }
 
+/// As [`read_copies`], with a mask for each link; masks may be absent.
+#[inline]
+pub(super) fn read_copies_with(tables: &Tables, bits: &mut BitReader<'_>, links: &mut Vec<u64>, masks: &mut Vec<u64>) {
+    masks.resize(links.len(), 0);
+    let flags = tables.plain(Context::Copies);
+    let mut kept = 0;
+    for from in (0..links.len()).step_by(8) {
+        let mut eight = flags.read(bits) as u64;
+        let here = links.len() - from;
+        if here < 8 {
+            eight &= (1 << here) - 1;
+        }
+        while eight != 0 {
+            let at = from + eight.trailing_zeros() as usize;
+            links[kept] = links[at];
+            masks[kept] = masks[at];
+            kept += 1;
+            eight &= eight - 1;
+        }
+    }
+    links.truncate(kept);
+    masks.truncate(kept);
+}
+
+/// As [`merge`], with a mask for each link.
+#[inline]
+pub(super) fn merge_with(links: &mut Vec<u64>, masks: &mut Vec<u64>, rest: &[u64], rest_masks: &[u64]) {
+    let (mut left, mut right) = (links.len(), rest.len().min(rest_masks.len()));
+    links.resize(left + right, 0);
+    masks.resize(left + right, 0);
+    let mut to = left + right;
+    while right > 0 && left > 0 {
+        let (a, b) = (links[left - 1], rest[right - 1]);
+        let take_left = a > b;
+        to -= 1;
+        links[to] = if take_left { a } else { b };
+        masks[to] = if take_left { masks[left - 1] } else { rest_masks[right - 1] };
+        left -= usize::from(take_left);
+        right -= usize::from(!take_left);
+    }
+    links[..right].copy_from_slice(&rest[..right]);
+    masks[..right].copy_from_slice(&rest_masks[..right]);
+}
+
 /// Signed differences as numbers: 0, -1, 1, -2, ...
 #[inline]
 pub(super) fn zigzag(difference: u64) -> u64 {

@@ -106,7 +106,7 @@ impl Context {
             Self::Reference => 1 + 4 * super::WINDOW_MAX,
             Self::Copies | Self::Events | Self::Initial => 256,
             Self::Shape => 3,
-            Self::ClassCopied | Self::ClassOwn => 6,
+            Self::ClassCopied | Self::ClassOwn => super::presence::CLASSES,
             _ => NUMBERS + 1,
         }
     }
