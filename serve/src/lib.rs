@@ -6,6 +6,7 @@
 //!
 //! Map: [`codec`] lists of links, one encoding a file; `bits` and `huffman` what the encodings are written in.
 
+pub mod backward;
 mod bits;
 pub mod codec;
 mod error;

@@ -21,7 +21,7 @@ mod blocks;
 mod encode;
 mod links;
 mod presence;
-mod ranks;
+pub(crate) mod ranks;
 mod record;
 mod references;
 mod symbols;
@@ -41,7 +41,9 @@ use presence::Turn;
 use symbols::{Context, Tables};
 use times::{Captures, List, Times};
 
+pub(crate) use encode::encode_numbered;
 pub use encode::{Profile, encode_lists, encode_pages};
+pub(crate) use timed::Phased;
 
 /// Farthest neighbour that may be a reference.
 const WINDOW_MAX: usize = 32;
@@ -60,6 +62,8 @@ pub struct Strata {
     tables: Tables,
     layout: Blocks,
     times: Option<Times>,
+    /// Where links are in other numbers: the ranks of the nodes that have one.
+    numbers: Option<Bytes>,
     /// Where parts begin.
     ranks: usize,
     pointers: usize,
@@ -100,6 +104,11 @@ impl Strata {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
+        Self::open_numbered(bytes, None)
+    }
+
+    /// Opens strata whose links are numbers: `first` and the rank of a node among `numbers`.
+    pub(crate) fn open_numbered(bytes: Bytes, numbers: Option<Bytes>) -> Result<Self, Damage> {
         let mut lengths = BitReader::new(&bytes, 0);
         let mut end = 32usize;
         let mut next = || {
@@ -130,7 +139,21 @@ impl Strata {
         if head.overran() {
             return Err(Damage::Ends { part: PART });
         }
-        Ok(Self { bytes, first, nodes, records, links_max, depth_max, tables, layout, times, ranks, pointers, blocks })
+        Ok(Self {
+            bytes,
+            first,
+            nodes,
+            records,
+            links_max,
+            depth_max,
+            tables,
+            layout,
+            times,
+            numbers,
+            ranks,
+            pointers,
+            blocks,
+        })
     }
 
     /// The record of a node.
@@ -143,12 +166,22 @@ impl Strata {
         Ok(if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) })
     }
 
-    /// The UID of a record's node.
+    /// The number of a record's node among the links.
     #[inline]
-    fn uid_of(&self, record: usize) -> u64 {
+    fn own_of(&self, record: usize) -> u64 {
         let dense = self.records == self.nodes;
-        let node = if dense { Some(record) } else { ranks::node_of(&self.bytes[self.ranks..self.pointers], record) };
-        self.first + node.unwrap_or(0) as u64
+        let ranks = &self.bytes[self.ranks..self.pointers];
+        let node = if dense { record } else { ranks::node_of(ranks, record).unwrap_or(0) };
+        self.number_of(node)
+    }
+
+    #[inline]
+    fn number_of(&self, node: usize) -> u64 {
+        let place = match &self.numbers {
+            None => node,
+            Some(numbers) => ranks::rank(numbers, node).map_or(0, |(before, _)| before),
+        };
+        self.first + place as u64
     }
 
     /// Reads what stands before the links.
@@ -240,7 +273,7 @@ impl Strata {
         links.clear();
         let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
         let (mut list, mut events) = (std::mem::take(&mut level.list), std::mem::take(&mut level.events));
-        let own = self.uid_of(record);
+        let own = self.own_of(record);
         let done =
             self.head(record, own, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
         if let Some(level) = levels.first_mut() {

@@ -7,7 +7,7 @@ const SPAN: usize = 512;
 const BYTES: usize = 4 + SPAN / 8;
 
 /// Writes the ranks of rising nodes below `nodes`.
-pub(super) fn encode(present: &[usize], nodes: usize) -> Vec<u8> {
+pub(crate) fn encode(present: &[usize], nodes: usize) -> Vec<u8> {
     let mut out = vec![0; nodes.div_ceil(SPAN) * BYTES];
     let mut rest = present.iter().copied().peekable();
     let mut before = 0u32;
@@ -23,7 +23,7 @@ pub(super) fn encode(present: &[usize], nodes: usize) -> Vec<u8> {
 }
 
 /// Checks the size and the counts: `records` of `nodes` nodes have a record.
-pub(super) fn check(ranks: &[u8], nodes: usize, records: usize) -> Result<(), Damage> {
+pub(crate) fn check(ranks: &[u8], nodes: usize, records: usize) -> Result<(), Damage> {
     let wrong = Damage::Outside { part: "strata ranks", value: ranks.len() as u64, bound: nodes as u64 };
     if ranks.len() != nodes.div_ceil(SPAN) * BYTES {
         return Err(wrong);
@@ -38,27 +38,48 @@ pub(super) fn check(ranks: &[u8], nodes: usize, records: usize) -> Result<(), Da
     if before == records { Ok(()) } else { Err(wrong) }
 }
 
+/// How many nodes have a record.
+pub(crate) fn count(ranks: &[u8]) -> usize {
+    ranks.chunks_exact(BYTES).flat_map(|span| &span[4..]).map(|byte| byte.count_ones() as usize).sum()
+}
+
 fn number(span: &[u8]) -> usize {
     span.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
 }
 
-/// The record of a node.
+/// The words of a node's span, the count before it, and the node's place in it.
 #[inline]
-pub(super) fn record_of(ranks: &[u8], node: usize) -> Option<usize> {
+fn span_of(ranks: &[u8], node: usize) -> Option<(&[u8], usize, usize)> {
     let span = ranks.get(node / SPAN * BYTES..)?.get(..BYTES)?;
-    let bit = node % SPAN;
-    let mut words =
-        span[4..].chunks_exact(8).map(|word| word.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word)));
-    let mut rank = number(span);
-    for _ in 0..bit / 64 {
-        rank += words.next()?.count_ones() as usize;
-    }
-    let word = words.next()?;
-    (word >> (bit % 64) & 1 == 1).then(|| rank + (word & ((1 << (bit % 64)) - 1)).count_ones() as usize)
+    Some((&span[4..], number(span), node % SPAN))
 }
 
-/// The node of a record, by bisection of the counts.
-pub(super) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
+#[inline]
+fn word(words: &[u8], at: usize) -> u64 {
+    words.get(8 * at..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |word| u64::from_le_bytes(*word))
+}
+
+/// How many records come before a node's, and whether it has one.
+#[inline]
+pub(crate) fn rank(ranks: &[u8], node: usize) -> Option<(usize, bool)> {
+    let (words, mut before, bit) = span_of(ranks, node)?;
+    for at in 0..bit / 64 {
+        before += word(words, at).count_ones() as usize;
+    }
+    let own = word(words, bit / 64);
+    before += (own & ((1 << (bit % 64)) - 1)).count_ones() as usize;
+    Some((before, own >> (bit % 64) & 1 == 1))
+}
+
+/// The record of a node.
+#[inline]
+pub(crate) fn record_of(ranks: &[u8], node: usize) -> Option<usize> {
+    rank(ranks, node).and_then(|(before, own)| own.then_some(before))
+}
+
+/// The node of a record. Cost: bisection of the counts.
+#[inline]
+pub(crate) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
     let (mut low, mut high) = (0, ranks.len() / BYTES);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
@@ -66,14 +87,68 @@ pub(super) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
     }
     let span = ranks.get(low * BYTES..)?.get(..BYTES)?;
     let mut left = record.checked_sub(number(span))?;
-    (0..SPAN)
-        .find(|bit| {
-            let set = span[4 + bit / 8] >> (bit % 8) & 1 == 1;
-            let found = set && left == 0;
-            left -= usize::from(set && left > 0);
-            found
-        })
-        .map(|bit| low * SPAN + bit)
+    for at in 0..SPAN / 64 {
+        let own = word(&span[4..], at);
+        let count = own.count_ones() as usize;
+        if left < count {
+            return Some(low * SPAN + at * 64 + select(own, left));
+        }
+        left -= count;
+    }
+    None
+}
+
+/// Nodes of records that rise: each search begins where the last one ended.
+pub(crate) struct Nodes<'a> {
+    ranks: &'a [u8],
+    /// A word of 64 nodes, and how many records come before it.
+    at: usize,
+    before: usize,
+}
+
+impl<'a> Nodes<'a> {
+    pub(crate) fn new(ranks: &'a [u8]) -> Self {
+        Self { ranks, at: usize::MAX, before: usize::MAX }
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        let span = at / (SPAN / 64);
+        self.ranks.get(span * BYTES + 4..).map_or(0, |words| word(words, at % (SPAN / 64)))
+    }
+
+    /// The node of a record; records that rise cost least.
+    #[inline]
+    pub(crate) fn node(&mut self, record: usize) -> Option<usize> {
+        if record >= self.before && record - self.before < SPAN {
+            loop {
+                let own = self.word(self.at);
+                let count = own.count_ones() as usize;
+                if record - self.before < count {
+                    return Some(self.at * 64 + select(own, record - self.before));
+                }
+                if self.at / (SPAN / 64) * BYTES >= self.ranks.len() {
+                    return None;
+                }
+                self.before += count;
+                self.at += 1;
+            }
+        }
+        let node = node_of(self.ranks, record)?;
+        self.at = node / 64;
+        self.before = rank(self.ranks, self.at * 64)?.0;
+        Some(node)
+    }
+}
+
+/// The place of the set bit that has `rank` set bits below it; the word has more than `rank`.
+#[inline]
+fn select(word: u64, rank: usize) -> usize {
+    let mut word = word;
+    for _ in 0..rank {
+        word &= word - 1;
+    }
+    word.trailing_zeros() as usize
 }
 
 #[cfg(test)]
@@ -90,9 +165,14 @@ mod tests {
             prop_assert!(check(&ranks, nodes, list.len()).is_ok());
             for node in 0..nodes {
                 prop_assert_eq!(record_of(&ranks, node), list.binary_search(&node).ok());
+                prop_assert_eq!(rank(&ranks, node).unwrap().0, list.partition_point(|&other| other < node));
             }
             for (record, &node) in list.iter().enumerate() {
                 prop_assert_eq!(node_of(&ranks, record), Some(node));
+            }
+            let mut rising = Nodes::new(&ranks);
+            for (record, &node) in list.iter().enumerate().filter(|(at, _)| at % 3 != 1) {
+                prop_assert_eq!(rising.node(record), Some(node));
             }
         }
     }

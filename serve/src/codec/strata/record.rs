@@ -39,8 +39,8 @@ impl Record {
         Self { own, links: links.to_vec(), starts: vec![0], ..Self::default() }
     }
 
-    /// The record of a sound page.
-    pub(super) fn of(page: Page) -> Self {
+    /// The record of a sound page; `own`: its number among the links.
+    pub(super) fn of(page: Page, own: u64) -> Self {
         let known: Vec<i64> = page
             .timestamps
             .iter()
@@ -80,15 +80,7 @@ impl Record {
                 Some(event) => columns.events[event].push(change.link),
             }
         }
-        Self {
-            own: page.uid,
-            links: page.links,
-            captures: Some((page.timestamps, page.unknown)),
-            events,
-            starts,
-            masks,
-            columns,
-        }
+        Self { own, links: page.links, captures: Some((page.timestamps, page.unknown)), events, starts, masks, columns }
     }
 
     fn phases(&self) -> usize {

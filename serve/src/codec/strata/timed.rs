@@ -66,7 +66,7 @@ impl Strata {
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<(), Damage> {
-        let uid = self.uid_of(record);
+        let uid = self.own_of(record);
         let (head, captures) = self.head(record, uid, &mut own.list, &mut own.events)?;
         let Some(span) = Span::of(captures, &own.events, window) else { return Ok(()) };
         let whole = span.first == 0 && span.last == own.events.len();
@@ -141,7 +141,7 @@ impl Strata {
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<bool, Damage> {
-        let uid = self.uid_of(record);
+        let uid = self.own_of(record);
         let (mut head, captures) = self.head(record, uid, &mut own.list, &mut own.events)?;
         own.starts.clear();
         let mut known = (0u32..).zip(captures.times).filter(|(at, _)| captures.unknown.binary_search(at).is_err());
@@ -213,7 +213,7 @@ impl Strata {
     pub fn captures(&self, node: usize) -> Result<Option<(Vec<i64>, Vec<u32>)>, Damage> {
         let Some(record) = self.record_of(node)? else { return Ok(None) };
         let mut level = Level::default();
-        let (_, captures) = self.head(record, self.uid_of(record), &mut level.list, &mut level.events)?;
+        let (_, captures) = self.head(record, self.own_of(record), &mut level.list, &mut level.events)?;
         Ok(Some((captures.times.to_vec(), captures.unknown.to_vec())))
     }
 
@@ -225,7 +225,7 @@ impl Strata {
         let Some(record) = self.record_of(node)? else { return Ok(None) };
         let mut levels: Vec<Level> = (0..=self.depth_max).map(|_| Level::default()).collect();
         let (mut links, mut masks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
-        let uid = self.uid_of(record);
+        let uid = self.own_of(record);
         let mut level = Level::default();
         let (head, captures) = self.head(record, uid, &mut level.list, &mut level.events)?;
         // The capture with which each phase begins.
@@ -263,7 +263,7 @@ impl Strata {
             changes.sort_unstable();
         }
         let (timestamps, unknown) = (captures.times.to_vec(), captures.unknown.to_vec());
-        Ok(Some(Page { uid, timestamps, unknown, links, changes }))
+        Ok(Some(Page { uid: self.first + node as u64, timestamps, unknown, links, changes }))
     }
 
     /// Whether any of a node's known captures lies in the window. Cost: the head of its record.
@@ -277,6 +277,33 @@ impl Strata {
             let Some(level) = levels.first_mut() else { return Ok(false) };
             let (_, captures) = self.head(record, 0, &mut level.list, &mut level.events)?;
             Ok(captures_in(captures.times, captures.unknown, window).is_some())
+        })
+    }
+}
+
+/// A record with a mask of phases for each link.
+#[derive(Default)]
+pub(crate) struct Phased {
+    pub(crate) times: Vec<i64>,
+    /// Captures with which the phases after the first begin; all captures are known.
+    pub(crate) events: Vec<u32>,
+    pub(crate) links: Vec<u64>,
+    pub(crate) masks: Vec<u64>,
+}
+
+impl Strata {
+    /// Reads a record without unknown captures; `false`, and no masks, where there are too many phases.
+    pub(crate) fn phased(&self, node: usize, out: &mut Phased) -> Result<bool, Damage> {
+        (out.times.clear(), out.events.clear(), out.links.clear(), out.masks.clear());
+        let Some(record) = self.record_of(node)? else { return Ok(true) };
+        SCRATCH.with_borrow_mut(|(levels, _)| {
+            levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
+            let done = self.masks(record, 0, levels, &mut out.links, &mut out.masks)?;
+            let Some(level) = levels.first_mut() else { return Ok(false) };
+            let mut list = std::mem::take(&mut level.list);
+            let (_, captures) = self.head(record, 0, &mut list, &mut out.events)?;
+            out.times.extend_from_slice(captures.times);
+            Ok(done)
         })
     }
 }

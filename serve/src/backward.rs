@@ -1,0 +1,455 @@
+//! What links to the URLs of a cell: strata of sources by time range, made smaller by what every source has in common.
+//!
+//! A source without a capture in a range has no link in it, whatever it links to. So for the sources that lie in the cell
+//! itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of their links is
+//! free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when its phase says so and the
+//! source is active. Answers are those of the layers; no source is looked up for them.
+//!
+//! ```text
+//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes (64 bits each)
+//! table       all starts of ranges, rising (64 bits each)
+//! sets        distinct sets of ranges, one bit a place in the table (whole 64-bit words)
+//! ranks       which nodes are active sources
+//! numbers     the set of each active source, packed
+//! strata      the records
+//! ```
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use webstrata_layers::{Change, InLinks, Page, presence};
+
+use crate::bits::{BitReader, BitWriter};
+use crate::codec::strata::ranks::{self, Nodes};
+use crate::codec::strata::{Phased, Profile, Strata, encode_numbered};
+use crate::error::Damage;
+
+const PART: &str = "backward store";
+
+/// Encodes the in-links of a cell: rising UIDs from `first` on, below `first + nodes`.
+///
+/// # Errors
+/// Those of the iterators that `records` gives; it is asked for them more than once.
+pub fn encode<'a, E: 'a>(
+    first: u64,
+    nodes: usize,
+    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    let activity = Activity::of(first, nodes, records)?;
+    let (mut out, ranks) = activity.store();
+    let numbering = Numbering { first, nodes: nodes as u64, active: ranks::count(&ranks) as u64 };
+    let pages = || -> Box<dyn Iterator<Item = Result<Page, E>> + '_> {
+        Box::new(records().map(|record| {
+            let mut page = activity.loosen(record?);
+            page.links.iter_mut().for_each(|source| *source = numbering.number(*source, &ranks));
+            Ok(page)
+        }))
+    };
+    let own = |node| first + ranks::rank(&ranks, node).map_or(0, |(before, _)| before) as u64;
+    let strata = encode_numbered(first, nodes, &pages, &own, profile)?;
+    out.extend(strata);
+    Ok(out)
+}
+
+/// Numbers of sources: those of other cells keep their order around the active ones here, which are `first` and their rank. So
+/// gaps are counted in sources, not in URLs of which few are pages.
+#[derive(Clone, Copy)]
+struct Numbering {
+    first: u64,
+    nodes: u64,
+    active: u64,
+}
+
+impl Numbering {
+    /// The number of a source.
+    fn number(self, source: u64, ranks: &[u8]) -> u64 {
+        match source.checked_sub(self.first) {
+            None => source,
+            Some(node) if node < self.nodes => {
+                let rank = usize::try_from(node).ok().and_then(|node| ranks::rank(ranks, node));
+                self.first + rank.map_or(0, |(before, _)| before) as u64
+            }
+            Some(_) => source - self.nodes + self.active,
+        }
+    }
+
+    /// The rank of a number, where it is an active source of the cell.
+    #[inline]
+    fn rank(self, number: u64) -> Option<usize> {
+        let rank = number.checked_sub(self.first)?;
+        if rank < self.active { usize::try_from(rank).ok() } else { None }
+    }
+
+    /// The source of a number.
+    #[inline]
+    fn source(self, number: u64, nodes: &mut Nodes<'_>) -> u64 {
+        match number.checked_sub(self.first) {
+            None => number,
+            Some(rank) if rank < self.active => {
+                self.first + usize::try_from(rank).ok().and_then(|rank| nodes.node(rank)).unwrap_or(0) as u64
+            }
+            Some(_) => number.wrapping_sub(self.active).wrapping_add(self.nodes),
+        }
+    }
+}
+
+/// When the sources in a cell link to anything in it.
+struct Activity {
+    first: u64,
+    table: Vec<i64>,
+    words: usize,
+    /// Words of each node's set.
+    sets: Vec<u64>,
+}
+
+impl Activity {
+    fn of<'a, E: 'a>(
+        first: u64,
+        nodes: usize,
+        records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    ) -> Result<Self, E> {
+        let mut starts = BTreeSet::new();
+        for record in records() {
+            starts.extend(record?.ranges);
+        }
+        let table: Vec<i64> = starts.into_iter().collect();
+        let words = table.len().div_ceil(64);
+        let mut own = Self { first, table, words, sets: vec![0; nodes * words] };
+        for record in records() {
+            let record = record?;
+            let places = own.places(&record.ranges);
+            let all = places.iter().fold(vec![0u64; words], |mut all, &place| {
+                all[place / 64] |= 1 << (place % 64);
+                all
+            });
+            let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+            let mut changes = presence::by_link(&record.changes).peekable();
+            for (at, &source) in (0u32..).zip(&record.sources) {
+                let changed = changes.next_if(|(link, _)| *link == at);
+                let Some(set) = own.node_of(source).map(|node| &mut own.sets[node * words..][..words]) else {
+                    continue;
+                };
+                match changed {
+                    None => set.iter_mut().zip(&all).for_each(|(word, all)| *word |= all),
+                    Some((_, changes)) => {
+                        for (from, to) in presence::runs(changes, count) {
+                            for &place in &places[from as usize..=to as usize] {
+                                set[place / 64] |= 1 << (place % 64);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(own)
+    }
+
+    fn node_of(&self, source: u64) -> Option<usize> {
+        let node = usize::try_from(source.checked_sub(self.first)?).ok()?;
+        (self.words > 0 && node < self.sets.len() / self.words).then_some(node)
+    }
+
+    fn places(&self, ranges: &[i64]) -> Vec<usize> {
+        ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect()
+    }
+
+    /// The record with changes only where its sources are active.
+    fn loosen(&self, record: InLinks) -> Page {
+        let places = self.places(&record.ranges);
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let mut changes = Vec::new();
+        for (link, own) in presence::by_link(&record.changes) {
+            let source = record.sources.get(link as usize).copied();
+            let Some(node) = source.and_then(|source| self.node_of(source)) else {
+                changes.extend_from_slice(own);
+                continue;
+            };
+            let set = &self.sets[node * self.words..][..self.words];
+            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut before = None;
+            for (range, &place) in (0u32..).zip(&places) {
+                if set[place / 64] >> (place % 64) & 1 == 0 {
+                    continue;
+                }
+                while runs.next_if(|&(_, to)| to < range).is_some() {}
+                let now = runs.peek().is_some_and(|&(from, _)| from <= range);
+                match before {
+                    // Until the source is first active its links count as they are then.
+                    None if !now => changes.push(Change { link, capture: 0 }),
+                    Some(before) if before != now => changes.push(Change { link, capture: range }),
+                    _ => {}
+                }
+                before = Some(now);
+            }
+        }
+        Page { uid: record.uid, timestamps: record.ranges, unknown: Vec::new(), links: record.sources, changes }
+    }
+
+    /// The parts before the strata; and the ranks again.
+    fn store(&self) -> (Vec<u8>, Vec<u8>) {
+        let mut numbers: HashMap<&[u64], usize> = HashMap::new();
+        let (mut distinct, mut of_source, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        for (node, set) in self.sets.chunks_exact(self.words.max(1)).enumerate() {
+            if set.iter().any(|&word| word != 0) {
+                let next = numbers.len();
+                of_source.push(*numbers.entry(set).or_insert_with(|| {
+                    distinct.extend_from_slice(set);
+                    next
+                }));
+                sources.push(node);
+            }
+        }
+        let width = usize::BITS - numbers.len().saturating_sub(1).leading_zeros();
+        let nodes = self.sets.len() / self.words.max(1);
+        let ranks = ranks::encode(&sources, nodes);
+        let mut out = Vec::new();
+        for value in
+            [self.table.len() as u64, distinct.len() as u64, u64::from(width), ranks.len() as u64, sources.len() as u64]
+        {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        self.table.iter().for_each(|start| out.extend_from_slice(&start.to_le_bytes()));
+        distinct.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        out.extend_from_slice(&ranks);
+        let mut packed = BitWriter::default();
+        of_source.iter().for_each(|&number| packed.write_wide(number as u64, width));
+        out.extend(packed.into_bytes());
+        (out, ranks)
+    }
+}
+
+/// The in-links of a cell, ready to answer.
+pub struct Backward {
+    numbering: Numbering,
+    table: Vec<i64>,
+    words: usize,
+    sets: Vec<u64>,
+    width: u32,
+    bytes: Bytes,
+    ranks: usize,
+    numbers: usize,
+    strata_at: usize,
+    strata: Strata,
+}
+
+/// The ranges that a question asks for, as first and last index, and those that lie wholly in its window.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// All.
+    pub ranges: (usize, usize),
+    /// Those whose sources need no further look.
+    pub inner: Option<(usize, usize)>,
+}
+
+/// Room for one answer, used again and again.
+#[derive(Default)]
+pub struct Room {
+    phased: Phased,
+    places: Vec<usize>,
+}
+
+impl Backward {
+    /// Opens what [`encode`] wrote for a cell of `nodes` nodes from UID `first` on.
+    ///
+    /// # Errors
+    /// Bytes whose parts do not fit together.
+    pub fn open(bytes: Bytes, first: u64, nodes: usize) -> Result<Self, Damage> {
+        let mut head = BitReader::new(&bytes, 0);
+        let mut part = |unit: usize| {
+            let length = usize::try_from(head.read_wide(64)).ok().filter(|&length| length <= bytes.len());
+            length.and_then(|length| length.checked_mul(unit)).ok_or(Damage::Ends { part: PART })
+        };
+        let (table_len, sets_len, width, ranks_len, sources) = (part(8)?, part(8)?, part(1)?, part(1)?, part(1)?);
+        let width = u32::try_from(width).ok().filter(|&width| width <= 64);
+        let width = width.ok_or(Damage::Outside { part: PART, value: 0, bound: 64 })?;
+        let sets = 40 + table_len;
+        let ranks = sets + sets_len;
+        let numbers = ranks + ranks_len;
+        let strata_at = numbers + (sources * width as usize).div_ceil(8);
+        if strata_at > bytes.len() {
+            return Err(Damage::Ends { part: PART });
+        }
+        let words_at = |range: std::ops::Range<usize>| {
+            bytes[range].chunks_exact(8).map(|word| word.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word)))
+        };
+        let table: Vec<i64> = words_at(40..sets).map(u64::cast_signed).collect();
+        let words = table.len().div_ceil(64);
+        if !table.is_sorted_by(|a, b| a < b) || (words > 0 && sets_len / 8 % words != 0) {
+            return Err(Damage::Outside { part: PART, value: sets_len as u64, bound: words as u64 });
+        }
+        ranks::check(&bytes[ranks..numbers], nodes, sources)?;
+        let strata = Strata::open_numbered(bytes.slice(strata_at..), Some(bytes.slice(ranks..numbers)))?;
+        let sets = words_at(sets..ranks).collect();
+        let numbering = Numbering { first, nodes: nodes as u64, active: sources as u64 };
+        Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata_at, strata, bytes })
+    }
+
+    /// The strata below, without what sources have in common.
+    pub fn strata(&self) -> &Strata {
+        &self.strata
+    }
+
+    /// Bytes of what sources have in common.
+    pub fn activity_bytes(&self) -> usize {
+        self.strata_at
+    }
+
+    /// When the source of a number links to anything here; `None` for one of another cell.
+    #[inline]
+    fn set_of(&self, number: u64) -> Option<&[u64]> {
+        let rank = self.numbering.rank(number)?;
+        let numbers = &self.bytes[self.numbers..self.strata_at];
+        let set = BitReader::new(numbers, rank as u64 * u64::from(self.width)).read_wide(self.width);
+        self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
+    }
+
+    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges (`None`: it
+    /// asks for none), and whether it does in an inner one.
+    ///
+    /// # Errors
+    /// A node outside the cell, and damaged bytes.
+    pub fn sources(
+        &self,
+        node: usize,
+        room: &mut Room,
+        wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
+        visit: &mut dyn FnMut(u64, bool),
+    ) -> Result<(), Damage> {
+        let by_masks = self.strata.phased(node, &mut room.phased)?;
+        let phased = &room.phased;
+        let Some(Wanted { ranges: (first, last), inner }) = wanted(&phased.times) else { return Ok(()) };
+        let inner = inner.filter(|(first, last)| first <= last);
+        let count = phased.times.len();
+        if last >= count {
+            return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
+        }
+        let mut nodes = Nodes::new(&self.bytes[self.ranks..self.numbers]);
+        let is_all = |ranges: (usize, usize)| ranges == (0, count - 1);
+        if is_all((first, last)) && inner.is_some_and(is_all) {
+            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), true));
+            return Ok(());
+        }
+        if !by_masks {
+            return self.sources_slowly(node, (first, last), inner, visit);
+        }
+        room.places.clear();
+        room.places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
+        let whole = Cut::of(phased, &room.places, (first, last), self.words);
+        let inside = inner.map(|inner| Cut::of(phased, &room.places, inner, self.words));
+        for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
+            let set = self.set_of(number);
+            if whole.meets(mask, set) {
+                visit(
+                    self.numbering.source(number, &mut nodes),
+                    inside.as_ref().is_some_and(|inside| inside.meets(mask, set)),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn sources_slowly(
+        &self,
+        node: usize,
+        ranges: (usize, usize),
+        inner: Option<(usize, usize)>,
+        visit: &mut dyn FnMut(u64, bool),
+    ) -> Result<(), Damage> {
+        let Some(record) = self.record(node)? else { return Ok(()) };
+        let meets = |own: &[Change], (first, last): (usize, usize)| {
+            let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            presence::any_in(own, bound(first), bound(last))
+        };
+        let mut changes = presence::by_link(&record.changes).peekable();
+        for (at, &source) in (0u32..).zip(&record.sources) {
+            let own = changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, own)| own);
+            if meets(own, ranges) {
+                visit(source, inner.is_some_and(|inner| meets(own, inner)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The record of a node as the layers have it; `None` where nothing links to it.
+    ///
+    /// # Errors
+    /// See [`Self::sources`].
+    pub fn record(&self, node: usize) -> Result<Option<InLinks>, Damage> {
+        let Some(page) = self.strata.page(node)? else { return Ok(None) };
+        let places: Vec<usize> =
+            page.timestamps.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let mut changes = Vec::new();
+        let mut loose = presence::by_link(&page.changes).peekable();
+        for (link, &number) in (0u32..).zip(&page.links) {
+            let own = loose.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, own)| own);
+            let Some(set) = self.set_of(number) else {
+                changes.extend_from_slice(own);
+                continue;
+            };
+            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut before = true;
+            for (range, &place) in (0u32..).zip(&places) {
+                while runs.next_if(|&(_, to)| to < range).is_some() {}
+                let there = runs.peek().is_some_and(|&(from, _)| from <= range);
+                let now = there && set[place / 64] >> (place % 64) & 1 == 1;
+                if now != before {
+                    changes.push(Change { link, capture: range });
+                }
+                before = now;
+            }
+        }
+        let mut nodes = Nodes::new(&self.bytes[self.ranks..self.numbers]);
+        let sources = page.links.iter().map(|&number| self.numbering.source(number, &mut nodes)).collect();
+        Ok(Some(InLinks { uid: page.uid, ranges: page.timestamps, sources, changes }))
+    }
+}
+
+/// A part of a record's ranges, as phases with the places of their ranges.
+struct Cut {
+    /// Phases with a range in the part.
+    phases: u64,
+    /// Words of places of each of these phases, one after the other; then those of all.
+    bits: Vec<u64>,
+    words: usize,
+}
+
+impl Cut {
+    fn of(phased: &Phased, places: &[usize], (first, last): (usize, usize), words: usize) -> Self {
+        let phase = |range: usize| phased.events.partition_point(|&event| event as usize <= range);
+        let (from, to) = (phase(first), phase(last));
+        let phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
+        let mut bits = vec![0; (to - from + 2) * words];
+        for range in first..=last {
+            for row in [phase(range) - from, to - from + 1] {
+                bits[row * words + places[range] / 64] |= 1 << (places[range] % 64);
+            }
+        }
+        Self { phases, bits, words }
+    }
+
+    /// Whether a source with these phases, active in `set`, links in this part.
+    #[inline]
+    fn meets(&self, mask: u64, set: Option<&[u64]>) -> bool {
+        let there = mask & self.phases;
+        if there == 0 {
+            return false;
+        }
+        let Some(set) = set else { return true };
+        let active =
+            |row: usize| self.bits[row * self.words..][..self.words].iter().zip(set).any(|(bits, set)| bits & set != 0);
+        if there == self.phases {
+            return active(self.bits.len() / self.words - 1);
+        }
+        let from = self.phases.trailing_zeros();
+        let mut rest = there;
+        while rest != 0 {
+            if active((rest.trailing_zeros() - from) as usize) {
+                return true;
+            }
+            rest &= rest - 1;
+        }
+        false
+    }
+}
