@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p webstrata-serve --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; they are sorted by
 //! their keys. Without a file a list of its own is made up, and said so. Prints one table; each time is the median of three
-//! passes over a million look-ups by one thread. Peers hold the keys, not the URLs, and give keys.
+//! passes over a million look-ups by one thread, in random order. Keys to look for lie one behind the other in the order
+//! of asking, so that fetching them is not measured. Peers hold the keys, not the URLs, and give keys.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use dsi_progress_logger::no_logging;
@@ -54,8 +55,29 @@ fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
     encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key)), options).expect("keys that rise")
 }
 
-/// Look-ups of one kind, by number.
-type LookUp<'a> = Box<dyn FnMut(usize) -> usize + 'a>;
+/// Look-ups of one kind: the number asked for in the place of the order of asking.
+type LookUp<'a> = Box<dyn FnMut(usize, usize) -> usize + 'a>;
+
+/// Keys in the order of asking, one behind the other.
+struct Asked {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Asked {
+    fn new(keys: &[Vec<u8>], order: &[usize]) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+        for &at in order {
+            bytes.extend_from_slice(&keys[at]);
+            ends.push(bytes.len());
+        }
+        Self { bytes, ends }
+    }
+
+    fn key(&self, place: usize) -> &[u8] {
+        &self.bytes[self.ends[place]..self.ends[place + 1]]
+    }
+}
 
 fn compare(keys: &[Vec<u8>], options: Options) {
     let count = keys.len();
@@ -85,15 +107,18 @@ fn compare(keys: &[Vec<u8>], options: Options) {
             }
         })
         .collect();
-    let row = |name: &str, bytes: usize, encoding: f64, look_ups: [Option<LookUp<'_>>; 4]| {
+    let (asked, absent) = (Asked::new(keys, &order), Asked::new(&absent, &order));
+    let row = |name: &str, bytes: usize, encoding: Option<f64>, look_ups: [Option<LookUp<'_>>; 4]| {
         let times =
             look_ups.map(|look_up| look_up.map_or("-".to_owned(), |look_up| format!("{:.0}", median(&order, look_up))));
+        let encoding =
+            encoding.map_or("-".to_owned(), |nanoseconds| format!("{:.2}", nanoseconds / 1e3 / count as f64));
         let bytes = bytes as f64 / count as f64;
-        println!("| {name} | {bytes:.2} | {} | {encoding:.2} |", times.join(" | "));
+        println!("| {name} | {bytes:.2} | {} | {encoding} |", times.join(" | "));
     };
 
     let (clock, image) = (Clock::start(), image(keys, options));
-    let encoding = clock.nanoseconds() / 1e3 / count as f64;
+    let encoding = Some(clock.nanoseconds());
     let clock = Clock::start();
     let store = UrlStore::open(image.into()).expect("an image");
     let open = clock.nanoseconds() / 1e6;
@@ -105,10 +130,12 @@ fn compare(keys: &[Vec<u8>], options: Options) {
         all as usize,
         encoding,
         [
-            Some(Box::new(|at| store.key(at as u64, &mut out).map_or(0, |()| out.len()))),
-            Some(Box::new(|at| store.url(at as u64, &mut url).map_or(0, |()| url.len()))),
-            Some(Box::new(|at| store.find(&keys[at]).ok().flatten().expect("a key of the store") as usize)),
-            Some(Box::new(|at| usize::from(store.find(&absent[at]).expect("a sound store").is_some()))),
+            Some(Box::new(|_, at| store.key(at as u64, &mut out).map_or(0, |()| out.len()))),
+            Some(Box::new(|_, at| store.url(at as u64, &mut url).map_or(0, |()| url.len()))),
+            Some(Box::new(|place, _| {
+                store.find(asked.key(place)).ok().flatten().expect("a key of the store") as usize
+            })),
+            Some(Box::new(|place, _| usize::from(store.find(absent.key(place)).expect("a sound store").is_some()))),
         ],
     );
 
@@ -116,7 +143,7 @@ fn compare(keys: &[Vec<u8>], options: Options) {
     let mut builder = RearCodedListBuilder::<[u8], true>::new(16);
     keys.iter().for_each(|key| builder.push(key.as_slice()));
     let list: RearCodedListSliceU8 = builder.build();
-    let encoding = clock.nanoseconds() / 1e3 / count as f64;
+    let encoding = Some(clock.nanoseconds());
     let list_bytes = list.mem_size(SizeFlags::default());
     let (mut out, mut again) = (Vec::new(), Vec::new());
     row(
@@ -124,21 +151,18 @@ fn compare(keys: &[Vec<u8>], options: Options) {
         list_bytes,
         encoding,
         [
-            Some(Box::new(|at| {
+            Some(Box::new(|_, at| {
                 list.get_in_place(at, &mut out);
                 out.len()
             })),
             None,
-            Some(Box::new(|at| list.index_of(keys[at].as_slice()).expect("a key of the list"))),
-            Some(Box::new(|at| usize::from(list.index_of(absent[at].as_slice()).is_some()))),
+            Some(Box::new(|place, _| list.index_of(asked.key(place)).expect("a key of the list"))),
+            Some(Box::new(|place, _| usize::from(list.index_of(absent.key(place)).is_some()))),
         ],
     );
 
-    let clock = Clock::start();
     let rank = <LcpMmphfSliceU8>::try_par_new(keys, no_logging![]).expect("a function");
     let rank = rank.try_into_unaligned().expect("a function");
-    // Several threads build it: wall time would not compare.
-    drop(clock);
     let rank_bytes = rank.mem_size(SizeFlags::default());
     let mut find = |key: &[u8]| {
         let at = rank.get(key).min(count - 1);
@@ -149,32 +173,32 @@ fn compare(keys: &[Vec<u8>], options: Options) {
     row(
         "LcpMmphf, with the list above (sux)",
         list_bytes + rank_bytes,
-        f64::NAN,
+        None,
         [
             None,
             None,
-            Some(Box::new(|at| (find.borrow_mut())(&keys[at]).expect("a key of the list"))),
-            Some(Box::new(|at| usize::from((find.borrow_mut())(&absent[at]).is_some()))),
+            Some(Box::new(|place, _| (find.borrow_mut())(asked.key(place)).expect("a key of the list"))),
+            Some(Box::new(|place, _| usize::from((find.borrow_mut())(absent.key(place)).is_some()))),
         ],
     );
 
     let clock = Clock::start();
     let map = fst::Map::from_iter(keys.iter().zip(0u64..)).expect("keys that rise");
-    let encoding = clock.nanoseconds() / 1e3 / count as f64;
+    let encoding = Some(clock.nanoseconds());
     let mut out = Vec::new();
     row(
         "fst::Map",
         map.as_fst().size(),
         encoding,
         [
-            Some(Box::new(|at| {
+            Some(Box::new(|_, at| {
                 out.clear();
                 map.as_fst().get_key_into(at as u64, &mut out);
                 out.len()
             })),
             None,
-            Some(Box::new(|at| map.get(&keys[at]).expect("a key of the map") as usize)),
-            Some(Box::new(|at| usize::from(map.get(&absent[at]).is_some()))),
+            Some(Box::new(|place, _| map.get(asked.key(place)).expect("a key of the map") as usize)),
+            Some(Box::new(|place, _| usize::from(map.get(absent.key(place)).is_some()))),
         ],
     );
     let share = |bytes: u64| bytes as f64 / count as f64;
@@ -215,7 +239,7 @@ fn cells(keys: &[Vec<u8>], options: Options) {
 fn median(order: &[usize], mut look_up: LookUp<'_>) -> f64 {
     let mut passes = [(); 3].map(|()| {
         let clock = Clock::start();
-        black_box(order.iter().map(|&at| look_up(at)).fold(0, usize::wrapping_add));
+        black_box(order.iter().enumerate().map(|(place, &at)| look_up(place, at)).fold(0, usize::wrapping_add));
         clock.nanoseconds() / order.len() as f64
     });
     passes.sort_unstable_by(f64::total_cmp);

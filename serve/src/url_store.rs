@@ -74,6 +74,8 @@ const NODE_BLOCKS: usize = 16;
 /// Bytes of the header.
 const HEADER: usize = 28;
 const VERSION: u8 = 1;
+/// Longest key in bytes that there can be.
+const KEY_BYTES_MAX: usize = 1 << 24;
 
 /// URLs of a cell, compressed, ready to answer.
 #[derive(Clone, Debug)]
@@ -83,6 +85,7 @@ pub struct UrlStore {
     count: u64,
     /// Keys in a block, 4 to 64.
     block: usize,
+    blocks: usize,
     /// Longest key in bytes.
     longest: usize,
     /// Where the parts begin in the image, each inside it.
@@ -119,20 +122,26 @@ impl UrlStore {
         };
         check(u64::from(header[0]), u64::from(VERSION)..u64::from(VERSION) + 1)?;
         let block = check(u64::from(header[1]), 4..columns::BLOCK_MAX as u64 + 1)?;
+        let longest = check(u32_at(4), 0..KEY_BYTES_MAX as u64 + 1)?;
         let count = columns::word(header, 8);
-        let nodes = count.div_ceil(block).div_ceil(NODE_BLOCKS as u64);
+        let blocks = count.div_ceil(block);
+        let nodes = blocks.div_ceil(NODE_BLOCKS as u64);
         // The image is as long as its parts; so none is outside, and there are not more nodes than bytes.
         let sizes = [HEADER as u64, u32_at(16), nodes.saturating_mul(4), u32_at(20), u32_at(24)];
         let size = sizes.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
         check(image.len() as u64, size..size.saturating_add(1))?;
-        #[expect(clippy::cast_possible_truncation, reason = "each is at most the length of the image")]
-        let [header, dictionary, offsets, nodes, _] = sizes.map(|size| size as usize);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "none exceeds the length of the image or a bound below 32 bits"
+        )]
+        let ([header, dictionary, offsets, nodes, _], longest) = (sizes.map(|size| size as usize), longest as usize);
         let [offsets_at, nodes_at] = [header + dictionary, header + dictionary + offsets];
         Ok(Self {
             tokens: Tokens::load(&image[header..offsets_at])?,
             count,
             block: usize::from(image[1]),
-            longest: usize::try_from(columns::word(&image, 4) & 0xffff_ffff).unwrap_or(usize::MAX),
+            blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
+            longest,
             offsets: offsets_at,
             nodes: nodes_at,
             data: nodes_at + nodes,

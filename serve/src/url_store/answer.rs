@@ -8,18 +8,21 @@
 //! block, and a key is never longer than the header says.
 
 use super::columns::{self, BLOCK_MAX, Columns};
-use super::query::{CHUNK, Query};
+use super::query::{self, CHUNK, Query};
 use super::{NODE_BLOCKS, UrlStore};
 use crate::error::Damage;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 const NODE: &str = "node of the URL store";
 const BLOCK: &str = "block of the URL store";
 
 /// Separators of up to 16 blocks, and where these are.
 struct Node<'a> {
-    /// The first separator.
-    first: &'a [u8],
+    /// From the node on.
+    bytes: &'a [u8],
+    /// Where the first separator is.
+    first: Range<usize>,
     columns: Columns<'a>,
     /// Where the first block begins in the data.
     base: usize,
@@ -38,23 +41,15 @@ impl UrlStore {
         self.image.get(at..).ok_or(Damage::Outside { part: NODE, value: offset, bound: self.image.len() as u64 })
     }
 
-    /// A node's first separator, and where it ends in the bytes of the node.
-    #[inline]
-    fn first_separator(bytes: &[u8]) -> Result<(&[u8], usize), Damage> {
-        let (length, at) = columns::leb128(bytes, 0);
-        let first = bytes.get(at..at.saturating_add(length)).ok_or(Damage::Ends { part: NODE })?;
-        Ok((first, at + length))
-    }
-
     #[inline]
     fn node(&self, node: usize, blocks: usize) -> Result<Node<'_>, Damage> {
         let bytes = self.node_bytes(node)?;
-        let (first, at) = Self::first_separator(bytes)?;
-        let (base, at) = columns::leb128(bytes, at);
+        let (length, start) = columns::leb128(bytes, 0);
+        let (base, at) = columns::leb128(bytes, start + length);
         let width = columns::width(u64::from(bytes.get(at).copied().unwrap_or(0)));
         let columns = Columns::read(bytes.get(at + 1..).unwrap_or_default(), blocks);
         let rests = columns.end + (blocks * width as usize).div_ceil(8);
-        Ok(Node { first, columns, base, lengths: (columns.end * 8, width), rests })
+        Ok(Node { bytes, first: start..start + length, columns, base, lengths: (columns.end * 8, width), rests })
     }
 
     /// Block `number` of a node: its bytes, up to the end of the image.
@@ -68,8 +63,7 @@ impl UrlStore {
     /// How many blocks a node has, and how many keys a block; for nodes and blocks that there are.
     #[inline]
     fn blocks_of(&self, node: usize) -> usize {
-        let blocks = usize::try_from(self.count.div_ceil(self.block as u64)).unwrap_or(usize::MAX);
-        (blocks - node * NODE_BLOCKS).min(NODE_BLOCKS)
+        (self.blocks - node * NODE_BLOCKS).min(NODE_BLOCKS)
     }
 
     #[inline]
@@ -78,7 +72,14 @@ impl UrlStore {
     }
 
     /// Writes key number `at` behind the first `room` bytes of `out`.
+    #[inline]
     pub(super) fn write_key(&self, at: u64, out: &mut Vec<u8>, room: usize) -> Result<(), Damage> {
+        // The walk's room is cleared at each call: small for usual blocks.
+        if self.block <= 16 { self.write::<16>(at, out, room) } else { self.write::<BLOCK_MAX>(at, out, room) }
+    }
+
+    /// See [`Self::write_key`]; `N` is at least the keys of a block and the blocks of a node.
+    fn write<const N: usize>(&self, at: u64, out: &mut Vec<u8>, room: usize) -> Result<(), Damage> {
         if at >= self.count {
             return Err(Damage::Outside { part: "number of a URL", value: at, bound: self.count });
         }
@@ -91,34 +92,20 @@ impl UrlStore {
         let node = self.node(node, self.blocks_of(node))?;
         let bytes = self.block_bytes(&node, number)?;
         let block = Columns::read(bytes, self.keys_of(block));
-
-        // Where the rest of each entry begins, in nibbles, and what it shares.
-        let (mut starts, mut shared) = ([0; BLOCK_MAX + 1], [0; BLOCK_MAX]);
-        let mut start = block.end * 2 + block.first;
-        for entry in 1..=entry {
-            starts[entry] = start;
-            shared[entry] = block.shared(entry);
-            start += block.rest(entry);
-        }
-        starts[entry + 1] = start;
-        // Entries whose bytes are needed, the last first; `need` bytes are needed of those before.
-        let (mut chain, mut length, mut need) = ([0; BLOCK_MAX], 0, usize::MAX);
-        for entry in (1..=entry).rev() {
-            if shared[entry] < need {
-                chain[length] = entry;
-                length += 1;
-                need = shared[entry];
-            }
-        }
+        let (start, end) = (block.end * 2, block.end * 2 + block.first);
+        let keys = Needed::<N>::walk(&block, entry, end, usize::MAX);
+        let separators = Needed::<N>::walk(&node.columns, number, node.rests, keys.need);
 
         let mut writer = Writer { store: self, out, room, at: 0 };
-        writer.separator(&node, number, need)?;
-        writer.tokens(bytes, block.end * 2, block.end * 2 + block.first, need)?;
-        for place in (0..length).rev() {
-            let entry = chain[place];
-            writer.back_to(shared[entry])?;
-            let need = if place == 0 { usize::MAX } else { shared[chain[place - 1]] };
-            writer.tokens(bytes, starts[entry], starts[entry + 1], need)?;
+        writer.plain(node.bytes, node.first.start, node.first.len().min(separators.need))?;
+        for piece in separators.pieces[..separators.length].iter().rev() {
+            writer.back_to(piece.shared)?;
+            writer.plain(node.columns.bytes, piece.start, (piece.end - piece.start).min(piece.need - piece.shared))?;
+        }
+        writer.tokens(bytes, start, end, keys.need)?;
+        for piece in keys.pieces[..keys.length].iter().rev() {
+            writer.back_to(piece.shared)?;
+            writer.tokens(bytes, piece.start, piece.end, piece.need)?;
         }
         writer.finish()
     }
@@ -172,6 +159,49 @@ impl UrlStore {
     }
 }
 
+/// The rest of an entry of a block that an answer needs.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// Where it begins and ends.
+    start: usize,
+    end: usize,
+    /// Where in the key it begins.
+    shared: usize,
+    /// How far the key is needed before the next piece.
+    need: usize,
+}
+
+/// The pieces that an entry needs, the last first, without the first entry's.
+struct Needed<const N: usize> {
+    pieces: [Piece; N],
+    length: usize,
+    /// How many bytes of the first entry are needed.
+    need: usize,
+}
+
+impl<const N: usize> Needed<N> {
+    /// Walks back from an entry, of which `need` bytes are needed; rests begin at `start`.
+    #[inline]
+    fn walk(columns: &Columns<'_>, entry: usize, mut start: usize, mut need: usize) -> Self {
+        let (mut pieces, mut length) = ([Piece { start: 0, end: 0, shared: 0, need: 0 }; N], 0);
+        for entry in 1..=entry {
+            start += columns.rest(entry);
+        }
+        for entry in (1..=entry).rev() {
+            let end = start;
+            start -= columns.rest(entry);
+            let shared = columns.shared(entry);
+            if shared < need {
+                // Fewer pieces than entries, of which there are at most N.
+                pieces[length % N] = Piece { start, end, shared, need };
+                length += 1;
+                need = shared;
+            }
+        }
+        Self { pieces, length: length.min(N), need }
+    }
+}
+
 /// Writes a key from its beginning on.
 struct Writer<'a> {
     store: &'a UrlStore,
@@ -183,39 +213,58 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The place for the next 32 bytes.
+    /// Writes the first `length` of 32 bytes.
     #[inline]
-    fn place(&mut self) -> Result<&mut [u8; CHUNK], Damage> {
+    fn piece(&mut self, bytes: &[u8; CHUNK], length: usize) -> Result<(), Damage> {
         let at = self.room + self.at;
         if at + CHUNK > self.out.len() {
-            if self.at > self.store.longest {
-                return Err(Damage::Outside { part: BLOCK, value: self.at as u64, bound: self.store.longest as u64 });
-            }
-            self.out.resize((at + CHUNK).next_power_of_two().max(128), 0);
+            self.grow(at)?;
         }
-        self.out[at..].first_chunk_mut().ok_or(Damage::Ends { part: BLOCK })
+        if let Some(place) = self.out.get_mut(at..at + CHUNK) {
+            place.copy_from_slice(bytes);
+        }
+        self.at += length;
+        Ok(())
+    }
+
+    #[cold]
+    fn grow(&mut self, at: usize) -> Result<(), Damage> {
+        self.check()?;
+        self.out.resize((at + CHUNK).next_power_of_two().max(128), 0);
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Damage> {
+        if self.at > self.store.longest {
+            return Err(Damage::Outside { part: BLOCK, value: self.at as u64, bound: self.store.longest as u64 });
+        }
+        Ok(())
     }
 
     /// Writes tokens until `need` bytes are there.
     #[inline]
     fn tokens(&mut self, bytes: &[u8], mut nibble: usize, end: usize, need: usize) -> Result<(), Damage> {
+        let end = end.min(bytes.len() * 2);
         while nibble < end && self.at < need {
             let (text, length, nibbles) = self.store.tokens.token(columns::nibbles(bytes, nibble));
-            *self.place()? = *text;
-            self.at += length;
+            self.piece(text, length)?;
             nibble += nibbles;
         }
         Ok(())
     }
 
-    fn plain(&mut self, mut bytes: &[u8]) -> Result<(), Damage> {
-        while let Some(chunk) = bytes.first_chunk() {
-            *self.place()? = *chunk;
-            self.at += CHUNK;
-            bytes = &bytes[CHUNK..];
+    /// Writes `length` bytes from `start` on.
+    #[inline]
+    fn plain(&mut self, bytes: &[u8], mut start: usize, mut length: usize) -> Result<(), Damage> {
+        while length > 0 {
+            let now = length.min(CHUNK);
+            match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+                Some(chunk) => self.piece(chunk, now)?,
+                None if start < bytes.len() => self.piece(&query::chunk_at_end(bytes, start), now)?,
+                None => return Err(Damage::Ends { part: NODE }),
+            }
+            (start, length) = (start + now, length - now);
         }
-        self.place()?[..bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
         Ok(())
     }
 
@@ -229,34 +278,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes separator `number` of a node, or its first `need` bytes if that is fewer.
-    fn separator(&mut self, node: &Node<'_>, number: usize, mut need: usize) -> Result<(), Damage> {
-        let (mut starts, mut chain, mut length) = ([0; NODE_BLOCKS + 1], [(0, 0); NODE_BLOCKS], 0);
-        starts[1] = node.rests;
-        for entry in 1..=number {
-            starts[entry + 1] = starts[entry] + node.columns.rest(entry);
-        }
-        for entry in (1..=number).rev() {
-            let shared = node.columns.shared(entry);
-            if shared < need {
-                chain[length] = (entry, need - shared);
-                length += 1;
-                need = shared;
-            }
-        }
-        self.plain(&node.first[..need.min(node.first.len())])?;
-        for &(entry, need) in chain[..length].iter().rev() {
-            self.back_to(node.columns.shared(entry))?;
-            let rest = node.columns.bytes.get(starts[entry]..starts[entry + 1]).ok_or(Damage::Ends { part: NODE })?;
-            self.plain(&rest[..need.min(rest.len())])?;
-        }
-        Ok(())
-    }
-
     fn finish(self) -> Result<(), Damage> {
-        if self.at > self.store.longest {
-            return Err(Damage::Outside { part: BLOCK, value: self.at as u64, bound: self.store.longest as u64 });
-        }
+        self.check()?;
         self.out.truncate(self.room + self.at);
         Ok(())
     }

@@ -4,11 +4,8 @@
 
 use super::parser::{Parser, Trie};
 use super::train::{self, Sample, Trained};
-use super::{HEADER, NODE_BLOCKS, VERSION, columns, tokens};
+use super::{HEADER, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, columns, tokens};
 use crate::bits::BitWriter;
-
-/// Longest key in bytes that is taken.
-const KEY_BYTES_MAX: usize = 1 << 24;
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,6 +91,7 @@ impl<'a> Query<'a> {
         mut start: usize,
         end: usize,
     ) -> (usize, Ordering) {
+        let end = end.min(bytes.len());
         while start < end {
             let length = (end - start).min(CHUNK);
             let order = match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
@@ -116,6 +117,7 @@ impl<'a> Query<'a> {
         mut nibble: usize,
         end: usize,
     ) -> (usize, Ordering) {
+        let end = end.min(bytes.len() * 2);
         if at >= self.key.len() && nibble < end {
             return (self.key.len(), self.ended());
         }
@@ -162,7 +164,7 @@ impl<'a> Query<'a> {
 
 /// 32 bytes from `start` on, zeros beyond the end.
 #[cold]
-fn chunk_at_end(bytes: &[u8], start: usize) -> [u8; CHUNK] {
+pub(super) fn chunk_at_end(bytes: &[u8], start: usize) -> [u8; CHUNK] {
     let mut piece = [0; CHUNK];
     let rest = bytes.get(start..).unwrap_or_default();
     let length = rest.len().min(CHUNK);

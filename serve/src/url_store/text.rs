@@ -27,8 +27,15 @@ pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
         host[2..].iter_mut().filter(|byte| **byte == b',').for_each(|byte| *byte = b'.');
     } else {
         host.reverse();
-        host[2..].split_mut(|&byte| byte == b',').for_each(<[u8]>::reverse);
-        host[2..].iter_mut().filter(|byte| **byte == b',').for_each(|byte| *byte = b'.');
+        let mut label = 2;
+        for at in 2..host.len() {
+            if host[at] == b',' {
+                host[at] = b'.';
+                host[label..at].reverse();
+                label = at + 1;
+            }
+        }
+        host[label..].reverse();
     }
     host[..2].copy_from_slice(b"//");
     let path = &mut key[bracket + 1..];

@@ -80,7 +80,7 @@ impl Classes {
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     classes: Classes,
-    /// For each number of a token: place in `text` << 6 | length; 0 in gaps.
+    /// For each number of a token: place in `text` << 6 | length; 0 in gaps, nothing behind the last.
     entries: Vec<u32>,
     /// Texts, and 32 bytes more.
     text: Vec<u8>,
@@ -107,7 +107,7 @@ impl Tokens {
             Decoder::load(&mut bits, 256, BITS_MAX)?,
         );
         let room = classes.room();
-        let mut entries = vec![0; room.iter().sum()];
+        let mut entries = Vec::new();
         let (mut text, mut first) = (Vec::new(), 0);
         // The token before: its place and length.
         let (mut place, mut length) = (0, 0);
@@ -115,7 +115,8 @@ impl Tokens {
             if count > room || count > TOKENS_MAX {
                 return Err(outside(count, room));
             }
-            for entry in &mut entries[first..first + count] {
+            entries.resize(first, 0);
+            for _ in 0..count {
                 let (kept, added) = (shared.read(&mut bits), own.read(&mut bits) + 1);
                 if bits.overran() {
                     return Err(Damage::Ends { part: PART });
@@ -131,7 +132,7 @@ impl Tokens {
                     text.push(u8::try_from(bytes.read(&mut bits)).unwrap_or(0));
                 }
                 length = kept + added;
-                *entry = u32::try_from(place << 6 | length).map_err(|_| outside(place, TOKENS_MAX))?;
+                entries.push(u32::try_from(place << 6 | length).map_err(|_| outside(place, TOKENS_MAX))?);
             }
             first += room;
         }
