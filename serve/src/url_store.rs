@@ -37,8 +37,22 @@
 //!             codes of the rests                   nibbles, low half first; filled up to a byte with zero
 //! ```
 //!
-//! Example: the keys `com,a,)/` and `com,a,)/b`, each ended by the byte 1, in blocks of 4 and with the single bytes as tokens.
-//! The first separator is empty. The test `the_example_is_true` spells out each byte.
+//! Example: the keys `com,a,)/` and `com,a,)/b`, each ended by the byte 1, in blocks of 4. Their nine bytes are the tokens, in
+//! order: 1 `)` `,` `/` `a` `b` `c` `m` `o`, all with codes of two nibbles. After the header and 50 bytes of dictionary:
+//!
+//! ```text
+//! 0 0 0 0                  the one node begins at 0
+//! 0                        its first separator is empty
+//! 0                        its first block begins at 0
+//! 4                        lengths of blocks have 4 bits
+//! 0 0 0                    columns without entries
+//! 15                       the block has 15 bytes
+//! 0x30                     its columns have 0 and 3 bits
+//! 8 18                     8 bytes are shared at least; the first key has 18 nibbles
+//! 4                        the second key's rest has 4 nibbles
+//! 6 8 7 2 4 2 1 3 0        com,a,)/ and 1
+//! 5 0                      b and 1
+//! ```
 //!
 //! # Cost
 //!

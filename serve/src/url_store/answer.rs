@@ -91,21 +91,25 @@ impl UrlStore {
         let (node, number) = (block / NODE_BLOCKS, block % NODE_BLOCKS);
         let node = self.node(node, self.blocks_of(node))?;
         let bytes = self.block_bytes(&node, number)?;
-        let block = Columns::read(bytes, self.keys_of(block));
-        let (start, end) = (block.end * 2, block.end * 2 + block.first);
-        let keys = Needed::<N>::walk(&block, entry, end, usize::MAX);
-        let separators = Needed::<N>::walk(&node.columns, number, node.rests, keys.need);
+        prefetch(bytes);
 
         let mut writer = Writer { store: self, out, room, at: 0 };
-        writer.plain(node.bytes, node.first.start, node.first.len().min(separators.need))?;
-        for piece in separators.pieces[..separators.length].iter().rev() {
+        let mut pieces = [Piece::default(); N];
+        writer.plain(node.bytes, node.first.start, node.first.len())?;
+        for piece in needed(&node.columns, number, node.rests, &mut pieces).iter().rev() {
             writer.back_to(piece.shared)?;
-            writer.plain(node.columns.bytes, piece.start, (piece.end - piece.start).min(piece.need - piece.shared))?;
+            writer.plain(node.columns.bytes, piece.start, piece.end - piece.start)?;
         }
-        writer.tokens(bytes, start, end, keys.need)?;
-        for piece in keys.pieces[..keys.length].iter().rev() {
+        let block = Columns::read(bytes, self.keys_of(block));
+        let (start, end) = (block.end * 2, block.end * 2 + block.first);
+        let pieces = needed(&block, entry, end, &mut pieces);
+        // A piece is written up to where the next one begins.
+        let need = |next: Option<&Piece>| next.map_or(usize::MAX, |next| next.shared);
+        writer.tokens(bytes, start, end, need(pieces.last()))?;
+        for (place, piece) in pieces.iter().enumerate().rev() {
             writer.back_to(piece.shared)?;
-            writer.tokens(bytes, piece.start, piece.end, piece.need)?;
+            let next = place.checked_sub(1).and_then(|next| pieces.get(next));
+            writer.tokens(bytes, piece.start, piece.end, need(next))?;
         }
         writer.finish()
     }
@@ -160,46 +164,50 @@ impl UrlStore {
 }
 
 /// The rest of an entry of a block that an answer needs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Piece {
     /// Where it begins and ends.
     start: usize,
     end: usize,
     /// Where in the key it begins.
     shared: usize,
-    /// How far the key is needed before the next piece.
-    need: usize,
 }
 
-/// The pieces that an entry needs, the last first, without the first entry's.
-struct Needed<const N: usize> {
-    pieces: [Piece; N],
-    length: usize,
-    /// How many bytes of the first entry are needed.
-    need: usize,
-}
-
-impl<const N: usize> Needed<N> {
-    /// Walks back from an entry, of which `need` bytes are needed; rests begin at `start`.
-    #[inline]
-    fn walk(columns: &Columns<'_>, entry: usize, mut start: usize, mut need: usize) -> Self {
-        let (mut pieces, mut length) = ([Piece { start: 0, end: 0, shared: 0, need: 0 }; N], 0);
-        for entry in 1..=entry {
-            start += columns.rest(entry);
-        }
-        for entry in (1..=entry).rev() {
-            let end = start;
-            start -= columns.rest(entry);
-            let shared = columns.shared(entry);
-            if shared < need {
-                // Fewer pieces than entries, of which there are at most N.
-                pieces[length % N] = Piece { start, end, shared, need };
-                length += 1;
-                need = shared;
-            }
-        }
-        Self { pieces, length: length.min(N), need }
+/// Walks back from an entry and keeps what it needs, the last first, without the first entry of all; rests begin at `start`.
+/// There is a piece in `pieces` for each entry.
+#[inline]
+fn needed<'a>(columns: &Columns<'_>, entry: usize, mut start: usize, pieces: &'a mut [Piece]) -> &'a [Piece] {
+    for entry in 1..=entry {
+        start += columns.rest(entry);
     }
+    let (mut length, mut need) = (0, usize::MAX);
+    for entry in (1..=entry).rev() {
+        let end = start;
+        start -= columns.rest(entry);
+        let shared = columns.shared(entry);
+        if shared < need
+            && let Some(piece) = pieces.get_mut(length)
+        {
+            *piece = Piece { start, end, shared };
+            length += 1;
+            need = shared;
+        }
+    }
+    &pieces[..length]
+}
+
+/// Has the processor fetch the first bytes while something else is done.
+#[inline]
+fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64).take(2) {
+        #[expect(unsafe_code, reason = "a hint on bytes of a slice; it reads nothing and any address would do")]
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
 }
 
 /// Writes a key from its beginning on.
@@ -213,30 +221,30 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes the first `length` of 32 bytes.
-    #[inline]
-    fn piece(&mut self, bytes: &[u8; CHUNK], length: usize) -> Result<(), Damage> {
-        let at = self.room + self.at;
-        if at + CHUNK > self.out.len() {
-            self.grow(at)?;
-        }
-        if let Some(place) = self.out.get_mut(at..at + CHUNK) {
-            place.copy_from_slice(bytes);
-        }
-        self.at += length;
-        Ok(())
-    }
-
+    /// Makes room for 32 bytes at `at` of the key.
     #[cold]
     fn grow(&mut self, at: usize) -> Result<(), Damage> {
-        self.check()?;
-        self.out.resize((at + CHUNK).next_power_of_two().max(128), 0);
+        self.check(at)?;
+        self.out.resize((self.room + at + CHUNK).next_power_of_two().max(128), 0);
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Damage> {
-        if self.at > self.store.longest {
-            return Err(Damage::Outside { part: BLOCK, value: self.at as u64, bound: self.store.longest as u64 });
+    fn check(&self, at: usize) -> Result<(), Damage> {
+        if at > self.store.longest {
+            return Err(Damage::Outside { part: BLOCK, value: at as u64, bound: self.store.longest as u64 });
+        }
+        Ok(())
+    }
+
+    /// Writes 32 bytes at `at` of the key.
+    #[inline]
+    fn chunk(&mut self, at: usize, bytes: &[u8; CHUNK]) -> Result<(), Damage> {
+        let place = self.room + at;
+        if place + CHUNK > self.out.len() {
+            self.grow(at)?;
+        }
+        if let Some(place) = self.out.get_mut(place..place + CHUNK) {
+            place.copy_from_slice(bytes);
         }
         Ok(())
     }
@@ -244,12 +252,14 @@ impl Writer<'_> {
     /// Writes tokens until `need` bytes are there.
     #[inline]
     fn tokens(&mut self, bytes: &[u8], mut nibble: usize, end: usize, need: usize) -> Result<(), Damage> {
-        let end = end.min(bytes.len() * 2);
-        while nibble < end && self.at < need {
-            let (text, length, nibbles) = self.store.tokens.token(columns::nibbles(bytes, nibble));
-            self.piece(text, length)?;
+        let (end, mut at, store) = (end.min(bytes.len() * 2), self.at, self.store);
+        while nibble < end && at < need {
+            let (text, length, nibbles) = store.tokens.token(columns::nibbles(bytes, nibble));
+            self.chunk(at, text)?;
+            at += length;
             nibble += nibbles;
         }
+        self.at = at;
         Ok(())
     }
 
@@ -259,10 +269,11 @@ impl Writer<'_> {
         while length > 0 {
             let now = length.min(CHUNK);
             match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
-                Some(chunk) => self.piece(chunk, now)?,
-                None if start < bytes.len() => self.piece(&query::chunk_at_end(bytes, start), now)?,
+                Some(chunk) => self.chunk(self.at, chunk)?,
+                None if start < bytes.len() => self.chunk(self.at, &query::chunk_at_end(bytes, start))?,
                 None => return Err(Damage::Ends { part: NODE }),
             }
+            self.at += now;
             (start, length) = (start + now, length - now);
         }
         Ok(())
@@ -279,7 +290,7 @@ impl Writer<'_> {
     }
 
     fn finish(self) -> Result<(), Damage> {
-        self.check()?;
+        self.check(self.at)?;
         self.out.truncate(self.room + self.at);
         Ok(())
     }

@@ -143,6 +143,20 @@ fn disorder_and_other_mistakes_are_refused() {
     }
 }
 
+/// The example of the module's documentation, byte by byte.
+#[test]
+fn the_example_is_true() {
+    let keys = [b"com,a,)/\x01".to_vec(), b"com,a,)/b\x01".to_vec()];
+    let image = image(&keys, Options { block: 4, ..Options::default() });
+    let header = [1, 4, 0, 0, 10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0, 7, 0, 0, 0, 15, 0, 0, 0];
+    assert_eq!(image[..28], header);
+    assert_eq!(image[28..30], [9, 9], "nine tokens, all of two nibbles");
+    let offset_and_node = [0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 15];
+    assert_eq!(image[78..89], offset_and_node);
+    let block = [0x30, 8, 18, 4, 6, 8, 7, 2, 4, 2, 1, 3, 0, 5, 0];
+    assert_eq!(image[89..], block);
+}
+
 #[test]
 fn same_keys_same_bytes() {
     let keys = made_up(3000);

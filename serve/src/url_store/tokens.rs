@@ -47,18 +47,19 @@ impl Classes {
         [self.short as usize, (self.middle - self.short) as usize * 16, (256 - self.middle) as usize * 256]
     }
 
-    /// The token of a code, and its nibbles; the code is the low bits of `word`.
-    #[inline]
-    fn token(self, word: u32) -> (usize, usize) {
-        let first = word & 0xff;
-        if first < self.short {
-            (first as usize, 2)
-        } else if first < self.middle {
-            ((self.short + (first - self.short) * 16 + (word >> 8 & 0xf)) as usize, 3)
-        } else {
-            let before = self.short + (self.middle - self.short) * 16;
-            ((before + (first - self.middle) * 256 + (word >> 8 & 0xff)) as usize, 4)
-        }
+    /// For each value of the first two nibbles: the first token with them << 4 | nibbles of the code.
+    fn firsts(self) -> [u32; 256] {
+        let before = self.short + (self.middle - self.short) * 16;
+        let mut first = 0;
+        [(); 256].map(|()| {
+            let entry = match first {
+                _ if first < self.short => first << 4 | 2,
+                _ if first < self.middle => (self.short + (first - self.short) * 16) << 4 | 3,
+                _ => (before + (first - self.middle) * 256) << 4 | 4,
+            };
+            first += 1;
+            entry
+        })
     }
 
     /// The code of a token, and its nibbles.
@@ -68,10 +69,10 @@ impl Classes {
             (token, 2)
         } else if token < before {
             let rest = token - self.short;
-            (self.short + rest / 16 | (rest & 0xf) << 8, 3)
+            ((self.short + rest / 16) | ((rest & 0xf) << 8), 3)
         } else {
             let rest = token - before;
-            (self.middle + rest / 256 | (rest & 0xff) << 8, 4)
+            ((self.middle + rest / 256) | ((rest & 0xff) << 8), 4)
         }
     }
 }
@@ -79,7 +80,8 @@ impl Classes {
 /// The dictionary, ready to decode.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
-    classes: Classes,
+    /// See [`Classes::firsts`].
+    firsts: [u32; 256],
     /// For each number of a token: place in `text` << 6 | length; 0 in gaps, nothing behind the last.
     entries: Vec<u32>,
     /// Texts, and 32 bytes more.
@@ -137,21 +139,23 @@ impl Tokens {
             first += room;
         }
         text.resize(text.len() + TOKEN_MAX, 0);
-        Ok(Self { classes, entries, text })
+        Ok(Self { firsts: classes.firsts(), entries, text })
     }
 
     /// Bytes in memory.
     pub(super) fn memory(&self) -> usize {
-        self.entries.len() * 4 + self.text.len()
+        size_of_val(&self.firsts) + self.entries.len() * 4 + self.text.len()
     }
 
     /// The next code's token, with what follows it in 32 bytes: text, length, nibbles of the code.
     #[inline]
     pub(super) fn token(&self, word: u32) -> (&[u8; TOKEN_MAX], usize, usize) {
-        let (token, nibbles) = self.classes.token(word);
-        let entry = self.entries.get(token).copied().unwrap_or(0);
+        let first = self.firsts[(word & 0xff) as usize];
+        let nibbles = first & 0xf;
+        let token = (first >> 4) + (word >> 8 & ((1 << (nibbles * 4 - 8)) - 1));
+        let entry = self.entries.get(token as usize).copied().unwrap_or(0);
         let text = self.text.get((entry >> 6) as usize..).and_then(|text| text.first_chunk());
-        (text.unwrap_or(&[0; TOKEN_MAX]), (entry & 0x3f) as usize, nibbles)
+        (text.unwrap_or(&[0; TOKEN_MAX]), (entry & 0x3f) as usize, nibbles as usize)
     }
 }
 
