@@ -5,6 +5,7 @@
 //! passes over a million look-ups by one thread, in random order. Keys to look for lie one behind the other in the order
 //! of asking, so that fetching them is not measured. Peers hold the keys, not the URLs, and give keys.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(clippy::cast_possible_truncation, reason = "numbers and sizes of what is in memory")]
 
 use dsi_progress_logger::no_logging;
 use mem_dbg::{MemSize, SizeFlags};
