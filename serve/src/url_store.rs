@@ -56,7 +56,7 @@
 //!
 //! # Cost
 //!
-//! Encoding takes twice through the keys and the sample in memory ([`Options::sample`]; 6 passes over it), some ten times
+//! Encoding takes twice through the keys and the sample in memory ([`Options::sample`]; 5 passes over it), some ten times
 //! the sample all in all, and the image. Open expands the dictionary, under a millisecond for 16,000 tokens. Answers need no
 //! memory but the caller's buffer. Figures are in docs/benchmarks.md.
 //!

@@ -7,7 +7,7 @@
 //!
 //! Same texts, same tokens: no random state, and ties are broken by text.
 //!
-//! Memory: the sample, and some 10 MB. Cost: 6 passes over the sample, some 50 ns a byte each.
+//! Memory: the sample, and some 10 MB. Cost: 5 passes over the sample.
 //!
 //! Source: candidates as in OnPair (Gargiulo et al. 2025); dropping by true gain after an optimal cut is the usual way of
 //! unigram vocabularies (Kudo 2018), with bytes of code in the place of likelihood.
