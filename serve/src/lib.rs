@@ -4,12 +4,13 @@
 //! of a cell; it is mapped into memory and answers without a decode pass. Servers that hold cells, and the clerk that asks
 //! the right server, are not built yet.
 //!
-//! Map: [`codec`] lists of links, one encoding a file; `bits` and `huffman` what the encodings are written in.
+//! Map: [`codec`] lists of links, one encoding a file; `bits` and `huffman` what the encodings are written in; `url_store` URLs and their numbers.
 
 pub mod backward;
 mod bits;
 pub mod codec;
 mod error;
 mod huffman;
+pub mod url_store;
 
 pub use error::Damage;

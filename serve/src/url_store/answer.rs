@@ -1,0 +1,297 @@
+//! How a URL store answers: from a number to the key, and from a key to its number.
+//!
+//! Both read one node and one block. From a number: the lengths up to the entry lead to it, then a walk back keeps the
+//! entries that bytes are still needed of, and these are written oldest first, each behind the bytes that it shares. From a
+//! key: see `query.rs`.
+//!
+//! Every place is checked against the image, every loop is bounded by the entries of a block, the nodes, or the nibbles of a
+//! block, and a key is never longer than the header says.
+
+use super::columns::{self, BLOCK_MAX, Columns};
+use super::query::{self, CHUNK, Query};
+use super::{NODE_BLOCKS, UrlStore};
+use crate::error::Damage;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+const NODE: &str = "node of the URL store";
+const BLOCK: &str = "block of the URL store";
+
+/// Separators of up to 16 blocks, and where these are.
+struct Node<'a> {
+    /// From the node on.
+    bytes: &'a [u8],
+    /// Where the first separator is.
+    first: Range<usize>,
+    columns: Columns<'a>,
+    /// Where the first block begins in the data.
+    base: usize,
+    /// Lengths of blocks: where the column begins in bits, and its width.
+    lengths: (usize, u32),
+    /// Where the second separator's rest begins.
+    rests: usize,
+}
+
+impl UrlStore {
+    /// The bytes from a node on, up to the end of the image.
+    #[inline]
+    fn node_bytes(&self, node: usize) -> Result<&[u8], Damage> {
+        let offset = columns::word(&self.image, self.offsets + node * 4) & 0xffff_ffff;
+        let at = self.nodes + offset as usize;
+        self.image.get(at..).ok_or(Damage::Outside { part: NODE, value: offset, bound: self.image.len() as u64 })
+    }
+
+    #[inline]
+    fn node(&self, node: usize, blocks: usize) -> Result<Node<'_>, Damage> {
+        let bytes = self.node_bytes(node)?;
+        let (length, start) = columns::leb128(bytes, 0);
+        let (base, at) = columns::leb128(bytes, start + length);
+        let width = columns::width(u64::from(bytes.get(at).copied().unwrap_or(0)));
+        let columns = Columns::read(bytes.get(at + 1..).unwrap_or_default(), blocks);
+        let rests = columns.end + (blocks * width as usize).div_ceil(8);
+        Ok(Node { bytes, first: start..start + length, columns, base, lengths: (columns.end * 8, width), rests })
+    }
+
+    /// Block `number` of a node: its bytes, up to the end of the image.
+    #[inline]
+    fn block_bytes(&self, node: &Node<'_>, number: usize) -> Result<&[u8], Damage> {
+        let before: usize = (0..number).map(|block| columns::field(node.columns.bytes, node.lengths, block)).sum();
+        let at = self.data + node.base + before;
+        self.image.get(at..).ok_or(Damage::Outside { part: BLOCK, value: at as u64, bound: self.image.len() as u64 })
+    }
+
+    /// How many blocks a node has, and how many keys a block; for nodes and blocks that there are.
+    #[inline]
+    fn blocks_of(&self, node: usize) -> usize {
+        (self.blocks - node * NODE_BLOCKS).min(NODE_BLOCKS)
+    }
+
+    #[inline]
+    fn keys_of(&self, block: usize) -> usize {
+        usize::try_from(self.count - block as u64 * self.block as u64).map_or(self.block, |keys| keys.min(self.block))
+    }
+
+    /// Writes key number `at` behind the first `room` bytes of `out`.
+    #[inline]
+    pub(super) fn write_key(&self, at: u64, out: &mut Vec<u8>, room: usize) -> Result<(), Damage> {
+        // The walk's room is cleared at each call: small for usual blocks.
+        if self.block <= 16 { self.write::<16>(at, out, room) } else { self.write::<BLOCK_MAX>(at, out, room) }
+    }
+
+    /// See [`Self::write_key`]; `N` is at least the keys of a block and the blocks of a node.
+    fn write<const N: usize>(&self, at: u64, out: &mut Vec<u8>, room: usize) -> Result<(), Damage> {
+        if at >= self.count {
+            return Err(Damage::Outside { part: "number of a URL", value: at, bound: self.count });
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "there are fewer blocks than bytes, and the entry is below 64"
+        )]
+        let (block, entry) = ((at / self.block as u64) as usize, (at % self.block as u64) as usize);
+        let (node, number) = (block / NODE_BLOCKS, block % NODE_BLOCKS);
+        let node = self.node(node, self.blocks_of(node))?;
+        let bytes = self.block_bytes(&node, number)?;
+        prefetch(bytes);
+
+        let mut writer = Writer { store: self, out, room, at: 0 };
+        let mut pieces = [Piece::default(); N];
+        writer.plain(node.bytes, node.first.start, node.first.len())?;
+        for piece in needed(&node.columns, number, node.rests, &mut pieces).iter().rev() {
+            writer.back_to(piece.shared)?;
+            writer.plain(node.columns.bytes, piece.start, piece.end - piece.start)?;
+        }
+        let block = Columns::read(bytes, self.keys_of(block));
+        let (start, end) = (block.end * 2, block.end * 2 + block.first);
+        let pieces = needed(&block, entry, end, &mut pieces);
+        // A piece is written up to where the next one begins.
+        let need = |next: Option<&Piece>| next.map_or(usize::MAX, |next| next.shared);
+        writer.tokens(bytes, start, end, need(pieces.last()))?;
+        for (place, piece) in pieces.iter().enumerate().rev() {
+            writer.back_to(piece.shared)?;
+            let next = place.checked_sub(1).and_then(|next| pieces.get(next));
+            writer.tokens(bytes, piece.start, piece.end, need(next))?;
+        }
+        writer.finish()
+    }
+
+    /// How many keys are below the query, and whether the key with that number equals it.
+    pub(super) fn bound(&self, query: &mut Query<'_>) -> Result<(u64, bool), Damage> {
+        if self.count == 0 {
+            return Ok((0, false));
+        }
+        // The first separator of all is empty: never above the query.
+        let (mut low, mut high) = (0, (self.nodes - self.offsets) / 4);
+        let (mut same_low, mut same_high) = (0, 0);
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let bytes = self.node_bytes(middle)?;
+            let (length, start) = columns::leb128(bytes, 0);
+            let same = same_low.min(same_high);
+            match query.compare_plain(same, bytes, start + same, start + length) {
+                (same, Ordering::Greater) => (high, same_high) = (middle, same),
+                (same, _) => (low, same_low) = (middle, same),
+            }
+        }
+        let node = self.node(low, self.blocks_of(low))?;
+        let separators = node.columns.bytes;
+        let (number, same, _) =
+            query.walk(&node.columns, self.blocks_of(low), same_low, node.rests, |query, at, start, end| {
+                query.compare_plain(at, separators, start, end)
+            });
+        let separator = match number {
+            0 => node.first.len(),
+            _ => node.columns.shared(number) + node.columns.rest(number),
+        };
+        let bytes = self.block_bytes(&node, number)?;
+        let block = low * NODE_BLOCKS + number;
+        let first = block as u64 * self.block as u64;
+        let keys = self.keys_of(block);
+        let block = Columns::read(bytes, keys);
+        let (start, end) = (block.end * 2, block.end * 2 + block.first);
+        let mut same = same;
+        if same == separator {
+            match query.compare_tokens(same, &self.tokens, bytes, start, end) {
+                (_, Ordering::Greater) => return Ok((first, false)),
+                (_, Ordering::Equal) => return Ok((first, true)),
+                (now, Ordering::Less) => same = now,
+            }
+        }
+        let (last, _, equal) = query.walk(&block, keys, same, end, |query, at, start, end| {
+            query.compare_tokens(at, &self.tokens, bytes, start, end)
+        });
+        Ok((first + last as u64 + u64::from(!equal), equal))
+    }
+}
+
+/// The rest of an entry of a block that an answer needs.
+#[derive(Clone, Copy, Default)]
+struct Piece {
+    /// Where it begins and ends.
+    start: usize,
+    end: usize,
+    /// Where in the key it begins.
+    shared: usize,
+}
+
+/// Walks back from an entry and keeps what it needs, the last first, without the first entry of all; rests begin at `start`.
+/// There is a piece in `pieces` for each entry.
+#[inline]
+fn needed<'a>(columns: &Columns<'_>, entry: usize, mut start: usize, pieces: &'a mut [Piece]) -> &'a [Piece] {
+    for entry in 1..=entry {
+        start += columns.rest(entry);
+    }
+    let (mut length, mut need) = (0, usize::MAX);
+    for entry in (1..=entry).rev() {
+        let end = start;
+        start -= columns.rest(entry);
+        let shared = columns.shared(entry);
+        if shared < need
+            && let Some(piece) = pieces.get_mut(length)
+        {
+            *piece = Piece { start, end, shared };
+            length += 1;
+            need = shared;
+        }
+    }
+    &pieces[..length]
+}
+
+/// Has the processor fetch the first bytes while something else is done.
+#[inline]
+fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64).take(2) {
+        #[expect(unsafe_code, reason = "a hint on bytes of a slice; it reads nothing and any address would do")]
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
+/// Writes a key from its beginning on.
+struct Writer<'a> {
+    store: &'a UrlStore,
+    /// The key lies behind `room` bytes; what is behind its end is of no meaning.
+    out: &'a mut Vec<u8>,
+    room: usize,
+    /// Bytes of the key written.
+    at: usize,
+}
+
+impl Writer<'_> {
+    /// Makes room for 32 bytes at `at` of the key.
+    #[cold]
+    fn grow(&mut self, at: usize) -> Result<(), Damage> {
+        self.check(at)?;
+        self.out.resize((self.room + at + CHUNK).next_power_of_two().max(128), 0);
+        Ok(())
+    }
+
+    fn check(&self, at: usize) -> Result<(), Damage> {
+        if at > self.store.longest {
+            return Err(Damage::Outside { part: BLOCK, value: at as u64, bound: self.store.longest as u64 });
+        }
+        Ok(())
+    }
+
+    /// Writes 32 bytes at `at` of the key.
+    #[inline]
+    fn chunk(&mut self, at: usize, bytes: &[u8; CHUNK]) -> Result<(), Damage> {
+        let place = self.room + at;
+        if place + CHUNK > self.out.len() {
+            self.grow(at)?;
+        }
+        if let Some(place) = self.out.get_mut(place..place + CHUNK) {
+            place.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Writes tokens until `need` bytes are there.
+    #[inline]
+    fn tokens(&mut self, bytes: &[u8], mut nibble: usize, end: usize, need: usize) -> Result<(), Damage> {
+        let (end, mut at, store) = (end.min(bytes.len() * 2), self.at, self.store);
+        while nibble < end && at < need {
+            let (text, length, nibbles) = store.tokens.token(columns::nibbles(bytes, nibble));
+            self.chunk(at, text)?;
+            at += length;
+            nibble += nibbles;
+        }
+        self.at = at;
+        Ok(())
+    }
+
+    /// Writes `length` bytes from `start` on.
+    #[inline]
+    fn plain(&mut self, bytes: &[u8], mut start: usize, mut length: usize) -> Result<(), Damage> {
+        while length > 0 {
+            let now = length.min(CHUNK);
+            match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+                Some(chunk) => self.chunk(self.at, chunk)?,
+                None if start < bytes.len() => self.chunk(self.at, &query::chunk_at_end(bytes, start))?,
+                None => return Err(Damage::Ends { part: NODE }),
+            }
+            self.at += now;
+            (start, length) = (start + now, length - now);
+        }
+        Ok(())
+    }
+
+    /// Forgets what is behind the first `shared` bytes.
+    #[inline]
+    fn back_to(&mut self, shared: usize) -> Result<(), Damage> {
+        if shared > self.at {
+            return Err(Damage::Outside { part: BLOCK, value: shared as u64, bound: self.at as u64 });
+        }
+        self.at = shared;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Damage> {
+        self.check(self.at)?;
+        self.out.truncate(self.room + self.at);
+        Ok(())
+    }
+}

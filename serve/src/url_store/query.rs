@@ -1,0 +1,186 @@
+//! A key that is looked for, compared 32 bytes at a time; and the walk through a block that it leads.
+//!
+//! The walk knows how many bytes the query shares with the last entry that is not above it. An entry that shares more than
+//! these with the one before is not above the query either, one that shares fewer is above it, and only where it shares as
+//! many its bytes are compared, from there on. So each byte of the query is compared about once.
+//!
+//! Source: the usual search in front-coded lists; Martínez-Prieto et al., Practical compressed string dictionaries (2016).
+
+use super::columns::Columns;
+use super::tokens::Tokens;
+use std::cmp::Ordering;
+
+/// Bytes compared at a time.
+pub(super) const CHUNK: usize = 32;
+/// Bytes of a query held at a time.
+const WINDOW: usize = 224;
+
+/// A key that is looked for.
+pub(super) struct Query<'a> {
+    key: &'a [u8],
+    /// Whether keys that begin with the query are below it: the query is the end of a range of a prefix.
+    after: bool,
+    /// The key from `start` on, and zeros.
+    window: [u8; WINDOW + CHUNK],
+    start: usize,
+}
+
+impl<'a> Query<'a> {
+    pub(super) fn new(key: &'a [u8], after: bool) -> Self {
+        let mut query = Self { key, after, window: [0; WINDOW + CHUNK], start: 0 };
+        query.fill(0);
+        query
+    }
+
+    fn fill(&mut self, start: usize) {
+        self.start = start;
+        let rest = self.key.get(start..).unwrap_or_default();
+        let length = rest.len().min(self.window.len());
+        self.window[..length].copy_from_slice(&rest[..length]);
+        self.window[length..].fill(0);
+    }
+
+    /// The bytes from `at` on.
+    #[inline]
+    fn chunk(&mut self, at: usize) -> &[u8; CHUNK] {
+        if at < self.start || at > self.start + WINDOW {
+            self.fill(at);
+        }
+        self.window[at - self.start..].first_chunk().unwrap_or(&[0; CHUNK])
+    }
+
+    /// Compares the `length` first bytes of a piece of an entry with the query from `at` on: where they differ, or the end
+    /// of the piece; and how the entry lies to the query if that is known.
+    #[inline]
+    fn compare(&mut self, at: usize, piece: &[u8; CHUNK], length: usize) -> (usize, Option<Ordering>) {
+        let keys = self.key.len();
+        let query = self.chunk(at);
+        let same = same(query, piece);
+        if same >= length && at + length <= keys {
+            return (at + length, None);
+        }
+        let order = piece.get(same).cmp(&query.get(same));
+        if at + same.min(length) >= keys {
+            return (keys, Some(self.ended()));
+        }
+        (at + same, Some(order))
+    }
+
+    /// How an entry that goes on where the query ends lies to it.
+    #[inline]
+    fn ended(&self) -> Ordering {
+        if self.after { Ordering::Less } else { Ordering::Greater }
+    }
+
+    /// How an entry that ends at `at`, equal so far, lies to the query.
+    #[inline]
+    fn at_end(&self, at: usize) -> Ordering {
+        match at.cmp(&self.key.len()) {
+            Ordering::Less => Ordering::Less,
+            _ if self.after => Ordering::Less,
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// Compares an entry whose bytes from `at` on are those of `bytes` from `start` to `end`.
+    #[inline]
+    pub(super) fn compare_plain(
+        &mut self,
+        mut at: usize,
+        bytes: &[u8],
+        mut start: usize,
+        end: usize,
+    ) -> (usize, Ordering) {
+        let end = end.min(bytes.len());
+        while start < end {
+            let length = (end - start).min(CHUNK);
+            let order = match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+                Some(piece) => self.compare(at, piece, length),
+                None => self.compare(at, &chunk_at_end(bytes, start), length),
+            };
+            match order {
+                (end, None) => at = end,
+                (end, Some(order)) => return (end, order),
+            }
+            start += length;
+        }
+        (at, self.at_end(at))
+    }
+
+    /// Compares an entry whose bytes from `at` on are tokens, in the nibbles from `nibble` to `end` of `bytes`.
+    #[inline]
+    pub(super) fn compare_tokens(
+        &mut self,
+        mut at: usize,
+        tokens: &Tokens,
+        bytes: &[u8],
+        mut nibble: usize,
+        end: usize,
+    ) -> (usize, Ordering) {
+        let end = end.min(bytes.len() * 2);
+        if at >= self.key.len() && nibble < end {
+            return (self.key.len(), self.ended());
+        }
+        while nibble < end {
+            let (text, length, nibbles) = tokens.token(super::columns::nibbles(bytes, nibble));
+            match self.compare(at, text, length) {
+                (end, None) => at = end,
+                (end, Some(order)) => return (end, order),
+            }
+            nibble += nibbles;
+        }
+        (at, self.at_end(at))
+    }
+
+    /// Walks through a block, whose first entry is not above the query and shares `same` bytes with it: the last entry not
+    /// above, the bytes that it shares, and whether it equals the query. `start` is where the first entry's rest ends, and
+    /// `compare` compares an entry's rest (start, end) with the query from a byte on.
+    #[inline]
+    pub(super) fn walk(
+        &mut self,
+        columns: &Columns<'_>,
+        entries: usize,
+        mut same: usize,
+        mut start: usize,
+        mut compare: impl FnMut(&mut Self, usize, usize, usize) -> (usize, Ordering),
+    ) -> (usize, usize, bool) {
+        let mut last = 0;
+        for entry in 1..entries {
+            let (shared, end) = (columns.shared(entry), start + columns.rest(entry));
+            match shared.cmp(&same) {
+                Ordering::Less => break,
+                Ordering::Greater => last = entry,
+                Ordering::Equal => match compare(self, same, start, end) {
+                    (now, Ordering::Less) => (last, same) = (entry, now),
+                    (now, Ordering::Equal) => return (entry, now, true),
+                    (_, Ordering::Greater) => break,
+                },
+            }
+            start = end;
+        }
+        (last, same, false)
+    }
+}
+
+/// 32 bytes from `start` on, zeros beyond the end.
+#[cold]
+pub(super) fn chunk_at_end(bytes: &[u8], start: usize) -> [u8; CHUNK] {
+    let mut piece = [0; CHUNK];
+    let rest = bytes.get(start..).unwrap_or_default();
+    let length = rest.len().min(CHUNK);
+    piece[..length].copy_from_slice(&rest[..length]);
+    piece
+}
+
+/// How many bytes are the same before the first that differs.
+#[inline]
+fn same(a: &[u8; CHUNK], b: &[u8; CHUNK]) -> usize {
+    let half =
+        |bytes: &[u8; CHUNK], at: usize| u128::from_le_bytes(bytes[at..].first_chunk().copied().unwrap_or_default());
+    let low = half(a, 0) ^ half(b, 0);
+    if low != 0 {
+        return (low.trailing_zeros() / 8) as usize;
+    }
+    let high = half(a, 16) ^ half(b, 16);
+    16 + (high.trailing_zeros() / 8) as usize
+}

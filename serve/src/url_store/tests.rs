@@ -1,0 +1,212 @@
+//! The URL store against a sorted list of keys; damaged images; the worked example.
+
+use super::*;
+use proptest::prelude::*;
+use webstrata_layers::{key, url_of_key};
+
+fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
+    encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key)), options).unwrap()
+}
+
+/// Keys of URLs, rising.
+fn keys(urls: impl IntoIterator<Item = String>) -> Vec<Vec<u8>> {
+    let mut keys: Vec<_> = urls.into_iter().map(|url| key_of(&url)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+fn key_of(url: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    key(url, &mut out);
+    out
+}
+
+/// All answers about `keys`, and about `others`, as a sorted list gives them.
+fn compare(keys: &[Vec<u8>], others: &[Vec<u8>], options: Options) {
+    let store = UrlStore::open(image(keys, options).into()).unwrap();
+    assert_eq!(store.len(), keys.len() as u64);
+    let (mut out, mut url) = (Vec::new(), String::new());
+    for (at, key) in (0..).zip(keys) {
+        store.key(at, &mut out).unwrap();
+        assert_eq!(out.escape_ascii().to_string(), key.escape_ascii().to_string());
+        assert_eq!(store.find(key), Ok(Some(at)));
+        assert_eq!(store.lower_bound(key), Ok(at));
+        match url_of_key(key) {
+            Some(expected) => {
+                store.url(at, &mut url).unwrap();
+                assert_eq!(url, expected);
+            }
+            None => assert!(store.url(at, &mut url).is_err() || !url.is_empty()),
+        }
+    }
+    assert!(store.key(keys.len() as u64, &mut out).is_err());
+    let altered = keys.iter().step_by(keys.len() / 1000 + 1).flat_map(|key| {
+        let cut = |length: usize| key[..length.min(key.len())].to_vec();
+        let more = |byte: u8| [key.as_slice(), &[byte]].concat();
+        let other =
+            |add: u8| key.split_last().map_or(vec![add], |(last, rest)| [rest, &[last.wrapping_add(add)]].concat());
+        [cut(key.len() / 2), cut(key.len().saturating_sub(1)), more(0), more(255), other(1), other(255), cut(12)]
+    });
+    for other in others.iter().cloned().chain(altered) {
+        let below = keys.partition_point(|key| *key < other);
+        let with = keys[below..].partition_point(|key| key.starts_with(&other));
+        assert_eq!(store.lower_bound(&other), Ok(below as u64), "{:?}", other.escape_ascii().to_string());
+        assert_eq!(store.find(&other), Ok(keys.get(below).filter(|key| **key == other).map(|_| below as u64)));
+        assert_eq!(store.prefix(&other), Ok(below as u64..(below + with) as u64));
+    }
+}
+
+fn url() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "https?://(www\\.)?[a-c]{1,2}(\\.co)?\\.(uk|com)(:80[0-9])?/([a-c]{1,3}/){0,3}(page[0-9]{0,3}\\.html)?(\\?id=[0-9]{1,4})?",
+        1 => "https?://[0-9]{1,3}(\\.[0-9]{1,3}){2,4}/[a-c]{0,2}",
+        1 => "(http|https|ftp)://[ -~]{0,8}/?[\\x00-\\x20é]{0,4}",
+        1 => any::<String>(),
+        1 => ("[a-z]{1,40}", 1usize..200).prop_map(|(text, times)| format!("http://long.example.com/{}", text.repeat(times))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn answers_are_those_of_a_sorted_list(
+        urls in proptest::collection::vec(url(), 0..400),
+        others in proptest::collection::vec(url(), 0..20),
+        block in 4usize..=64,
+    ) {
+        let others: Vec<_> = others.iter().map(|url| key_of(url)).collect();
+        compare(&keys(urls), &others, Options { block, ..Options::default() });
+    }
+
+    #[test]
+    fn any_rising_strings_will_do(
+        mut keys in proptest::collection::vec(proptest::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..12), 0..300),
+        others in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 0..30),
+    ) {
+        keys.sort_unstable();
+        keys.dedup();
+        compare(&keys, &others, Options::default());
+    }
+}
+
+/// Made-up URLs of a few sites.
+fn made_up(count: u64) -> Vec<Vec<u8>> {
+    keys((0..count).map(|n| {
+        let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        let words = ["news", "about", "list", "product", "archive", "forum", "image", "user"];
+        let word = |shift: u32| words[(mixed >> shift) as usize % words.len()];
+        format!("http://www.site-{}.example/{}/{}-{}/{}.html", mixed % 97, word(3), word(7), mixed % 1009, n)
+    }))
+}
+
+#[test]
+fn a_hundred_thousand_keys() {
+    compare(&made_up(100_000), &[], Options::default());
+}
+
+#[test]
+fn an_empty_store_one_key_and_long_keys() {
+    compare(&[], &[Vec::new(), b"a".to_vec()], Options::default());
+    compare(&[Vec::new()], &[b"a".to_vec()], Options::default());
+    compare(&keys(["http://example.com/".to_owned()]), &[], Options::default());
+    let long = |n: usize| format!("http://example.com/{}/{}", "abcdefg".repeat(n * 997), n);
+    compare(&keys((0..40).map(long)), &[], Options::default());
+}
+
+#[test]
+fn disorder_and_other_mistakes_are_refused() {
+    let refused = |keys: &[&str], options: Options| {
+        encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key.as_bytes())), options).unwrap_err()
+    };
+    let out_of_order = EncodeError::OutOfOrder { previous: b"b".to_vec(), got: b"a".to_vec() };
+    assert_eq!(refused(&["a", "b", "a"], Options::default()), out_of_order);
+    assert_eq!(out_of_order.to_string(), "keys out of order: \"a\" after \"b\"");
+    let twice = EncodeError::OutOfOrder { previous: b"ab".to_vec(), got: b"ab".to_vec() };
+    assert_eq!(refused(&["ab", "ab"], Options::default()), twice);
+    assert_eq!(refused(&["a"], Options { block: 3, ..Options::default() }), EncodeError::Block { block: 3 });
+    for changed in [vec!["a", "b", "c"], vec!["a", "x"], vec!["a"]] {
+        let mut pass = 0;
+        let result = encode::<EncodeError>(
+            |each| {
+                pass += 1;
+                if pass == 1 {
+                    ["a", "b"].iter().try_for_each(|key| each(key.as_bytes()))
+                } else {
+                    changed.iter().try_for_each(|key| each(key.as_bytes()))
+                }
+            },
+            Options::default(),
+        );
+        assert_eq!(result, Err(EncodeError::Changed));
+    }
+}
+
+/// The example of the module's documentation, byte by byte.
+#[test]
+fn the_example_is_true() {
+    let keys = [b"com,a,)/\x01".to_vec(), b"com,a,)/b\x01".to_vec()];
+    let image = image(&keys, Options { block: 4, ..Options::default() });
+    let header = [1, 4, 0, 0, 10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0, 7, 0, 0, 0, 15, 0, 0, 0];
+    assert_eq!(image[..28], header);
+    assert_eq!(image[28..30], [9, 9], "nine tokens, all of two nibbles");
+    let offset_and_node = [0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 15];
+    assert_eq!(image[78..89], offset_and_node);
+    let block = [0x30, 8, 18, 4, 6, 8, 7, 2, 4, 2, 1, 3, 0, 5, 0];
+    assert_eq!(image[89..], block);
+}
+
+#[test]
+fn same_keys_same_bytes() {
+    let keys = made_up(3000);
+    assert_eq!(image(&keys, Options::default()), image(&keys, Options::default()));
+}
+
+/// Asks everything of an image that may be damaged: nothing but [`Damage`] or an answer may come, of bounded size.
+fn ask_all(image: Vec<u8>, keys: &[Vec<u8>]) {
+    let length = image.len();
+    let Ok(store) = UrlStore::open(image.into()) else { return };
+    let (mut out, mut url) = (Vec::new(), String::new());
+    for at in (0..40).chain((0..store.len()).step_by(usize::try_from(store.len() / 40).unwrap() + 1)) {
+        if store.key(at, &mut out).is_ok() {
+            assert!(out.len() <= store.longest && out.len() <= length * 16);
+        }
+        let _ = store.url(at, &mut url);
+    }
+    for key in keys.iter().step_by(keys.len() / 40 + 1) {
+        let _ = store.find(key);
+        let _ = store.prefix(&key[..key.len() / 2]);
+    }
+}
+
+#[test]
+fn damaged_images_give_errors_or_wrong_answers() {
+    let mut state = 9u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for keys in [made_up(700), keys((0..30).map(|n| format!("http://a.example/{}", "xy".repeat(n * n))))] {
+        let sound = image(&keys, Options::default());
+        for length in (0..sound.len()).step_by(sound.len() / 200) {
+            ask_all(sound[..length].to_vec(), &keys);
+        }
+        for _ in 0..3000 {
+            let mut damaged = sound.clone();
+            for _ in 0..1 + random() % 4 {
+                let at = usize::try_from(random()).unwrap() % damaged.len();
+                // Half of them where parts are described.
+                let at = if random() % 2 == 0 { at } else { at % 200 };
+                damaged[at] = match random() % 3 {
+                    0 => 0xff,
+                    1 => damaged[at] ^ 1 << (random() % 8),
+                    _ => (random() & 0xff) as u8,
+                };
+            }
+            ask_all(damaged, &keys);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Turns a key into its URL inside the buffer that holds the key.
+//!
+//! The key of a usual URL is as long as its URL less one byte or two, since `)` and the first comma, turned round with the
+//! labels, lie where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes before it.
+//! Source: the form of `webstrata_layers::key`.
+
+/// Free bytes before the key.
+pub(super) const ROOM: usize = 6;
+const MARK: u8 = 0x04;
+const MOVED: u8 = 0x10;
+
+/// Turns the key behind [`ROOM`] free bytes into its URL; gives whether it has the form of a key. The buffer is of no use
+/// if not.
+pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
+    let (Some(end), true) = (buffer.pop(), buffer.len() >= ROOM) else { return false };
+    if end == 0x03 {
+        return unusual(buffer);
+    }
+    let key = &mut buffer[ROOM..];
+    let Some(bracket) = key.iter().position(|&byte| byte == b')') else { return false };
+    if bracket == 0 || key[bracket - 1] != b',' {
+        return false;
+    }
+    let host = &mut key[..=bracket];
+    if is_ipv4(&host[..bracket - 1]) {
+        host.rotate_right(2);
+        host[2..].iter_mut().filter(|byte| **byte == b',').for_each(|byte| *byte = b'.');
+    } else {
+        host.reverse();
+        let mut label = 2;
+        for at in 2..host.len() {
+            if host[at] == b',' {
+                host[at] = b'.';
+                host[label..at].reverse();
+                label = at + 1;
+            }
+        }
+        host[label..].reverse();
+    }
+    host[..2].copy_from_slice(b"//");
+    let path = &mut key[bracket + 1..];
+    // A port is digits: few bytes from the end.
+    if let Some(mark) = memchr_back(path) {
+        let port = path.len() - mark;
+        path.rotate_right(port);
+        path[0] = b':';
+    }
+    match end {
+        0x01 => {
+            buffer[1..ROOM].copy_from_slice(b"http:");
+            buffer.remove(0);
+        }
+        0x02 => buffer[..ROOM].copy_from_slice(b"https:"),
+        _ => return false,
+    }
+    true
+}
+
+/// Where the mark of the port is.
+fn memchr_back(path: &[u8]) -> Option<usize> {
+    let digits = path.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let mark = path.len().checked_sub(digits + 1)?;
+    (path[mark] == MARK).then_some(mark)
+}
+
+/// Whether a host is four numbers, which are not turned round.
+fn is_ipv4(host: &[u8]) -> bool {
+    host.first().is_some_and(u8::is_ascii_digit)
+        && host.len() <= 15
+        && host.split(|&byte| byte == b',').count() == 4
+        && host
+            .split(|&byte| byte == b',')
+            .all(|label| (1..=3).contains(&label.len()) && label.iter().all(u8::is_ascii_digit))
+}
+
+/// `!`, then the URL with bytes moved out of the way.
+fn unusual(buffer: &mut Vec<u8>) -> bool {
+    if buffer.get(ROOM) != Some(&b'!') {
+        return false;
+    }
+    let (mut from, mut to) = (ROOM + 1, 0);
+    while let Some(&byte) = buffer.get(from) {
+        let moved = byte == MARK;
+        let byte = if moved { buffer.get(from + 1).and_then(|byte| byte.checked_sub(MOVED)) } else { Some(byte) };
+        let Some(byte) = byte else { return false };
+        buffer[to] = byte;
+        from += 1 + usize::from(moved);
+        to += 1;
+    }
+    buffer.truncate(to);
+    true
+}
