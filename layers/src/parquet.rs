@@ -15,15 +15,17 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -38,7 +40,7 @@ use crate::store::RowDir;
 const PAGE_MAX: usize = 1 << 30;
 
 /// How a layer is encoded and compressed.
-fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::ParquetError> {
+fn properties(layer: Layer) -> Result<WriterProperties, ParquetError> {
     let level = match layer {
         // The last level takes a seventh more of a build's time than this one, for 0.8 % of the bytes.
         Layer::Ol => 18,
@@ -85,7 +87,8 @@ fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::Parquet
 /// Writes the file of one layer and partition. The file is there when it is finished; in a directory, a part of it is
 /// before.
 pub(crate) struct LayerWriter {
-    writer: ArrowWriter<Sink>,
+    file: SerializedFileWriter<Sink>,
+    columns: ArrowRowGroupWriterFactory,
     schema: Arc<Schema>,
     location: Location,
     /// What errors of writing are about.
@@ -100,19 +103,20 @@ impl LayerWriter {
         let location = row.location().clone();
         let (file, path) = location.place().begin(&name, row.staging())?;
         let schema = layer.schema();
-        let options = || -> Result<_, parquet::errors::ParquetError> {
+        let options = || -> Result<_, ParquetError> {
             Ok(ArrowWriterOptions::new()
                 .with_properties(properties(layer)?)
                 .with_skip_arrow_metadata(true)
                 .with_schema_root("webstrata".to_owned()))
         };
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let writer = options()
+        let (file, columns) = options()
             .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
+            .and_then(ArrowWriter::into_serialized_writer)
             .map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
-        Ok(Self { writer, schema, location, path, entry })
+        Ok(Self { file, columns, schema, location, path, entry })
     }
 
     /// The file.
@@ -122,15 +126,29 @@ impl LayerWriter {
 
     /// Writes one row group.
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(Error::arrow(&self.path))?;
-        self.entry.rows += batch.num_rows() as u64;
-        self.writer.write(&batch).and_then(|()| self.writer.flush()).map_err(Error::parquet(&self.path))
+        self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
+        self.encode(columns).map_err(Error::parquet(&self.path))
+    }
+
+    /// Column after column: each array is let go before its values are compressed, which takes most memory.
+    fn encode(&mut self, columns: Vec<ArrayRef>) -> Result<(), ParquetError> {
+        let writers = self.columns.create_column_writers(self.file.flushed_row_groups().len())?;
+        let mut group = self.file.next_row_group()?;
+        for ((field, column), mut writer) in self.schema.fields().iter().zip(columns).zip(writers) {
+            let leaves = compute_leaves(field, &column)?;
+            drop(column);
+            // A column of any layer has one leaf.
+            leaves.into_iter().try_for_each(|leaf| writer.write(&leaf))?;
+            writer.close()?.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        Ok(())
     }
 
     /// Writes the footer, puts the file where it belongs, and says what was written.
     pub(crate) fn finish(self) -> Result<FileEntry, Error> {
-        let Self { writer, location, path, mut entry, .. } = self;
-        let sink = writer.into_inner().map_err(Error::parquet(&path))?;
+        let Self { file, location, path, mut entry, .. } = self;
+        let sink = file.into_inner().map_err(Error::parquet(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
         location.place().finish(&entry.path, file)?;
         entry.bytes = sink.bytes;

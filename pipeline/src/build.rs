@@ -386,7 +386,7 @@ fn ids(options: &BuildOptions, inputs: &[Input]) -> (String, String) {
 
 /// Memory that a worker takes besides what it sorts: writers of layers with their compressor, the batch of a reader, blocks on
 /// the way to other workers.
-const WORKER_BYTES: usize = 150 << 20;
+const WORKER_BYTES: usize = 110 << 20;
 /// The same for a process.
 const PROCESS_BYTES: usize = 30 << 20;
 /// What a worker needs to sort in.
@@ -477,9 +477,9 @@ mod tests {
 
     #[test]
     fn as_many_workers_as_fit_are_enough() {
-        for memory_max in [1 << 20, 200 << 20, 1 << 30, 64 << 30] {
+        for memory_max in [1 << 20, 160 << 20, 1 << 30, 64 << 30] {
             let workers = workers_within(memory_max);
-            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 200 << 20, "{memory_max} {workers}");
+            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 160 << 20, "{memory_max} {workers}");
             assert!(budget(memory_max, workers + 1).is_err(), "{memory_max} {workers}");
         }
     }
