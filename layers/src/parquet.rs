@@ -19,7 +19,9 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
+};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
@@ -31,6 +33,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::body::Body;
 use crate::error::{Damage, Error};
+use crate::helpers::{Answer, Helpers};
 use crate::location::Location;
 use crate::manifest::FileEntry;
 use crate::schema::Layer;
@@ -89,6 +92,9 @@ fn properties(layer: Layer) -> Result<WriterProperties, ParquetError> {
 pub(crate) struct LayerWriter {
     file: SerializedFileWriter<Sink>,
     columns: ArrowRowGroupWriterFactory,
+    helpers: Helpers,
+    /// A row group that may not be encoded yet.
+    waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
     schema: Arc<Schema>,
     location: Location,
     /// What errors of writing are about.
@@ -116,7 +122,8 @@ impl LayerWriter {
             .map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
-        Ok(Self { file, columns, schema, location, path, entry })
+        let helpers = row.helpers().clone();
+        Ok(Self { file, columns, helpers, waiting: None, schema, location, path, entry })
     }
 
     /// The file.
@@ -124,29 +131,33 @@ impl LayerWriter {
         &self.path
     }
 
-    /// Writes one row group.
+    /// Takes one row group, to be in the file before the next one.
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
+        self.settle()?;
+        let group = self.file.flushed_row_groups().len();
+        let writers = self.columns.create_column_writers(group).map_err(Error::parquet(&self.path))?;
         self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
-        self.encode(columns).map_err(Error::parquet(&self.path))
-    }
-
-    /// Column after column: each array is let go before its values are compressed, which takes most memory.
-    fn encode(&mut self, columns: Vec<ArrayRef>) -> Result<(), ParquetError> {
-        let writers = self.columns.create_column_writers(self.file.flushed_row_groups().len())?;
-        let mut group = self.file.next_row_group()?;
-        for ((field, column), mut writer) in self.schema.fields().iter().zip(columns).zip(writers) {
-            let leaves = compute_leaves(field, &column)?;
-            drop(column);
-            // A column of any layer has one leaf.
-            leaves.into_iter().try_for_each(|leaf| writer.write(&leaf))?;
-            writer.close()?.append_to_row_group(&mut group)?;
-        }
-        group.close()?;
+        let schema = Arc::clone(&self.schema);
+        self.waiting = Some(self.helpers.ask(move || encode(&schema, columns, writers)));
         Ok(())
     }
 
+    /// Writes the row group that waits.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let lost = || Err(ParquetError::General("a row group was not encoded".to_owned()));
+        let write = || {
+            let chunks = waiting.get(&self.helpers).unwrap_or_else(lost)?;
+            let mut group = self.file.next_row_group()?;
+            chunks.into_iter().try_for_each(|chunk| chunk.append_to_row_group(&mut group))?;
+            group.close().map(|_| ())
+        };
+        write().map_err(Error::parquet(&self.path))
+    }
+
     /// Writes the footer, puts the file where it belongs, and says what was written.
-    pub(crate) fn finish(self) -> Result<FileEntry, Error> {
+    pub(crate) fn finish(mut self) -> Result<FileEntry, Error> {
+        self.settle()?;
         let Self { file, location, path, mut entry, .. } = self;
         let sink = file.into_inner().map_err(Error::parquet(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
@@ -155,6 +166,24 @@ impl LayerWriter {
         entry.checksum = format!("{:016x}", sink.hash.digest());
         Ok(entry)
     }
+}
+
+/// Encodes a row group, column after column: each array is let go before its values are compressed, which takes most
+/// memory.
+fn encode(
+    schema: &Schema,
+    columns: Vec<ArrayRef>,
+    writers: Vec<ArrowColumnWriter>,
+) -> Result<Vec<ArrowColumnChunk>, ParquetError> {
+    let columns = schema.fields().iter().zip(columns).zip(writers);
+    let encoded = columns.map(|((field, column), mut writer)| {
+        let leaves = compute_leaves(field, &column)?;
+        drop(column);
+        // A column of any layer has one leaf.
+        leaves.into_iter().try_for_each(|leaf| writer.write(&leaf))?;
+        writer.close()
+    });
+    encoded.collect()
 }
 
 /// A file that is hashed and measured while it is written.

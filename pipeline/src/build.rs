@@ -171,7 +171,7 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<BuildReport, Stopped> {
     let (job, index) = (&plan.job, worker.index());
     let scratch = job.scratch();
     let Start { row, stages } = resume(worker, plan)?;
-    let row = RowDir::open(&plan.store, row, scratch.directory());
+    let row = RowDir::open(&plan.store, row, scratch.directory()).with_helpers(job.helpers().clone());
     let mut state = if stages == 0 { State::default() } else { scratch.load(index, stages).ok_or(Stopped)? };
     let reports = index % job.workers() == 0;
     for (stage, name) in STAGES.iter().enumerate().skip(stages) {

@@ -5,6 +5,7 @@ use crate::{Error, Progress};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+use webstrata_layers::Helpers;
 
 /// Another worker has failed (or this one): the error stands in the [`Job`].
 #[derive(Debug)]
@@ -25,6 +26,7 @@ struct Shared {
     memory_max: usize,
     workers: usize,
     finished: AtomicUsize,
+    helpers: Helpers,
 }
 
 impl Job {
@@ -40,6 +42,7 @@ impl Job {
             memory_max,
             workers,
             finished: 0.into(),
+            helpers: Helpers::default(),
         }))
     }
 
@@ -112,6 +115,11 @@ impl Job {
 
     pub(crate) fn scratch(&self) -> &Scratch {
         &self.0.scratch
+    }
+
+    /// Workers that have nothing to do for now, for writers of layers.
+    pub(crate) fn helpers(&self) -> &Helpers {
+        &self.0.helpers
     }
 
     /// Workers of this process.
