@@ -21,21 +21,7 @@ use clap::Parser;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-/// Buffers of this many bytes and more go back to the system when they are freed.
-const GIVE_BACK_BYTES: i32 = 1 << 20;
-
-/// By itself glibc raises the size from which on it does so with every large buffer that is freed, up to 32 MiB, and keeps
-/// twice that for each thread: a fifth of what a build with little memory holds.
-#[cfg(target_env = "gnu")]
-#[expect(unsafe_code, reason = "mallopt is a function of C: it takes two numbers and refers to no memory of ours")]
-fn give_back_large_buffers() {
-    // SAFETY: a call without pointers, before there is a second thread. Where it fails, all stays as it was.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, GIVE_BACK_BYTES) };
-}
-
 fn main() -> ExitCode {
-    #[cfg(target_env = "gnu")]
-    give_back_large_buffers();
     let cli = cli::Cli::parse();
     let mut out = BufWriter::new(io::stdout().lock());
     let result = cli.command.run(&mut out).and_then(|outcome| {

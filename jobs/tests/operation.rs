@@ -133,7 +133,7 @@ fn giant_page(path: &Path, captures: u64) {
 #[test]
 fn a_page_that_does_not_fit_is_named_and_more_memory_goes_on() {
     let place = Place::new();
-    giant_page(&place.path("giant.jsonl"), 200_000);
+    giant_page(&place.path("giant.jsonl"), 400_000);
     let error = error(&mut place.build("-w 1 --memory 160M {}/giant.jsonl"));
     assert!(error.starts_with("the captures of http://a.example/ (") && error.contains("--memory"), "{error}");
     let output = place.build("-w 1 --memory 1G {}/giant.jsonl").output().unwrap();

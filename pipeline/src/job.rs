@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use webstrata_layers::Helpers;
 
+/// Memory of a worker's share that the writers of one partition's layers take, with their compressor.
+pub(crate) const WRITERS_BYTES: usize = 60 << 20;
+
 /// Another worker has failed (or this one): the error stands in the [`Job`].
 #[derive(Debug)]
 pub(crate) struct Stopped;
@@ -127,7 +130,12 @@ impl Job {
         self.0.workers
     }
 
-    /// `percent` of a worker's share of the memory budget, in bytes.
+    /// `percent` of a worker's share of the memory budget, in bytes, while it writes layers.
+    pub(crate) fn budget_beside_writers(&self, percent: usize) -> usize {
+        (self.0.memory_max / self.0.workers).saturating_sub(WRITERS_BYTES) / 100 * percent
+    }
+
+    /// The same while it writes none: what writers take is there too.
     pub(crate) fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }
