@@ -150,7 +150,8 @@ pub(crate) fn outlinks(
         starts: Vec::new(),
         offsets,
     }));
-    let in_links = Collector::new(Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)));
+    let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
+    let in_links = Collector::new(in_links);
     let write = Rc::clone(&writing);
     shuffle(worker, job, "outlinks", move |outbox| write.borrow_mut().step(outbox), in_links.consumer())?;
     let mut writing = writing.borrow_mut();
