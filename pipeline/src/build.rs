@@ -188,7 +188,6 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<BuildReport, Stopped> {
         wait_for_all(worker, job)?;
         if reports {
             job.progress().leave();
-            meter::give_back();
         }
         job.check(taken.remove(scratch))?;
         if stage > 0 {

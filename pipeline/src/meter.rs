@@ -29,7 +29,7 @@ pub(crate) fn give_back_large() {
     }
 }
 
-/// Gives back what is freed now, in pieces of any size: what one stage sorted in is not what the next one needs.
+/// Gives back what is free now, in pieces of any size.
 #[cfg_attr(
     target_env = "gnu",
     expect(unsafe_code, reason = "a function of C; it takes a number and touches only memory that is free")
