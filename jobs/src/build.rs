@@ -50,7 +50,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "STORE", value_parser = location())]
     pub(crate) out: Location,
     /// Threads that work; if not given, as many as there are processors and
-    /// --memory is enough for (166 MiB each)
+    /// --memory is enough for (126 MiB each)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// Memory of this process, all in all; the rest goes to disk

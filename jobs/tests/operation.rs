@@ -133,8 +133,8 @@ fn giant_page(path: &Path, captures: u64) {
 #[test]
 fn a_page_that_does_not_fit_is_named_and_more_memory_goes_on() {
     let place = Place::new();
-    giant_page(&place.path("giant.jsonl"), 200_000);
-    let error = error(&mut place.build("-w 1 --memory 200M {}/giant.jsonl"));
+    giant_page(&place.path("giant.jsonl"), 400_000);
+    let error = error(&mut place.build("-w 1 --memory 160M {}/giant.jsonl"));
     assert!(error.starts_with("the captures of http://a.example/ (") && error.contains("--memory"), "{error}");
     let output = place.build("-w 1 --memory 1G {}/giant.jsonl").output().unwrap();
     let said = said(&output);
@@ -147,7 +147,7 @@ fn a_capture_of_many_links_fits_into_little() {
     let links: Vec<_> = (0..200_000).map(|n| format!("\"http://b.example/{n}\"")).collect();
     let line = format!(r#"{{"url":"http://a.example/","ts":1000000000,"links":[{}]}}"#, links.join(","));
     fs::write(place.path("wide.jsonl"), line).unwrap();
-    let output = place.build("-w 1 --memory 200M {}/wide.jsonl").output().unwrap();
+    let output = place.build("-w 1 --memory 160M {}/wide.jsonl").output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
 }
 

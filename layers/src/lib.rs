@@ -25,6 +25,7 @@ pub mod check;
 mod directory;
 mod error;
 pub mod format;
+mod helpers;
 mod inlinks;
 pub mod key;
 mod location;
@@ -45,6 +46,7 @@ mod url;
 
 pub use check::{CheckReport, check};
 pub use error::{Damage, Error};
+pub use helpers::{Attending, Helpers};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};
 pub use location::Location;

@@ -15,20 +15,25 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
+};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::body::Body;
 use crate::error::{Damage, Error};
+use crate::helpers::{Answer, Helpers};
 use crate::location::Location;
 use crate::manifest::FileEntry;
 use crate::schema::Layer;
@@ -38,7 +43,7 @@ use crate::store::RowDir;
 const PAGE_MAX: usize = 1 << 30;
 
 /// How a layer is encoded and compressed.
-fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::ParquetError> {
+fn properties(layer: Layer) -> Result<WriterProperties, ParquetError> {
     let level = match layer {
         // The last level takes a seventh more of a build's time than this one, for 0.8 % of the bytes.
         Layer::Ol => 18,
@@ -85,7 +90,11 @@ fn properties(layer: Layer) -> Result<WriterProperties, parquet::errors::Parquet
 /// Writes the file of one layer and partition. The file is there when it is finished; in a directory, a part of it is
 /// before.
 pub(crate) struct LayerWriter {
-    writer: ArrowWriter<Sink>,
+    file: SerializedFileWriter<Sink>,
+    columns: ArrowRowGroupWriterFactory,
+    helpers: Helpers,
+    /// A row group that may not be encoded yet.
+    waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
     schema: Arc<Schema>,
     location: Location,
     /// What errors of writing are about.
@@ -100,19 +109,21 @@ impl LayerWriter {
         let location = row.location().clone();
         let (file, path) = location.place().begin(&name, row.staging())?;
         let schema = layer.schema();
-        let options = || -> Result<_, parquet::errors::ParquetError> {
+        let options = || -> Result<_, ParquetError> {
             Ok(ArrowWriterOptions::new()
                 .with_properties(properties(layer)?)
                 .with_skip_arrow_metadata(true)
                 .with_schema_root("webstrata".to_owned()))
         };
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let writer = options()
+        let (file, columns) = options()
             .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
+            .and_then(ArrowWriter::into_serialized_writer)
             .map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
-        Ok(Self { writer, schema, location, path, entry })
+        let helpers = row.helpers().clone();
+        Ok(Self { file, columns, helpers, waiting: None, schema, location, path, entry })
     }
 
     /// The file.
@@ -120,23 +131,59 @@ impl LayerWriter {
         &self.path
     }
 
-    /// Writes one row group.
+    /// Takes one row group, to be in the file before the next one.
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(Error::arrow(&self.path))?;
-        self.entry.rows += batch.num_rows() as u64;
-        self.writer.write(&batch).and_then(|()| self.writer.flush()).map_err(Error::parquet(&self.path))
+        self.settle()?;
+        let group = self.file.flushed_row_groups().len();
+        let writers = self.columns.create_column_writers(group).map_err(Error::parquet(&self.path))?;
+        self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
+        let schema = Arc::clone(&self.schema);
+        self.waiting = Some(self.helpers.ask(move || encode(&schema, columns, writers)));
+        Ok(())
+    }
+
+    /// Writes the row group that waits.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let lost = || Err(ParquetError::General("a row group was not encoded".to_owned()));
+        let write = || {
+            let chunks = waiting.get(&self.helpers).unwrap_or_else(lost)?;
+            let mut group = self.file.next_row_group()?;
+            chunks.into_iter().try_for_each(|chunk| chunk.append_to_row_group(&mut group))?;
+            group.close().map(|_| ())
+        };
+        write().map_err(Error::parquet(&self.path))
     }
 
     /// Writes the footer, puts the file where it belongs, and says what was written.
-    pub(crate) fn finish(self) -> Result<FileEntry, Error> {
-        let Self { writer, location, path, mut entry, .. } = self;
-        let sink = writer.into_inner().map_err(Error::parquet(&path))?;
+    pub(crate) fn finish(mut self) -> Result<FileEntry, Error> {
+        self.settle()?;
+        let Self { file, location, path, mut entry, .. } = self;
+        let sink = file.into_inner().map_err(Error::parquet(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
         location.place().finish(&entry.path, file)?;
         entry.bytes = sink.bytes;
         entry.checksum = format!("{:016x}", sink.hash.digest());
         Ok(entry)
     }
+}
+
+/// Encodes a row group, column after column: each array is let go before its values are compressed, which takes most
+/// memory.
+fn encode(
+    schema: &Schema,
+    columns: Vec<ArrayRef>,
+    writers: Vec<ArrowColumnWriter>,
+) -> Result<Vec<ArrowColumnChunk>, ParquetError> {
+    let columns = schema.fields().iter().zip(columns).zip(writers);
+    let encoded = columns.map(|((field, column), mut writer)| {
+        let leaves = compute_leaves(field, &column)?;
+        drop(column);
+        // A column of any layer has one leaf.
+        leaves.into_iter().try_for_each(|leaf| writer.write(&leaf))?;
+        writer.close()
+    });
+    encoded.collect()
 }
 
 /// A file that is hashed and measured while it is written.

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::body::Body;
 use crate::error::Error;
+use crate::helpers::Helpers;
 use crate::location::{Location, Lock};
 use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 use crate::schema::Layer;
@@ -216,13 +217,19 @@ pub struct RowDir {
     location: Location,
     row: u32,
     staging: Arc<Path>,
+    helpers: Helpers,
 }
 
 impl RowDir {
     /// A row that the [`StoreWriter`], perhaps of another process, has begun or resumed. Files of a store in S3 wait
     /// for their upload in `staging`, without names; in a directory they are written in place.
     pub fn open(location: impl Into<Location>, row: u32, staging: &Path) -> RowDir {
-        RowDir { location: location.into(), row, staging: staging.into() }
+        RowDir { location: location.into(), row, staging: staging.into(), helpers: Helpers::default() }
+    }
+
+    /// The same row, whose writers leave row groups to `helpers`.
+    pub fn with_helpers(self, helpers: Helpers) -> RowDir {
+        RowDir { helpers, ..self }
     }
 
     /// The number of the row.
@@ -238,6 +245,10 @@ impl RowDir {
     /// The store that it is in.
     pub(crate) fn location(&self) -> &Location {
         &self.location
+    }
+
+    pub(crate) fn helpers(&self) -> &Helpers {
+        &self.helpers
     }
 
     pub(crate) fn staging(&self) -> &Path {

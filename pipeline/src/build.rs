@@ -16,7 +16,7 @@
 use crate::cluster::{self, Cluster};
 use crate::ingest::{Inputs, ingest, share};
 use crate::inlinks::inlinks;
-use crate::job::{Job, Stopped};
+use crate::job::{Job, Stopped, WRITERS_BYTES};
 use crate::outlinks::outlinks;
 use crate::pages::pages;
 use crate::replace::replace;
@@ -25,7 +25,7 @@ use crate::shuffle::{guarded, shuffle};
 use crate::sources::sources;
 use crate::state::{Start, State, agree, wait_for_all};
 use crate::uids::uids;
-use crate::{Error, Progress, wire};
+use crate::{Error, Progress, meter, wire};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::RefCell;
@@ -171,7 +171,7 @@ fn work(worker: &mut Worker, plan: &Plan) -> Result<BuildReport, Stopped> {
     let (job, index) = (&plan.job, worker.index());
     let scratch = job.scratch();
     let Start { row, stages } = resume(worker, plan)?;
-    let row = RowDir::open(&plan.store, row, scratch.directory());
+    let row = RowDir::open(&plan.store, row, scratch.directory()).with_helpers(job.helpers().clone());
     let mut state = if stages == 0 { State::default() } else { scratch.load(index, stages).ok_or(Stopped)? };
     let reports = index % job.workers() == 0;
     for (stage, name) in STAGES.iter().enumerate().skip(stages) {
@@ -384,9 +384,9 @@ fn ids(options: &BuildOptions, inputs: &[Input]) -> (String, String) {
     (hash(&job), hash(&format!("{job} {changed:?} {boot} {once:?}")))
 }
 
-/// Memory that a worker takes besides what it sorts: writers of layers with their compressor, the batch of a reader, blocks on
-/// the way to other workers.
-const WORKER_BYTES: usize = 150 << 20;
+/// Memory that a worker takes besides what it sorts, and besides [`WRITERS_BYTES`]: the batch of a reader, the row groups on
+/// their way to the writers, blocks on the way to other workers.
+const WORKER_BYTES: usize = 50 << 20;
 /// The same for a process.
 const PROCESS_BYTES: usize = 30 << 20;
 /// What a worker needs to sort in.
@@ -394,13 +394,14 @@ const SORTING_BYTES_MIN: usize = 16 << 20;
 
 /// How many workers can work within so much memory, at least 1.
 pub fn workers_within(memory_max: usize) -> usize {
-    (memory_max.saturating_sub(PROCESS_BYTES) / (WORKER_BYTES + SORTING_BYTES_MIN)).max(1)
+    let worker = WORKER_BYTES + WRITERS_BYTES + SORTING_BYTES_MIN;
+    (memory_max.saturating_sub(PROCESS_BYTES) / worker).max(1)
 }
 
-/// The part of the memory that is for sorting.
+/// The part of the memory that is for sorting and for writers.
 fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
     let fixed = PROCESS_BYTES + workers * WORKER_BYTES;
-    let needed = fixed + workers * SORTING_BYTES_MIN;
+    let needed = fixed + workers * (WRITERS_BYTES + SORTING_BYTES_MIN);
     if memory_max < needed {
         return Err(Error::TooLittleMemory { given: memory_max, workers, needed });
     }
@@ -425,6 +426,7 @@ fn scratch_directory(options: &BuildOptions) -> PathBuf {
 /// gone. Damage inside inputs is counted in the report. After an error the store answers as before, and the same
 /// call goes on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
+    meter::give_back_large();
     let workers = options.workers.max(1);
     let (process, processes) = options.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let memory_max = budget(options.memory_max, workers)?;
@@ -477,9 +479,9 @@ mod tests {
 
     #[test]
     fn as_many_workers_as_fit_are_enough() {
-        for memory_max in [1 << 20, 200 << 20, 1 << 30, 64 << 30] {
+        for memory_max in [1 << 20, 160 << 20, 1 << 30, 64 << 30] {
             let workers = workers_within(memory_max);
-            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 200 << 20, "{memory_max} {workers}");
+            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 160 << 20, "{memory_max} {workers}");
             assert!(budget(memory_max, workers + 1).is_err(), "{memory_max} {workers}");
         }
     }

@@ -12,10 +12,10 @@
 //! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of what does
 //! not fit; a further one for each factor of [`crate::runs::RUNS_MAX`] above as many budgets.
 
-use crate::Error;
 use crate::runs::{Merge, RunWriter, Runs};
 use crate::scratch::Scratch;
 use crate::wire::{self, Record, append, split};
+use crate::{Error, meter};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -82,6 +82,7 @@ pub(crate) struct Sorter {
     open: Vec<u8>,
     index: Vec<Entry>,
     runs: Runs,
+    gives_back: bool,
 }
 
 impl Sorter {
@@ -95,7 +96,14 @@ impl Sorter {
             open: Vec::new(),
             index: Vec::new(),
             runs: Runs::default(),
+            gives_back: false,
         }
+    }
+
+    /// Has free memory go back to the system after each run, for stages that need it for other things than sorting: blocks
+    /// take free places in turn, so in time they touch all that stages before have freed.
+    pub(crate) fn giving_back(self) -> Self {
+        Sorter { gives_back: true, ..self }
     }
 
     /// Adds one record.
@@ -197,6 +205,9 @@ impl Sorter {
         self.index.shrink_to(used.max(self.index.capacity() / 2));
         self.blocks.clear();
         self.bytes = 0;
+        if self.gives_back {
+            meter::give_back();
+        }
         Ok(())
     }
 

@@ -229,7 +229,7 @@ impl Folder {
         }
         self.links.sort_unstable();
         self.links.dedup();
-        self.payload.extend(self.links.iter().flat_map(|link| link.to_be_bytes()));
+        self.links.iter().for_each(|link| self.payload.extend_from_slice(&link.to_be_bytes()));
         Ok((bad, other))
     }
 }

@@ -101,7 +101,7 @@ fn write(
     state: &mut State,
 ) -> Result<(), Error> {
     let (mut gathering, mut record) = (Gathering::default(), InLinks::default());
-    let bytes_max = job.budget(GATHERING_PERCENT);
+    let bytes_max = job.budget_beside_writers(GATHERING_PERCENT);
     for partition in partitions {
         let mut writer = InlinksWriter::create(row, partition_number(partition)?)?;
         let mut current = None;

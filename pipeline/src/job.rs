@@ -5,6 +5,10 @@ use crate::{Error, Progress};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+use webstrata_layers::Helpers;
+
+/// Memory of a worker's share that the writers of one partition's layers take, with their compressor.
+pub(crate) const WRITERS_BYTES: usize = 60 << 20;
 
 /// Another worker has failed (or this one): the error stands in the [`Job`].
 #[derive(Debug)]
@@ -25,6 +29,7 @@ struct Shared {
     memory_max: usize,
     workers: usize,
     finished: AtomicUsize,
+    helpers: Helpers,
 }
 
 impl Job {
@@ -40,6 +45,7 @@ impl Job {
             memory_max,
             workers,
             finished: 0.into(),
+            helpers: Helpers::default(),
         }))
     }
 
@@ -114,12 +120,22 @@ impl Job {
         &self.0.scratch
     }
 
+    /// Workers that have nothing to do for now, for writers of layers.
+    pub(crate) fn helpers(&self) -> &Helpers {
+        &self.0.helpers
+    }
+
     /// Workers of this process.
     pub(crate) fn workers(&self) -> usize {
         self.0.workers
     }
 
-    /// `percent` of a worker's share of the memory budget, in bytes.
+    /// `percent` of a worker's share of the memory budget, in bytes, while it writes layers.
+    pub(crate) fn budget_beside_writers(&self, percent: usize) -> usize {
+        (self.0.memory_max / self.0.workers).saturating_sub(WRITERS_BYTES) / 100 * percent
+    }
+
+    /// The same while it writes none: what writers take is there too.
     pub(crate) fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }

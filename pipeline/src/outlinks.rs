@@ -11,7 +11,7 @@ use crate::job::{Job, Stopped};
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
 use crate::uids::{Offsets, partition_number};
-use crate::{Error, page_record, wire};
+use crate::{Error, meter, page_record, wire};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -134,6 +134,8 @@ pub(crate) fn outlinks(
     state: &mut State,
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
+    // The writers of out-links take most memory of all stages; what was freed before counts too.
+    meter::give_back();
     let offsets = state.offsets.clone();
     let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
@@ -150,7 +152,8 @@ pub(crate) fn outlinks(
         starts: Vec::new(),
         offsets,
     }));
-    let in_links = Collector::new(Sorter::new(job.scratch(), "in-links", job.budget(60)));
+    let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
+    let in_links = Collector::new(in_links);
     let write = Rc::clone(&writing);
     shuffle(worker, job, "outlinks", move |outbox| write.borrow_mut().step(outbox), in_links.consumer())?;
     let mut writing = writing.borrow_mut();

@@ -7,12 +7,16 @@
 //!
 //! Errors (and panics) of producers and consumers go to the [`Job`]; every worker sees them in its step loop, drops
 //! the dataflow and returns, so that nobody waits for records that will not come.
+//!
+//! A worker that has nothing more to produce helps writers of layers while it waits ([`webstrata_layers::Helpers`]).
 
 use crate::Error;
 use crate::job::{Job, Stopped};
 use crate::wire::append;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::time::Duration;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::ProbeHandle;
@@ -114,6 +118,8 @@ pub(crate) fn shuffle(
     let peers = worker.peers();
     let dataflow = worker.next_dataflow_index();
     let probe = ProbeHandle::new();
+    let ended = Rc::new(Cell::new(false));
+    let end = Rc::clone(&ended);
     worker.dataflow::<u64, _, _>(|scope| {
         let (job_in, job_out, seen) = (job.clone(), job.clone(), probe.clone());
         source::<_, CapacityContainerBuilder<Vec<Block>>, _, _>(scope, stage, |capability, info| {
@@ -148,6 +154,7 @@ pub(crate) fn shuffle(
                     activator.activate();
                 } else {
                     capability = None;
+                    end.set(true);
                 }
             }
         })
@@ -168,12 +175,20 @@ pub(crate) fn shuffle(
         )
         .probe_with(&probe);
     });
+    let mut attending = None;
     while !probe.done() {
         if job.failed() {
             worker.drop_dataflow(dataflow);
             return Err(Stopped);
         }
-        worker.step_or_park(Some(Duration::from_millis(20)));
+        let mut park = Duration::from_millis(20);
+        if ended.get() {
+            attending.get_or_insert_with(|| job.helpers().attend());
+            if job.helpers().help() {
+                park = Duration::ZERO;
+            }
+        }
+        worker.step_or_park(Some(park));
     }
     if job.failed() { Err(Stopped) } else { Ok(()) }
 }

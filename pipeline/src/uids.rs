@@ -187,7 +187,7 @@ pub(crate) fn uids(
         offsets: offsets.clone(),
     }));
     job.check(job.scratch().remove(&urls.name))?;
-    let uids = Collector::new(Sorter::new(job.scratch(), "uids", job.budget(40)));
+    let uids = Collector::new(Sorter::new(job.scratch(), "uids", job.budget_beside_writers(40)));
     let write = Rc::clone(&writing);
     let mut payload = Vec::new();
     shuffle(
