@@ -11,6 +11,9 @@ use crate::presence::PresenceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// What answers in place of the layers, a cell for example, failed.
+    #[error(transparent)]
+    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
     /// The operating system refused to read, write, sync, rename or lock.
     #[error("{path}: {source}", path = path.display())]
     Io {

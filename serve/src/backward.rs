@@ -26,13 +26,13 @@ use crate::error::Damage;
 
 const PART: &str = "backward store";
 
-/// Encodes the in-links of a cell: rising UIDs from `first` on, below `first + nodes`.
+/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising UIDs from `first` on, below `first + nodes`.
 ///
 /// # Errors
 /// Those of the iterators that `records` gives; it is asked for them more than once.
 pub fn encode<'a, E: 'a>(
     first: u64,
-    nodes: usize,
+    (nodes, count): (usize, usize),
     records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
@@ -47,7 +47,7 @@ pub fn encode<'a, E: 'a>(
         }))
     };
     let own = |node| first + ranks::rank(&ranks, node).map_or(0, |(before, _)| before) as u64;
-    let strata = encode_numbered(first, nodes, &pages, &own, profile)?;
+    let strata = encode_numbered(first, (nodes, count), &pages, &own, profile)?;
     out.extend(strata);
     Ok(out)
 }

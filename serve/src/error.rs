@@ -1,4 +1,10 @@
-//! What can be wrong with the bytes of an image: small values, because they travel on the path of every answer.
+//! What can go wrong with cells: with the bytes of an image, as small values because they travel on the path of every answer,
+//! and with files.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::url_store;
 
 /// An image does not hold what its form promises. Images carry checksums, so this means a file that was damaged after it
 /// was verified, or one that no encoder wrote.
@@ -19,5 +25,57 @@ pub enum Damage {
         value: u64,
         /// The largest value allowed, or the end of the allowed range.
         bound: u64,
+    },
+}
+
+/// What can go wrong with cells and their files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused to read, write, rename or map.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that is no image of a cell, or not a whole one.
+    #[error("{path}: {what}; write it again with `webstrata cells`", path = path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// An image of another version.
+    #[error("{path} has version {got}, and only {expected} is read; write it again with `webstrata cells`", path = path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        got: u32,
+        /// The version that is read.
+        expected: u32,
+    },
+    /// Damaged bytes inside an image.
+    #[error("{path}: {damage}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// The store.
+    #[error(transparent)]
+    Layers(#[from] webstrata_layers::Error),
+    /// URLs that cannot be encoded.
+    #[error("URLs of the cell: {0}")]
+    Urls(#[from] url_store::EncodeError),
+    /// A store that has no directory, for images to lie in.
+    #[error("cells are written beside the layers, in a directory of this machine; {path} is none", path = path.display())]
+    NoDirectory {
+        /// The store.
+        path: PathBuf,
     },
 }

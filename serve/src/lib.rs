@@ -8,9 +8,13 @@
 
 pub mod backward;
 mod bits;
+pub mod cell;
 pub mod codec;
 mod error;
 mod huffman;
+pub mod image;
+pub mod load;
 pub mod url_store;
 
-pub use error::Damage;
+pub use cell::Cells;
+pub use error::{Damage, Error};

@@ -53,35 +53,35 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
         .unwrap_or_else(|never| match never {})
 }
 
-/// Encodes pages, or in-links as pages: rising UIDs from `first` on, below `first + nodes`, each sound (see [`Page::flaw`]).
+/// Encodes `records` pages, or in-links as pages: rising UIDs from `first` on, below `first + nodes`, each sound (see
+/// [`Page::flaw`]).
 ///
 /// # Errors
 /// Those of the iterators that `pages` gives; it is asked for them twice, and they must give the same pages.
 pub fn encode_pages<'a, E: 'a>(
     first: u64,
-    nodes: usize,
+    (nodes, records): (usize, usize),
     pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
-    encode_numbered(first, nodes, pages, &|node| first + node as u64, profile)
+    encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
 }
 
 /// As [`encode_pages`], with links in other numbers than UIDs; `own` gives a node's number.
 pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
     first: u64,
-    nodes: usize,
+    (nodes, records): (usize, usize),
     pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
     own: &'b dyn Fn(usize) -> u64,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
-    let count = pages().try_fold(0, |count, page| page.map(|_| count + 1))?;
     let record = move |page: Result<Page, E>| {
         page.map(|page| {
             let node = usize::try_from(page.uid - first).unwrap_or(usize::MAX);
             (node, Record::of(page, own(node)))
         })
     };
-    encode_records(Head { first, nodes, timed: true }, count, &|| Box::new(pages().map(record)), profile)
+    encode_records(Head { first, nodes, timed: true }, records, &|| Box::new(pages().map(record)), profile)
 }
 
 struct Head {

@@ -1,0 +1,205 @@
+//! The file of a cell: a head, and three sections that answer where they lie.
+//!
+//! ```text
+//!   0  "WSCELL\r\n"
+//!   8  version, 1 (32 bits); row (32)
+//!  16  partition (32); 0 (32)
+//!  24  first UID, number of URLs (64 each)
+//!  40  length of in-link ranges: 0 month, 1 year, 2 + days (64)
+//!  48  hash of the layers that the cell was built from (64)
+//!  56  sections urls, forward, backward: first byte, length, xxh3 (64 each)
+//! 128  xxh3 of the bytes before (64)
+//! 136  sections, each from a multiple of 64 on
+//! ```
+//!
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::codec::strata`] and
+//! [`crate::backward`]. Opening maps the file and compares the checksums, at the speed of memory; nothing is decoded. A file
+//! that is not whole, or whose layers are others, does not open.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use webstrata_layers::RangeLength;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::Error;
+
+const MAGIC: &[u8; 8] = b"WSCELL\r\n";
+/// The version that is written and read.
+pub const VERSION: u32 = 1;
+const HEAD: usize = 136;
+const SECTIONS: usize = 3;
+
+/// What an image is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The row.
+    pub row: u32,
+    /// The partition.
+    pub partition: u32,
+    /// UID of the first URL.
+    pub first: u64,
+    /// Number of URLs.
+    pub nodes: u64,
+    /// Length of the ranges of in-links.
+    pub in_range: RangeLength,
+    /// Hash of the layers' checksums.
+    pub source: u64,
+}
+
+/// An image, mapped: its label and sections.
+pub(crate) struct Image {
+    pub(crate) label: Label,
+    pub(crate) urls: Bytes,
+    pub(crate) forward: Bytes,
+    pub(crate) backward: Bytes,
+}
+
+/// Writes an image under its final name, whole or not at all. Gives its size.
+pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend_from_slice(MAGIC);
+    for value in [VERSION, label.row, label.partition, 0] {
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    for value in [label.first, label.nodes, range_number(label.in_range), label.source] {
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    let mut place = HEAD.next_multiple_of(64);
+    for section in sections {
+        for value in [place as u64, section.len() as u64, xxh3_64(section)] {
+            head.extend_from_slice(&value.to_le_bytes());
+        }
+        place = (place + section.len()).next_multiple_of(64);
+    }
+    let checksum = xxh3_64(&head);
+    head.extend_from_slice(&checksum.to_le_bytes());
+    let directory = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = directory.join(format!(".{name}.{}.tmp", std::process::id()));
+    let done = write_all(&draft, &head, sections).and_then(|bytes| {
+        std::fs::rename(&draft, path)?;
+        File::open(directory)?.sync_all()?;
+        Ok(bytes)
+    });
+    if done.is_err() {
+        // What failed is reported; that the draft stays is not worse.
+        let _ = std::fs::remove_file(&draft);
+    }
+    done.map_err(failed)
+}
+
+fn write_all(draft: &Path, head: &[u8], sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
+    let mut file = File::create(draft)?;
+    let mut written = 0;
+    for part in std::iter::once(head).chain(sections) {
+        file.write_all(part)?;
+        let zeros = part.len().next_multiple_of(64) - part.len();
+        file.write_all(&[0; 64][..zeros])?;
+        written += (part.len() + zeros) as u64;
+    }
+    file.sync_all()?;
+    Ok(written)
+}
+
+impl Image {
+    /// Maps an image and compares its checksums.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
+        // SAFETY: nobody changes the file while it is mapped: writers make new files, and what is removed stays mapped.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        Self::read(path, Bytes::from_owner(map))
+    }
+
+    fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
+        let wrong = |what| Error::Image { path: path.to_owned(), what };
+        if bytes.get(..8) != Some(MAGIC) {
+            return Err(wrong("it is not an image of a cell"));
+        }
+        let word = |at: usize| {
+            let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            word.map(|word| u64::from_le_bytes(*word)).ok_or_else(|| wrong("it ends in its head"))
+        };
+        let (low, high) = (|value: u64| (value & 0xffff_ffff) as u32, |value: u64| (value >> 32) as u32);
+        let version = low(word(8)?);
+        if version != VERSION {
+            return Err(Error::Version { path: path.to_owned(), got: version, expected: VERSION });
+        }
+        if word(HEAD - 8)? != xxh3_64(&bytes[..HEAD - 8]) {
+            return Err(wrong("its head does not have its checksum"));
+        }
+        let label = Label {
+            row: high(word(8)?),
+            partition: low(word(16)?),
+            first: word(24)?,
+            nodes: word(32)?,
+            in_range: number_range(word(40)?).ok_or_else(|| wrong("its length of ranges is unknown"))?,
+            source: word(48)?,
+        };
+        let section = |number: usize| {
+            let at = 56 + 24 * number;
+            let (start, length, checksum) = (word(at)?, word(at + 8)?, word(at + 16)?);
+            let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
+            let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+            let range = range.filter(|range| range.end <= bytes.len()).ok_or_else(|| wrong("it is cut off"))?;
+            let section = bytes.slice(range);
+            if xxh3_64(&section) == checksum { Ok(section) } else { Err(wrong("a section does not have its checksum")) }
+        };
+        Ok(Self { label, urls: section(0)?, forward: section(1)?, backward: section(2)? })
+    }
+}
+
+/// Where the image of a partition lies in a store's directory.
+pub fn path_of(store: &Path, row: u32, partition: u32) -> PathBuf {
+    store.join("cells").join(format!("{row:06}")).join(format!("part-{partition:05}.cell"))
+}
+
+fn range_number(range: RangeLength) -> u64 {
+    match range {
+        RangeLength::Month => 0,
+        RangeLength::Year => 1,
+        RangeLength::Days(days) => 2 + u64::from(days),
+    }
+}
+
+fn number_range(number: u64) -> Option<RangeLength> {
+    match number {
+        0 => Some(RangeLength::Month),
+        1 => Some(RangeLength::Year),
+        days => u32::try_from(days - 2).ok().map(RangeLength::Days),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_opens_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = path_of(directory.path(), 3, 12);
+        let label = Label { row: 3, partition: 12, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
+        let bytes = write(&path, &label, [b"urls", b"", &[1; 100]]).unwrap();
+        let image = Image::open(&path).unwrap();
+        assert_eq!(image.label, label);
+        assert_eq!((&image.urls[..], &image.forward[..], &image.backward[..]), (&b"urls"[..], &b""[..], &[1; 100][..]));
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(whole.len() as u64, bytes);
+        let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
+        for cut in 0..whole.len() - 28 {
+            assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");
+        }
+        for at in (0..HEAD).chain([192, 196, 256, 355]) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            // Between sections there are zeros that nobody reads.
+            assert_eq!(open(damaged).is_err(), at != 196, "byte {at}");
+        }
+    }
+}
