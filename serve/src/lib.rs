@@ -11,4 +11,4 @@ pub mod codec;
 mod error;
 mod huffman;
 
-pub use error::Damage;
+pub use error::{Damage, EncodeError};
