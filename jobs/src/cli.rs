@@ -2,7 +2,7 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{build, captures, check, demo, generate, info, links, query};
+use crate::{bench, build, captures, check, demo, generate, info, links, query};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Generate(generate::GenerateArgs),
     /// Generate a small crawl, build it, ask it three questions
     Demo(demo::DemoArgs),
+    /// Measure parts of Webstrata beside others of their kind
+    Bench(bench::BenchArgs),
 }
 
 impl Command {
@@ -58,6 +60,7 @@ impl Command {
             Command::Query(args) => query::run(&args, std::io::stdin().lock(), out),
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),
+            Command::Bench(args) => bench::run(&args, out),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! away early is no failure.
 
 mod ask;
+mod bench;
 mod build;
 mod captures;
 mod check;

@@ -8,6 +8,7 @@
 //! proportion to the bytes.
 
 pub mod bv;
+pub mod bv_files;
 pub mod csr;
 mod escaped;
 pub mod iir7;
@@ -18,6 +19,7 @@ mod nybble;
 mod parts;
 mod referenced;
 pub mod shs;
+pub mod snode;
 mod starts;
 
 use bytes::Bytes;
@@ -123,13 +125,15 @@ pub enum CodecTag {
     ShsNybble = 6,
     /// [`iir7`]: changes of one of seven rows before.
     Iir7 = 7,
+    /// [`snode`]: supernodes and small graphs.
+    Snode = 8,
     /// [`bv`]: WebGraph's format, by its own crate.
     Bv = 9,
 }
 
 impl CodecTag {
     /// All tags.
-    pub const ALL: [CodecTag; 9] = [
+    pub const ALL: [CodecTag; 10] = [
         CodecTag::Csr,
         CodecTag::Link1,
         CodecTag::Link2,
@@ -138,6 +142,7 @@ impl CodecTag {
         CodecTag::ShsByte,
         CodecTag::ShsNybble,
         CodecTag::Iir7,
+        CodecTag::Snode,
         CodecTag::Bv,
     ];
 
@@ -152,6 +157,7 @@ impl CodecTag {
             CodecTag::ShsByte => "shs-byte",
             CodecTag::ShsNybble => "shs-nybble",
             CodecTag::Iir7 => "iir7",
+            CodecTag::Snode => "snode",
             CodecTag::Bv => "bv",
         }
     }
@@ -181,6 +187,7 @@ pub fn encode(tag: CodecTag, lists: &Lists) -> Result<Vec<u8>, EncodeError> {
         CodecTag::ShsByte => shs::encode(lists, shs::Unit::Byte, shs::STRIDE),
         CodecTag::ShsNybble => shs::encode(lists, shs::Unit::Nybble, shs::STRIDE),
         CodecTag::Iir7 => iir7::encode(lists, iir7::THRESHOLD),
+        CodecTag::Snode => snode::encode(lists, None, &snode::Options::default()),
         CodecTag::Bv => bv::encode(lists, &bv::Options::default())?,
     })
 }
@@ -195,6 +202,7 @@ pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
         CodecTag::Link2 => Box::new(link2::Link2::open(bytes)?),
         CodecTag::Link3 | CodecTag::Link3Huff | CodecTag::Iir7 => Box::new(referenced::Referenced::open(bytes)?),
         CodecTag::ShsByte | CodecTag::ShsNybble => Box::new(shs::Shs::open(bytes)?),
+        CodecTag::Snode => Box::new(snode::Snode::open(bytes)?),
         CodecTag::Bv => Box::new(bv::Bv::open(bytes)?),
     })
 }

@@ -26,7 +26,7 @@ use crate::error::{Damage, EncodeError};
 const CODEC: &str = "BV";
 const HEADER: u64 = 64;
 /// UIDs are below, because the crate takes differences as signed numbers.
-const UID_END: u64 = 1 << 62;
+pub(super) const UID_END: u64 = 1 << 62;
 /// Shortest interval; that of the crate and of WebGraph.
 const INTERVAL_MIN: usize = 4;
 /// Lists that the second compressor weighs together.
@@ -49,7 +49,7 @@ impl Default for Options {
     }
 }
 
-type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 fn failed(source: BoxedError) -> EncodeError {
     EncodeError::Library { codec: CODEC, source }
@@ -77,24 +77,34 @@ pub fn encode(lists: &Lists, options: &Options) -> Result<Vec<u8>, EncodeError> 
     Ok(out)
 }
 
-fn compress(lists: &Lists, options: &Options, graph: &mut Vec<u8>, offsets: &mut Vec<u8>) -> Result<(), BoxedError> {
+/// Writes the bits of `.graph` and `.offsets` files; the text of the `.properties` file.
+pub(super) fn compress(
+    lists: &Lists,
+    options: &Options,
+    graph: &mut Vec<u8>,
+    offsets: &mut Vec<u8>,
+) -> Result<String, BoxedError> {
     let bits = BufBitWriter::<BE, _>::new(WordAdapter::<u64, _>::new(graph));
     let encoder = ConstCodesEncoder::<BE, _>::new(bits);
     let offsets = OffsetsWriter::from_write(offsets, true)?;
     let (window, chain_max, first) = (options.window, options.chain_max, usize::try_from(lists.first)?);
-    // UIDs are below 2^62, see above.
+    // UIDs are below 2^62; what is not is refused before.
     let number = |&link: &u64| (usize::try_from(link).unwrap_or(usize::MAX), ());
-    let successors = (0..lists.nodes()).map(|node| lists.list(node).iter().map(number));
-    if options.zuckerli {
+    let mut successors = (0..lists.nodes()).map(|node| lists.list(node).iter().map(number));
+    let stats = if options.zuckerli {
         let mut writer = BvCompZ::new(encoder, offsets, window, CHUNK, chain_max, INTERVAL_MIN, first, ());
-        successors.into_iter().try_for_each(|list| writer.push(list))?;
-        writer.flush()?;
+        successors.try_for_each(|list| writer.push(list))?;
+        writer.flush()?
     } else {
         let mut writer = BvComp::new(encoder, offsets, window, chain_max, INTERVAL_MIN, first, ());
-        successors.into_iter().try_for_each(|list| writer.push(list))?;
-        writer.flush()?;
-    }
-    Ok(())
+        successors.try_for_each(|list| writer.push(list))?;
+        writer.flush()?
+    };
+    Ok(flags(window, chain_max).to_properties::<BE>(&stats)?)
+}
+
+fn flags(window: usize, chain_max: usize) -> CompFlags {
+    CompFlags { compression_window: window, max_ref_count: chain_max, ..CompFlags::default() }
 }
 
 /// The bits of a graph and where each list is in them.
@@ -146,7 +156,7 @@ impl Bv {
             return Err(outside(nodes as u64, offsets_bytes as u64 * 8));
         }
         let starts = starts(&offsets, nodes, graph_bytes as u64 * 8)?;
-        let flags = CompFlags { compression_window: window, max_ref_count: chain_max, ..CompFlags::default() };
+        let flags = flags(window, chain_max);
         let first = usize::try_from(first).map_err(|_| outside(first, UID_END))?;
         let source = Source { first, words: words(&graph), starts, flags };
         Ok(Self {

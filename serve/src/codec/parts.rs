@@ -50,6 +50,11 @@ impl Parts {
         }
     }
 
+    /// Whether nothing is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// All that is left.
     pub(super) fn rest(self) -> Bytes {
         self.rest

@@ -21,9 +21,14 @@ impl Random {
         self.next() % bound
     }
 
+    /// A place in a list of `length` items.
+    pub(crate) fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap()
+    }
+
     /// Puts items in random order.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        (1..items.len()).for_each(|at| items.swap(at, self.below(at as u64 + 1) as usize));
+        (1..items.len()).for_each(|at| items.swap(at, self.index(at + 1)));
     }
 }
 
@@ -47,11 +52,10 @@ pub(crate) fn uniform(seed: u64, nodes: usize, first: u64) -> Lists {
 /// Lists that take most of their links from one before them; others lie near the node, in runs, or far away.
 pub(crate) fn clustered(seed: u64, nodes: usize, first: u64) -> Lists {
     let (mut random, mut lists) = (Random(seed), Lists { first, ..Lists::default() });
-    for node in 0..nodes as u64 {
+    for (at, node) in (0..nodes).zip(0u64..) {
         let mut list = BTreeSet::new();
-        if node > 0 && random.below(4) > 0 {
-            let back = 1 + random.below(node.min(9));
-            let old = lists.list((node - back) as usize).to_vec();
+        if at > 0 && random.below(4) > 0 {
+            let old = lists.list(at - 1 - random.index(at.min(9))).to_vec();
             list.extend(old.into_iter().filter(|_| random.below(8) > 0));
         }
         for _ in 0..random.below(6) {
