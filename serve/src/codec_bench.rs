@@ -15,7 +15,7 @@ use std::time::Duration;
 use dsi_bitstream::prelude::BE;
 use webgraph::prelude::{BvGraph, LoadMem, RandomAccessGraph, SequentialLabeling, Static};
 
-use crate::codec::{self, CodecTag, LinkCodec, Lists, bv, bv_files};
+use crate::codec::{self, CodecTag, LinkCodec, Lists, bv, bv_files, snode};
 use crate::error::{Damage, EncodeError};
 
 /// How long a measurement takes, at least.
@@ -176,16 +176,26 @@ pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
 /// An encoding that fails or answers wrongly.
 pub fn measure(graph: &str, lists: &Lists) -> Result<Table, BenchError> {
     let order = random_order(lists.nodes());
-    let own = CodecTag::ALL.into_iter().map(|tag| measure_codec(tag, lists, &order));
+    let own = CodecTag::ALL
+        .into_iter()
+        .map(|tag| measure_codec(tag.name(), tag, || codec::encode(tag, lists), lists, &order));
+    let ranges = snode::Options { clustered: false, ..snode::Options::default() };
+    let ranges = || Ok(snode::encode(lists, None, &ranges));
+    let own = own.chain([measure_codec("snode, no clusters", CodecTag::Snode, ranges, lists, &order)]);
     let native = NATIVE.iter().map(|(name, options)| measure_native(name, options, lists, &order));
     let rows = own.chain(native).collect::<Result<_, _>>()?;
     Ok(Table { graph: graph.to_owned(), nodes: lists.nodes() as u64, links: lists.links.len() as u64, rows })
 }
 
-fn measure_codec(tag: CodecTag, lists: &Lists, order: &[usize]) -> Result<Row, BenchError> {
-    let name = tag.name();
+fn measure_codec(
+    name: &str,
+    tag: CodecTag,
+    encode: impl Fn() -> Result<Vec<u8>, EncodeError>,
+    lists: &Lists,
+    order: &[usize],
+) -> Result<Row, BenchError> {
     let damage = |source| BenchError::Damage { codec: name.to_owned(), source };
-    let (bytes, build) = timed(|| codec::encode(tag, lists));
+    let (bytes, build) = timed(encode);
     let codec = codec::open(tag, bytes?.into()).map_err(damage)?;
     verify(name, &*codec, lists, order)?;
     let sequential_ns = ns_a_link(lists.links.len(), || {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use graphs::{Random, clustered, lists, uniform};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
-use webstrata_serve::codec::{self, CodecTag, LinkCodec, Lists};
+use webstrata_serve::codec::{self, CodecTag, LinkCodec, Lists, snode};
 
 /// Panics at the first list that differs.
 fn compare(name: &str, codec: &dyn LinkCodec, lists: &Lists) {
@@ -91,6 +91,28 @@ fn a_list_of_a_million_links() {
         lists.push(&list);
     }
     conforms(&lists);
+}
+
+#[test]
+fn an_s_node_knows_the_supernodes_of_a_domain() {
+    let lists = clustered(8, 900, 1 << 33);
+    let key = |node: usize| format!("com,site{:02},www,)/{}/{}/page{node:04} http", node / 200, node / 60, node / 20);
+    let keys: Vec<String> = (0..900).map(key).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+    let options = snode::Options { pages_max: 40, pages_min: 10, clustered: true };
+    let node = snode::Snode::open(snode::encode(&lists, Some(&keys), &options).into()).unwrap();
+    compare("snode with keys", &node, &lists);
+    let mut seen = Vec::new();
+    for site in 0..5 {
+        let supernodes = node.domain(format!("com,site{site:02},").as_bytes()).unwrap();
+        let mut nodes: Vec<usize> = supernodes.iter().flat_map(|&number| node.nodes_of(number).unwrap()).collect();
+        nodes.sort_unstable();
+        assert!(nodes.iter().copied().eq((0..900).filter(|node| node / 200 == site)), "{site}: {nodes:?}");
+        assert!(supernodes.len() > 2);
+        seen.extend(supernodes);
+    }
+    assert!(seen.iter().all(|&supernode| supernode < node.supernodes()));
+    assert!(node.domain(b"com,site99,").unwrap().is_empty());
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod arborescence;
 mod graph;
 mod pages;
 mod partition;
+mod read;
 
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +29,9 @@ use super::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of
 use super::{LinkCodec, Lists, Sizes};
 use crate::bits::{BitReader, BitWriter};
 use crate::error::Damage;
-use graph::{Codes, Graph, Planned, Rows, append};
-use pages::Pages;
+use graph::{Codes, Planned, Rows, append};
+use pages::{Pages, Supernode};
+use read::Graph;
 
 const PART: &str = "an S-Node";
 const HEADER: u64 = 56;
@@ -53,7 +55,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { pages_max: 512, pages_min: 64, clustered: true }
+        Self { pages_max: 512, pages_min: 128, clustered: true }
     }
 }
 
@@ -359,6 +361,41 @@ impl Snode {
             .map_or(Some(self.first.wrapping_add(page as u64)), |at| wide_at(&self.outside, at, self.outside_width));
         uid.ok_or_else(|| no_such_node(page, self.nodes + self.outside.len() / self.outside_width))
     }
+
+    /// Calls `visit` with each graph of a supernode: where its bits begin, its target, and whether it is negative.
+    fn graphs_of<'a>(
+        &'a self,
+        number: usize,
+        supernode: &Supernode,
+        mut visit: impl FnMut(BitReader<'a>, &Graph<'a>, usize, bool) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
+        let mut bits = BitReader::new(&self.graphs, supernode.graphs);
+        let edges = self.lengths.read(&mut bits);
+        for edge in 0..=edges {
+            if bits.overran() {
+                return Err(Damage::Ends { part: PART });
+            }
+            let inner = edge == 0;
+            let (target, negative) =
+                if inner { (number as u64, false) } else { (self.targets.read(&mut bits), bits.read(1) == 1) };
+            let length = self.lengths.read(&mut bits);
+            let codes = &self.codes[usize::from(!inner)];
+            let graph = Graph { data: &self.graphs, codes, pages: supernode.count, inner, depth_max: self.depth_max };
+            visit(bits, &graph, usize::try_from(target).unwrap_or(usize::MAX), negative)?;
+            bits = BitReader::new(&self.graphs, bits.position().saturating_add(length));
+        }
+        Ok(())
+    }
+
+    /// Appends links that a graph has, or all to its target but these.
+    fn push(&self, to: &Supernode, negative: bool, local: &[usize], links: &mut Vec<u64>) -> Result<(), Damage> {
+        let mut push = |place| self.uid(self.pages.page(to, place)).map(|uid| links.push(uid));
+        if !negative {
+            return local.iter().try_for_each(|&place| push(place));
+        }
+        let mut missing = local.iter().peekable();
+        (0..to.count).filter(|place| missing.next_if(|&&missing| missing == *place).is_none()).try_for_each(push)
+    }
 }
 
 impl LinkCodec for Snode {
@@ -372,39 +409,59 @@ impl LinkCodec for Snode {
         }
         links.clear();
         let (number, supernode, page) = self.pages.find(node)?;
-        let mut bits = BitReader::new(&self.graphs, supernode.graphs);
-        let edges = self.lengths.read(&mut bits);
         let mut local = Vec::new();
-        for edge in 0..=edges {
-            if bits.overran() {
-                return Err(Damage::Ends { part: PART });
+        self.graphs_of(number, &supernode, |bits, graph, target, negative| {
+            local.clear();
+            let source = graph.source(bits, page)?;
+            if source.is_none() && !negative {
+                return Ok(());
             }
-            let inner = edge == 0;
-            let (target, negative) =
-                if inner { (number as u64, false) } else { (self.targets.read(&mut bits), bits.read(1) == 1) };
-            let length = self.lengths.read(&mut bits);
-            let end = bits.position().saturating_add(length);
-            let to = self.pages.supernode(usize::try_from(target).unwrap_or(usize::MAX))?;
-            let codes = &self.codes[usize::from(!inner)];
-            let (pages, target_pages) = (supernode.count, to.count);
-            let graph = Graph { data: &self.graphs, codes, pages, target_pages, inner, depth_max: self.depth_max };
-            graph.list(bits, page, &mut local)?;
-            if negative {
-                let mut missing = local.iter().peekable();
-                for place in 0..to.count {
-                    if missing.next_if(|&&missing| missing == place).is_none() {
-                        links.push(self.uid(self.pages.page(&to, place))?);
-                    }
-                }
-            } else {
-                for &place in &local {
-                    links.push(self.uid(self.pages.page(&to, place))?);
-                }
+            let to = self.pages.supernode(target)?;
+            if let Some((source, records)) = source {
+                graph.list(&records, source, to.count, &mut Vec::new(), &mut local)?;
             }
-            bits = BitReader::new(&self.graphs, end);
-        }
+            self.push(&to, negative, &local, links)
+        })?;
         // Supernodes are in no order of UIDs.
         links.sort_unstable();
+        Ok(())
+    }
+
+    /// Makes the lists of a range of pages together, each small graph once.
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        let (mut local, mut from) = (Vec::new(), 0);
+        while from < self.nodes {
+            let (to, supernodes) = self.pages.range_of(from)?;
+            let to = to.min(self.nodes).max(from + 1);
+            let mut lists = vec![Vec::new(); to - from];
+            for number in supernodes {
+                let supernode = self.pages.supernode(number)?;
+                self.graphs_of(number, &supernode, |bits, graph, target, negative| {
+                    let target = self.pages.supernode(target)?;
+                    let (sources, records) = graph.sources(bits)?;
+                    let mut kept = vec![None; sources.len()];
+                    let mut sources = sources.into_iter().enumerate().peekable();
+                    for page in 0..supernode.count {
+                        let source = sources.next_if(|source| source.1 == page);
+                        local.clear();
+                        if let Some((at, _)) = source {
+                            graph.list(&records, at, target.count, &mut kept, &mut local)?;
+                        }
+                        let list = self.pages.page(&supernode, page).checked_sub(from);
+                        let list = list.and_then(|list| lists.get_mut(list)).filter(|_| source.is_some() || negative);
+                        if let Some(list) = list {
+                            self.push(&target, negative, &local, list)?;
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            for (node, mut list) in (from..to).zip(lists) {
+                list.sort_unstable();
+                visit(node, &list);
+            }
+            from = to;
+        }
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! One small graph: links from the pages of a supernode to those of the same or another one, in reference encoding
+//! Writes a small graph: links from the pages of a supernode to those of the same or another one, in reference encoding
 //! (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.1, after Adler & Mitzenmacher).
 //!
 //! A *source* is a page with links in this graph. Any source may be the reference of another; which are is a lightest
@@ -17,15 +17,15 @@ use std::borrow::Cow;
 use super::arborescence::lightest;
 use crate::bits::{BitReader, BitWriter};
 use crate::codec::escaped::{Counts, Escaped, EscapedDecoder};
-use crate::codec::nybble::{fold, unfold};
+use crate::codec::nybble::fold;
 use crate::error::Damage;
 
-const PART: &str = "a graph of an S-Node";
+pub(super) const PART: &str = "a graph of an S-Node";
 /// Sources to both sides that are weighed as references.
-const NEAR: usize = 48;
+const NEAR: usize = 24;
 /// Records that share a place.
-const GROUP: usize = 16;
-const WIDTH_BITS: u32 = 6;
+pub(super) const GROUP: usize = 16;
+pub(super) const WIDTH_BITS: u32 = 6;
 /// Symbols and longest code of each [`Kind`] of number.
 const SYMBOLS: [usize; KINDS] = [256, 256, 256, 256, 256, 256, 1024, 1024];
 const BITS_MAX: [u32; KINDS] = [10, 10, 10, 10, 10, 10, 11, 11];
@@ -33,7 +33,7 @@ const KINDS: usize = 8;
 
 /// What is written, each with a code of its own.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Sources,
     Length,
     Reference,
@@ -104,12 +104,12 @@ impl Codes<EscapedDecoder> {
         codes.try_into().map(Codes).map_err(|_| Damage::Ends { part: PART })
     }
 
-    fn read(&self, kind: Kind, bits: &mut BitReader<'_>) -> u64 {
+    pub(super) fn read(&self, kind: Kind, bits: &mut BitReader<'_>) -> u64 {
         self.of(kind).read(bits)
     }
 
     /// Takes a number that must not exceed `bound`.
-    fn read_within(&self, kind: Kind, bound: usize, bits: &mut BitReader<'_>) -> Result<usize, Damage> {
+    pub(super) fn read_within(&self, kind: Kind, bound: usize, bits: &mut BitReader<'_>) -> Result<usize, Damage> {
         let value = self.read(kind, bits);
         let outside = Damage::Outside { part: PART, value, bound: bound as u64 };
         usize::try_from(value).ok().filter(|&value| value <= bound).ok_or(outside)
@@ -269,28 +269,24 @@ impl<'a> Record<'a> {
 impl Planned {
     /// Chooses the references by what they cost in `codes`, for a supernode of `pages` pages.
     pub(super) fn new(rows: Rows, inner: bool, pages: usize, codes: &Codes<Escaped>) -> Self {
-        let mut edges = Vec::new();
-        let mut runs_of = Vec::new();
-        let mut push = |from: usize, to: usize, record: &Record<'_>| {
-            edges.push((from, to, record.cost(inner, codes)));
-            runs_of.push(record.reference.as_ref().is_some_and(|shared| shared.as_runs));
-        };
+        let (mut edges, mut as_runs) = (Vec::new(), Vec::new());
         for (at, (_, list)) in rows.iter().enumerate() {
-            push(0, at + 1, &Record::alone(at, list));
+            let alone = Record::alone(at, list).cost(inner, codes);
+            edges.push((0, at + 1, alone));
+            as_runs.push(false);
             for other in (at.saturating_sub(NEAR)..rows.len().min(at + NEAR + 1)).filter(|&other| other != at) {
                 let old = &rows[other].1;
+                let record = Record::shared(at, list, other, old, |runs| codes.prefer(runs, old.len()));
                 // A reference that shares nothing only costs.
-                if old.iter().any(|link| list.binary_search(link).is_ok()) {
-                    push(
-                        other + 1,
-                        at + 1,
-                        &Record::shared(at, list, other, old, |runs| codes.prefer(runs, old.len())),
-                    );
+                let cost = if record.rest.len() < list.len() { record.cost(inner, codes) } else { alone };
+                if let Some(shared) = record.reference.filter(|_| cost < alone) {
+                    edges.push((other + 1, at + 1, cost));
+                    as_runs.push(shared.as_runs);
                 }
             }
         }
         let tree = lightest(rows.len() + 1, 0, &edges);
-        let reference = |edge: usize| edges[edge].0.checked_sub(1).map(|other| (other, runs_of[edge]));
+        let reference = |edge: usize| edges[edge].0.checked_sub(1).map(|other| (other, as_runs[edge]));
         let references: Vec<_> = tree.into_iter().skip(1).map(|edge| edge.and_then(reference)).collect();
         let next = |at: &usize| references[*at].map(|(other, _)| other);
         let depth = (0..rows.len()).map(|start| std::iter::successors(Some(start), next).count()).max().unwrap_or(0);
@@ -373,163 +369,5 @@ pub(super) fn append(bits: BitWriter, out: &mut BitWriter) {
     while reader.position() < count {
         let step = u32::try_from((count - reader.position()).min(56)).unwrap_or(56);
         out.write(reader.read(step), step);
-    }
-}
-
-/// A graph in bits.
-#[derive(Debug)]
-pub(super) struct Graph<'a> {
-    /// What all graphs are in.
-    pub(super) data: &'a [u8],
-    pub(super) codes: &'a Codes<EscapedDecoder>,
-    /// Pages of the supernode that links come from, and of that which they lead to.
-    pub(super) pages: usize,
-    pub(super) target_pages: usize,
-    pub(super) inner: bool,
-    pub(super) depth_max: usize,
-}
-
-/// Where the records of a graph are.
-struct Records {
-    count: usize,
-    /// The width of a group's place.
-    width: u32,
-    /// Where the places begin, and behind them the records.
-    places: u64,
-    records: u64,
-}
-
-impl Graph<'_> {
-    /// Links of a page, as local places; none where it is no source.
-    pub(super) fn list(&self, mut bits: BitReader<'_>, page: usize, links: &mut Vec<usize>) -> Result<(), Damage> {
-        links.clear();
-        let count = self.codes.read_within(Kind::Sources, self.pages, &mut bits)?;
-        let Some((source, mut bits)) = self.source(count, page, bits) else { return Ok(()) };
-        let width = if count > GROUP { u32::try_from(bits.read(WIDTH_BITS)).unwrap_or(0) } else { 0 };
-        let places = bits.position();
-        let records = places + (count.div_ceil(GROUP) as u64 - 1) * u64::from(width);
-        self.record(&Records { count, width, places, records }, source, 0, links)
-    }
-
-    /// The place of a page among the sources, and what follows them.
-    fn source<'b>(&self, count: usize, page: usize, mut bits: BitReader<'b>) -> Option<(usize, BitReader<'b>)> {
-        if count == self.pages {
-            return Some((page, bits));
-        }
-        if count == 0 {
-            return None;
-        }
-        if bits.read(1) == 1 {
-            let mut before = 0;
-            let (mut whole, own) = (bits, page);
-            bits.skip(u32::try_from(self.pages).ok()?);
-            for _ in 0..own / 32 {
-                before += whole.read(32).count_ones() as usize;
-            }
-            let part = whole.peek() & ((2u64 << (own % 32)) - 1);
-            let is_source = part >> (own % 32) & 1 == 1;
-            return is_source.then(|| (before + part.count_ones() as usize - 1, bits)).filter(|(at, _)| *at < count);
-        }
-        let (mut found, mut next) = (None, 0usize);
-        for at in 0..count {
-            next = next.saturating_add(self.codes.read_within(Kind::Sources, self.pages, &mut bits).ok()?);
-            if next == page {
-                found = Some(at);
-            } else if next > page && found.is_none() {
-                return None;
-            }
-            next = next.saturating_add(1);
-        }
-        Some((found?, bits))
-    }
-
-    /// The bits of a record.
-    fn find(&self, records: &Records, at: usize) -> BitReader<'_> {
-        let group = at / GROUP;
-        let place = match group.checked_sub(1) {
-            None => 0,
-            Some(before) => {
-                let place = records.places + before as u64 * u64::from(records.width);
-                BitReader::new(self.data, place).read_wide(records.width)
-            }
-        };
-        let mut bits = BitReader::new(self.data, records.records.saturating_add(place));
-        let start = group * GROUP;
-        // All lengths of the group, but for that of the last record.
-        let lengths = GROUP.min(records.count - 1 - start);
-        let mut before = 0u64;
-        for record in start..start + lengths {
-            let length = self.codes.read(Kind::Length, &mut bits);
-            before = before.saturating_add(if record < at { length } else { 0 });
-        }
-        BitReader::new(self.data, bits.position().saturating_add(before))
-    }
-
-    /// Makes the list of source `at`.
-    fn record(&self, records: &Records, at: usize, depth: usize, links: &mut Vec<usize>) -> Result<(), Damage> {
-        let outside = |value: u64, bound: usize| Damage::Outside { part: PART, value, bound: bound as u64 };
-        let mut bits = self.find(records, at);
-        let reference = self.codes.read(Kind::Reference, &mut bits);
-        let mut kept = 0;
-        if reference != 0 {
-            let distance = unfold(reference);
-            let other = i64::try_from(at).ok().and_then(|at| at.checked_add(distance));
-            let other = other.and_then(|other| usize::try_from(other).ok()).filter(|&other| other < records.count);
-            let other = other.ok_or_else(|| outside(reference, records.count))?;
-            if depth >= self.depth_max {
-                return Err(outside(depth as u64, self.depth_max));
-            }
-            self.record(records, other, depth + 1, links)?;
-            kept = self.share(&mut bits, links)?;
-        }
-        links.truncate(kept);
-        let count = self.codes.read_within(Kind::LinkCount, self.target_pages, &mut bits)?;
-        let mut next = 0;
-        for number in 0..count {
-            let kind = if number == 0 { Kind::First } else { Kind::Gap };
-            let value = self.codes.read(kind, &mut bits);
-            let link = match number {
-                0 if self.inner => i64::try_from(at).ok().and_then(|at| at.checked_add(unfold(value))),
-                _ => i64::try_from(value).ok().and_then(|value| value.checked_add(next)),
-            };
-            let link = link.filter(|&link| link >= 0).ok_or_else(|| outside(value, self.target_pages))?;
-            next = link + 1;
-            let link = usize::try_from(link).ok().filter(|&link| link < self.target_pages);
-            links.push(link.ok_or_else(|| outside(value, self.target_pages))?);
-        }
-        if kept > 0 && count > 0 {
-            links.sort_unstable();
-        }
-        if links.len() > self.target_pages {
-            return Err(outside(links.len() as u64, self.target_pages));
-        }
-        Ok(())
-    }
-
-    /// Leaves the shared links at the front; how many they are.
-    fn share(&self, bits: &mut BitReader<'_>, links: &mut [usize]) -> Result<usize, Damage> {
-        let mut kept = 0;
-        if bits.read(1) == 0 {
-            for at in 0..links.len() {
-                links[kept] = links[at];
-                kept += usize::from(bits.read(1) == 1);
-            }
-            return Ok(kept);
-        }
-        let runs = self.codes.read_within(Kind::RunCount, links.len() + 1, bits)?;
-        let mut from = 0;
-        for run in 0..=runs {
-            let length = if run < runs {
-                self.codes.read_within(Kind::Run, links.len() - from, bits)?
-            } else {
-                links.len() - from
-            };
-            if run.is_multiple_of(2) {
-                links.copy_within(from..from + length, kept);
-                kept += length;
-            }
-            from += length;
-        }
-        Ok(kept)
     }
 }

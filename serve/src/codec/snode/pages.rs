@@ -158,9 +158,8 @@ impl Pages {
         supernode.start.saturating_add(self.field(at, supernode.place_bits))
     }
 
-    /// The supernode of a page, with its number, and the page's local place.
-    pub(super) fn find(&self, page: usize) -> Result<(usize, Supernode, usize), Damage> {
-        // The last range that starts at the page or before; starts rise.
+    /// The last range that starts at a page or before; starts rise.
+    fn range(&self, page: usize) -> Result<usize, Damage> {
         let (mut low, mut high) = (0, self.ranges);
         while high - low > 1 {
             let middle = usize::midpoint(low, high);
@@ -170,6 +169,20 @@ impl Pages {
                 high = middle;
             }
         }
+        Ok(low)
+    }
+
+    /// Where the range of a page ends, and the supernodes that it is parted into.
+    pub(super) fn range_of(&self, page: usize) -> Result<(usize, Vec<usize>), Damage> {
+        let range = self.range(page)?;
+        let (from, end, to) = (self.word(range * 3 + 1)?, self.word(range * 3 + 3)?, self.word(range * 3 + 4)?);
+        let parts = (from..to.min(self.supernodes)).map(|part| self.word((self.ranges + 1) * 3 + part));
+        Ok((end, parts.collect::<Result<_, _>>()?))
+    }
+
+    /// The supernode of a page, with its number, and the page's local place.
+    pub(super) fn find(&self, page: usize) -> Result<(usize, Supernode, usize), Damage> {
+        let low = self.range(page)?;
         let (start, parts, bits) = (self.word(low * 3)?, self.word(low * 3 + 1)?, self.word(low * 3 + 2)?);
         let count = self.word(low * 3 + 4)?.saturating_sub(parts);
         let width = width_below(count);

@@ -158,13 +158,28 @@ fn clustered_split<'a>(
         if let Some(labels) = k_means(&vectors, targets.len(), k) {
             let mut clusters = vec![Vec::new(); k];
             labels.iter().zip(members).for_each(|(&label, &page)| clusters[label].push(page));
-            clusters.retain(|cluster| !cluster.is_empty());
-            let small = clusters.iter().any(|cluster| cluster.len() < pages_min);
-            return (clusters.len() > 1 && !small).then_some(clusters);
+            return Some(join_small(clusters, pages_min)).filter(|clusters| clusters.len() > 1);
         }
         k += 2;
     }
     None
+}
+
+/// Makes one cluster of all that are too small; if that is too small as well, joins it to the largest.
+fn join_small(clusters: Vec<Vec<usize>>, pages_min: usize) -> Vec<Vec<usize>> {
+    let (mut clusters, small): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|cluster| cluster.len() >= pages_min);
+    let mut rest: Vec<usize> = small.into_iter().flatten().collect();
+    match clusters.iter_mut().max_by_key(|cluster| cluster.len()).filter(|_| rest.len() < pages_min) {
+        Some(largest) => {
+            largest.append(&mut rest);
+            largest.sort_unstable();
+        }
+        None => {
+            rest.sort_unstable();
+            clusters.push(rest);
+        }
+    }
+    clusters
 }
 
 /// The cluster of each bit vector, given as the places of its ones; `None` if clusters do not settle. Centers begin with
