@@ -10,6 +10,7 @@ use webstrata_serve::codec_bench::{Table, measure, picture, transpose};
 
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: webstrata bench codecs cnr-2000")]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     what: What,

@@ -3,7 +3,8 @@
 //!
 //! A *source* is a page with links in this graph. Any source may be the reference of another; which are is a lightest
 //! spanning tree of the affinity graph, whose edges weigh the bits of a list given another one, or given none from the root.
-//! In graphs of more than [`NEAR`] sources only near ones are weighed.
+//! What the paper leaves open: only [`NEAR`] sources to both sides are weighed, and chains of references, which would be as
+//! long as the graph where its lists are alike, are cut after [`STEPS_MAX`] steps.
 //!
 //! Bits: the number of sources; unless it is none or all pages, a bit and then a bit a page (1) or the gaps between them (0);
 //! for more than 16 sources 6 bits for a width and, in that width, where each 16 records but the first begin; the records,
@@ -23,6 +24,8 @@ use crate::error::Damage;
 pub(super) const PART: &str = "a graph of an S-Node";
 /// Sources to both sides that are weighed as references.
 const NEAR: usize = 24;
+/// Longest chain of references.
+const STEPS_MAX: usize = 12;
 /// Records that share a place.
 pub(super) const GROUP: usize = 16;
 pub(super) const WIDTH_BITS: u32 = 6;
@@ -287,9 +290,8 @@ impl Planned {
         }
         let tree = lightest(rows.len() + 1, 0, &edges);
         let reference = |edge: usize| edges[edge].0.checked_sub(1).map(|other| (other, as_runs[edge]));
-        let references: Vec<_> = tree.into_iter().skip(1).map(|edge| edge.and_then(reference)).collect();
-        let next = |at: &usize| references[*at].map(|(other, _)| other);
-        let depth = (0..rows.len()).map(|start| std::iter::successors(Some(start), next).count()).max().unwrap_or(0);
+        let mut references: Vec<_> = tree.into_iter().skip(1).map(|edge| edge.and_then(reference)).collect();
+        let depth = cut(&mut references);
         let gaps: u64 = gaps(&rows).map(|gap| codes.cost(Kind::Sources, gap)).sum();
         Self { rows, inner, pages, references, depth, as_gaps: gaps <= pages as u64 }
     }
@@ -353,6 +355,24 @@ impl Planned {
         }
         append(groups, out);
     }
+}
+
+/// Leaves lists alone whose chain would have more than [`STEPS_MAX`] steps; how many the longest has then.
+fn cut(references: &mut [Option<(usize, bool)>]) -> usize {
+    let mut depths: Vec<Option<usize>> = vec![None; references.len()];
+    for start in 0..references.len() {
+        let unknown = |at: &usize| depths[*at].is_none();
+        let next = |at: &usize| references[*at].map(|(other, _)| other);
+        let way: Vec<usize> = std::iter::successors(Some(start), next).take_while(unknown).collect();
+        for at in way.into_iter().rev() {
+            let depth = references[at].and_then(|(other, _)| depths[other]).map_or(0, |depth| depth + 1);
+            if depth > STEPS_MAX {
+                references[at] = None;
+            }
+            depths[at] = Some(if depth > STEPS_MAX { 0 } else { depth });
+        }
+    }
+    depths.into_iter().flatten().max().unwrap_or(0)
 }
 
 /// How many pages are between sources.
