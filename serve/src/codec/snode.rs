@@ -68,7 +68,7 @@ struct Edge {
 
 /// Encodes lists; `keys`, if there are any, are the URL keys of the nodes, in order.
 ///
-/// Panics when there are keys, but not one a node.
+/// Panics when there are keys, but not one a node, and when there are 2^32 pages.
 pub fn encode(lists: &Lists, keys: Option<&[&[u8]]>, options: &Options) -> Vec<u8> {
     assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
     let options =
@@ -78,6 +78,7 @@ pub fn encode(lists: &Lists, keys: Option<&[&[u8]]>, options: &Options) -> Vec<u
     let inside = lists.first..lists.first + nodes as u64;
     let outside: BTreeSet<u64> = lists.links.iter().copied().filter(|link| !inside.contains(link)).collect();
     let outside: Vec<u64> = outside.into_iter().collect();
+    assert!(u32::try_from(nodes + outside.len()).is_ok(), "fewer than 2^32 pages");
     let page = |link: &u64| {
         let page = if inside.contains(link) {
             usize::try_from(link - lists.first).unwrap_or(0)
