@@ -4,13 +4,19 @@ use anyhow::{Context, bail};
 use std::io::{self, Write};
 use webstrata_datasets::canonical;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
+use webstrata_serve::Cells;
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
 
-/// Opens a store for questions.
-pub(crate) fn open(store: impl Into<Location>) -> anyhow::Result<Reader> {
-    Ok(Reader::new(Store::open(store)?, READ_MEMORY)?)
+/// What questions are asked of: the cells of a store where they are there, else its layers with `memory` bytes of
+/// decoded blocks.
+pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<Box<dyn Links>> {
+    let store = Store::open(store)?;
+    Ok(match Cells::open(&store)? {
+        Some(cells) => Box::new(cells),
+        None => Box::new(Reader::new(store, memory)?),
+    })
 }
 
 /// A URL that is in the store.
@@ -27,7 +33,7 @@ pub(crate) struct Found {
 /// # Errors
 /// It is not in the store (the error names the same URL under another scheme or with or without `www.` where that is),
 /// it is no URL, or it lacks a scheme and both are there.
-pub(crate) fn find(links: &impl Links, text: &str) -> anyhow::Result<Found> {
+pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
     let bare = text.trim();
     let written: Vec<String> = if bare.contains("://") {
         vec![bare.to_owned()]
@@ -55,7 +61,7 @@ pub(crate) fn find(links: &impl Links, text: &str) -> anyhow::Result<Found> {
     }
 }
 
-fn present(links: &impl Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
+fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for url in urls {
         if let Some(uid) = links.uid(url).with_context(|| format!("looking for {url}"))? {
@@ -83,7 +89,7 @@ fn neighbours(urls: &[String]) -> Vec<String> {
 }
 
 /// Whether the question is an as-of one and the links of the capture that answers it are unknown.
-pub(crate) fn is_unknown(links: &impl Links, uid: u64, window: Window) -> anyhow::Result<bool> {
+pub(crate) fn is_unknown(links: &dyn Links, uid: u64, window: Window) -> anyhow::Result<bool> {
     let Window::AsOf(at) = window else { return Ok(false) };
     let captures = links.captures(uid)?;
     Ok(captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known))

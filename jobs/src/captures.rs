@@ -5,7 +5,7 @@ use crate::cli::{Format, FormatArgs, Outcome, location};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{Links, Location, format_time};
+use webstrata_layers::{Location, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct CapturesArgs {
 }
 
 pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let reader = ask::open(&args.store)?;
-    let page = ask::find(&reader, &args.url)?;
+    let reader = ask::open(&args.store, ask::READ_MEMORY)?;
+    let page = ask::find(&*reader, &args.url)?;
     let captures = reader.captures(page.uid)?;
     match args.format.format {
         Format::Json => {

@@ -2,7 +2,7 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{build, captures, check, demo, generate, info, links, query};
+use crate::{bench, build, captures, cells, check, demo, generate, info, links, query};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -30,6 +30,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Build a store from crawl files
     Build(build::BuildArgs),
+    /// Write the cells of a store, to answer questions from memory
+    Cells(cells::CellsArgs),
     /// Say what a store holds
     Info(info::InfoArgs),
     /// Check every file of a store against the format
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Generate(generate::GenerateArgs),
     /// Generate a small crawl, build it, ask it three questions
     Demo(demo::DemoArgs),
+    /// Measure parts of Webstrata beside others of their kind
+    Bench(bench::BenchArgs),
 }
 
 impl Command {
@@ -51,6 +55,7 @@ impl Command {
     pub(crate) fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         match self {
             Command::Build(args) => build::run(&args, out),
+            Command::Cells(args) => cells::run(&args, out),
             Command::Info(args) => info::run(&args, out),
             Command::Check(args) => check::run(&args, out),
             Command::Links(args) => links::run(&args, out),
@@ -58,6 +63,7 @@ impl Command {
             Command::Query(args) => query::run(&args, std::io::stdin().lock(), out),
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),
+            Command::Bench(args) => bench::run(&args, out),
         }
     }
 }

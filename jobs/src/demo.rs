@@ -10,7 +10,7 @@ use clap::{Args, Parser};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Links, Precision, Reader, Window, format_time};
+use webstrata_layers::{Links, Precision, Reader, Store, Window, format_time};
 
 /// How many lines of an answer are shown.
 const LINES_SHOWN: usize = 12;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     writeln!(out, "\nThe crawl becomes a store: Parquet files with every link and when it was there.\n")?;
     step(out, &format!("webstrata build --out {store} {crawl}"))?;
 
-    let reader = ask::open(dir.join("store"))?;
+    let reader = Reader::new(Store::open(dir.join("store"))?, ask::READ_MEMORY)?;
     let Some(examples) = Examples::find(&reader)? else {
         bail!("the crawl of the demo holds no page that changes; please report this");
     };

@@ -58,21 +58,21 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     if matches!(window, Window::Seen { from, to } if from > to) {
         return Err(Usage("--from is later than --to").into());
     }
-    let reader = ask::open(&args.store)?;
-    let asked = ask::find(&reader, &args.url)?;
+    let reader = ask::open(&args.store, ask::READ_MEMORY)?;
+    let asked = ask::find(&*reader, &args.url)?;
     if args.lifespans {
-        print_lifespans(&reader, args, &asked, out)?;
+        print_lifespans(&*reader, args, &asked, out)?;
     } else {
-        print_links(&reader, args, &asked, window, out)?;
+        print_links(&*reader, args, &asked, window, out)?;
     }
     if args.format.format == Format::Text {
-        remarks(&reader, args, &asked, window)?;
+        remarks(&*reader, args, &asked, window)?;
     }
     Ok(Outcome::Done)
 }
 
 fn print_links(
-    links: &impl Links,
+    links: &dyn Links,
     args: &LinksArgs,
     asked: &Found,
     window: Window,
@@ -97,7 +97,7 @@ fn print_links(
     Ok(())
 }
 
-fn print_lifespans(links: &impl Links, args: &LinksArgs, asked: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_lifespans(links: &dyn Links, args: &LinksArgs, asked: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut spans = if args.inward {
         let mut spans = Vec::new();
         for source in links.in_links(asked.uid, Window::Seen { from: i64::MIN, to: i64::MAX }, Precision::Exact)? {
@@ -138,7 +138,7 @@ fn header(args: &LinksArgs, asked: &Found) -> Value {
 }
 
 /// Says, to people, why an answer about a page's links may be empty.
-fn remarks(links: &impl Links, args: &LinksArgs, asked: &Found, window: Window) -> anyhow::Result<()> {
+fn remarks(links: &dyn Links, args: &LinksArgs, asked: &Found, window: Window) -> anyhow::Result<()> {
     if args.inward {
         return Ok(());
     }

@@ -5,8 +5,10 @@
 //! away early is no failure.
 
 mod ask;
+mod bench;
 mod build;
 mod captures;
+mod cells;
 mod check;
 mod cli;
 mod demo;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use webstrata_datasets::canonical;
-use webstrata_layers::{Links, Location, Precision, Reader, Store, Window, format_time, parse_time};
+use webstrata_layers::{Links, Location, Precision, Window, format_time, parse_time};
 
 const FORMS: &str = r#"A question is one line:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
@@ -35,7 +35,7 @@ pub(crate) struct QueryArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// Memory for pages that were read lately
+    /// Memory for pages that were read lately, where there are no cells
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,
 }
@@ -69,12 +69,12 @@ enum Direction {
 }
 
 pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let reader = Reader::new(Store::open(&args.store)?, args.memory)?;
-    answer_all(&reader, questions, out)?;
+    let links = ask::open(&args.store, args.memory)?;
+    answer_all(&*links, questions, out)?;
     Ok(Outcome::Done)
 }
 
-fn answer_all(links: &impl Links, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<()> {
+fn answer_all(links: &dyn Links, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut questions = BufReader::with_capacity(1 << 16, questions);
     let mut line = Vec::new();
     let mut number = 0u64;
@@ -94,7 +94,7 @@ fn answer_all(links: &impl Links, questions: impl Read, out: &mut dyn Write) -> 
 }
 
 /// The answer to one line; an error only where the store cannot be read.
-fn answer_line(links: &impl Links, line: &[u8], number: u64) -> anyhow::Result<Value> {
+fn answer_line(links: &dyn Links, line: &[u8], number: u64) -> anyhow::Result<Value> {
     let error = match serde_json::from_slice::<Question>(line) {
         Ok(question) => match answer(links, &question)? {
             Ok(mut answer) => {
@@ -113,7 +113,7 @@ fn answer_line(links: &impl Links, line: &[u8], number: u64) -> anyhow::Result<V
 }
 
 /// The answer without its id, or what is wrong with the question.
-fn answer(links: &impl Links, question: &Question) -> anyhow::Result<Result<Value, String>> {
+fn answer(links: &dyn Links, question: &Question) -> anyhow::Result<Result<Value, String>> {
     let window = match window(question) {
         Ok(window) => window,
         Err(error) => return Ok(Err(error)),

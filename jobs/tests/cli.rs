@@ -13,7 +13,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 8] = ["build", "info", "check", "links", "captures", "query", "generate", "demo"];
+const SUBCOMMANDS: [&str; 10] =
+    ["build", "info", "check", "links", "captures", "query", "generate", "demo", "bench", "bench codecs"];
 
 const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x","http://a.example/#top"]}
 {"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}

@@ -7,11 +7,25 @@
 //! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
 //! proportion to the bytes.
 
+pub mod bv;
+pub mod bv_files;
+pub mod csr;
+mod escaped;
+pub mod iir7;
+pub mod link1;
+pub mod link2;
+pub mod link3;
+mod nybble;
+mod parts;
+mod referenced;
+pub mod shs;
+pub mod snode;
+mod starts;
 pub mod strata;
 
 use bytes::Bytes;
 
-use crate::error::Damage;
+use crate::error::{Damage, EncodeError};
 
 /// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,11 +107,100 @@ pub trait LinkCodec: Send + Sync {
 }
 
 /// The tag of an encoding in the header of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CodecTag {
-    /// Plain ends and links, 64 bits each.
+    /// [`csr`]: plain ends and links, 64 bits each.
     Csr = 0,
+    /// [`link1`]: plain, 32 bits where they fit.
+    Link1 = 1,
+    /// [`link2`]: gaps in nybbles.
+    Link2 = 2,
+    /// [`link3`]: changes of lists before, in nybbles.
+    Link3 = 3,
+    /// [`link3`] with Huffman coded adds.
+    Link3Huff = 4,
+    /// [`shs`] in bytes.
+    ShsByte = 5,
+    /// [`shs`] in nybbles.
+    ShsNybble = 6,
+    /// [`iir7`]: changes of one of seven rows before.
+    Iir7 = 7,
+    /// [`snode`]: supernodes and small graphs.
+    Snode = 8,
+    /// [`bv`]: WebGraph's format, by its own crate.
+    Bv = 9,
+    /// [`strata`], small.
+    Strata = 16,
+    /// [`strata`], fast.
+    StrataSpeed = 17,
+}
+
+impl CodecTag {
+    /// All tags.
+    pub const ALL: [CodecTag; 12] = [
+        CodecTag::Csr,
+        CodecTag::Link1,
+        CodecTag::Link2,
+        CodecTag::Link3,
+        CodecTag::Link3Huff,
+        CodecTag::ShsByte,
+        CodecTag::ShsNybble,
+        CodecTag::Iir7,
+        CodecTag::Snode,
+        CodecTag::Bv,
+        CodecTag::Strata,
+        CodecTag::StrataSpeed,
+    ];
+
+    /// The name that users know the encoding by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CodecTag::Csr => "csr",
+            CodecTag::Link1 => "link1",
+            CodecTag::Link2 => "link2",
+            CodecTag::Link3 => "link3",
+            CodecTag::Link3Huff => "link3-huff",
+            CodecTag::ShsByte => "shs-byte",
+            CodecTag::ShsNybble => "shs-nybble",
+            CodecTag::Iir7 => "iir7",
+            CodecTag::Snode => "snode",
+            CodecTag::Bv => "bv",
+            CodecTag::Strata => "strata",
+            CodecTag::StrataSpeed => "strata-speed",
+        }
+    }
+
+    /// The tag with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tag| tag.name() == name)
+    }
+
+    /// The tag with a number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&tag| tag as u8 == number)
+    }
+}
+
+/// Encodes lists with the defaults of an encoding.
+///
+/// # Errors
+/// Lists that the encoding cannot hold.
+pub fn encode(tag: CodecTag, lists: &Lists) -> Result<Vec<u8>, EncodeError> {
+    Ok(match tag {
+        CodecTag::Csr => csr::encode(lists),
+        CodecTag::Link1 => link1::encode(lists),
+        CodecTag::Link2 => link2::encode(lists),
+        CodecTag::Link3 => link3::encode(lists, link3::K, link3::L, false),
+        CodecTag::Link3Huff => link3::encode(lists, link3::K, link3::L, true),
+        CodecTag::ShsByte => shs::encode(lists, shs::Unit::Byte, shs::STRIDE),
+        CodecTag::ShsNybble => shs::encode(lists, shs::Unit::Nybble, shs::STRIDE),
+        CodecTag::Iir7 => iir7::encode(lists, iir7::THRESHOLD),
+        CodecTag::Snode => snode::encode(lists, None, &snode::Options::default()),
+        CodecTag::Bv => bv::encode(lists, &bv::Options::default())?,
+        CodecTag::Strata => strata::encode_lists(lists, strata::Profile::ARCHIVE),
+        CodecTag::StrataSpeed => strata::encode_lists(lists, strata::Profile::SPEED),
+    })
 }
 
 /// Opens what the encoder of `tag` wrote.
@@ -105,7 +208,29 @@ pub enum CodecTag {
 /// # Errors
 /// Bytes whose header is not the codec's.
 pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
-    match tag {
-        CodecTag::Csr => Err(Damage::Outside { part: "codec", value: 0, bound: bytes.len() as u64 }),
-    }
+    Ok(match tag {
+        CodecTag::Csr | CodecTag::Link1 => Box::new(csr::Csr::open(bytes)?),
+        CodecTag::Link2 => Box::new(link2::Link2::open(bytes)?),
+        CodecTag::Link3 | CodecTag::Link3Huff | CodecTag::Iir7 => Box::new(referenced::Referenced::open(bytes)?),
+        CodecTag::ShsByte | CodecTag::ShsNybble => Box::new(shs::Shs::open(bytes)?),
+        CodecTag::Snode => Box::new(snode::Snode::open(bytes)?),
+        CodecTag::Bv => Box::new(bv::Bv::open(bytes)?),
+        CodecTag::Strata | CodecTag::StrataSpeed => Box::new(strata::Strata::open(bytes)?),
+    })
+}
+
+/// Opens whatever it is given and walks it, in order and not, as far as it goes: what a fuzzer calls. How many links it met.
+///
+/// # Errors
+/// The first damage.
+pub fn probe(tag: CodecTag, bytes: Bytes) -> Result<u64, Damage> {
+    let codec = open(tag, bytes)?;
+    let (mut links, mut met) = (Vec::new(), 0);
+    let step = codec.nodes() / 64 + 1;
+    let random = (0..codec.nodes()).rev().step_by(step).try_for_each(|node| {
+        codec.degree(node)?;
+        codec.list(node, &mut links)
+    });
+    codec.scan(&mut |_, list| met += list.len() as u64)?;
+    random.map(|()| met)
 }

@@ -79,3 +79,26 @@ pub enum Error {
         path: PathBuf,
     },
 }
+
+/// Lists that an encoding cannot hold.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// A UID is too large.
+    #[error("UID {uid} is too large; {codec} holds UIDs below {bound}")]
+    Wide {
+        /// The encoding.
+        codec: &'static str,
+        /// The UID.
+        uid: u64,
+        /// The end of the allowed range.
+        bound: u64,
+    },
+    /// A library that encodes failed.
+    #[error("{codec} cannot encode the lists")]
+    Library {
+        /// The encoding.
+        codec: &'static str,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}

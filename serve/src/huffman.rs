@@ -142,7 +142,7 @@ impl Decoder {
         let mut lengths = Vec::with_capacity(symbols + 16);
         while lengths.len() < symbols {
             let length = u8::try_from(stored.read(4)).unwrap_or(0);
-            let run = if length == 0 { stored.read(4) as usize + 1 } else { 1 };
+            let run = if length == 0 { usize::try_from(stored.read(4)).unwrap_or(0) + 1 } else { 1 };
             lengths.resize(lengths.len() + run, length);
         }
         if stored.overran() {
@@ -183,7 +183,7 @@ impl Decoder {
     /// The symbol that bits begin with, and its length.
     #[inline]
     pub(crate) fn look(&self, bits: u64) -> (usize, u32) {
-        // The mask keeps the index inside the table.
+        #[expect(clippy::cast_possible_truncation, reason = "the mask keeps the index inside the table")]
         let entry = self.table[(bits & self.mask) as usize];
         (usize::from(entry >> 4), u32::from(entry & 15))
     }
@@ -235,7 +235,8 @@ mod tests {
             let code = Code::fit(&counts, 11);
             let decoder = load(&code);
             let symbols: Vec<usize> = (0..counts.len()).filter(|&symbol| code.has(symbol)).collect();
-            let picks: Vec<usize> = (0..50u64).map(|at| symbols[((seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % symbols.len() as u64) as usize]).collect();
+            let pick = |at: u64| (seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % symbols.len() as u64;
+            let picks: Vec<usize> = (0..50u64).map(|at| symbols[usize::try_from(pick(at)).unwrap()]).collect();
             let mut writer = BitWriter::default();
             picks.iter().for_each(|&symbol| code.write(symbol, &mut writer));
             let bytes = writer.into_bytes();

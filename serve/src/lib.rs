@@ -4,12 +4,19 @@
 //! of a cell; it is mapped into memory and answers without a decode pass. Servers that hold cells, and the clerk that asks
 //! the right server, are not built yet.
 //!
-//! Map: [`codec`] lists of links, one encoding a file; `bits` and `huffman` what the encodings are written in; `url_store` URLs and their numbers.
+//! ```text
+//! layers --> [load: url_store, codec::strata, backward] --> [image] --> [Cells: Links] --> answers
+//! ```
+//!
+//! Map: [`url_store`] URLs and their numbers; [`codec`] lists of links, one encoding a file, of which [`codec::strata`] also
+//! knows time; [`backward`] in-links; [`image`] the file of a cell, [`load`] writes it from layers, [`cell`] answers from it;
+//! [`codec_bench`] measures encodings; `bits` and `huffman` what they are written in.
 
 pub mod backward;
 mod bits;
 pub mod cell;
 pub mod codec;
+pub mod codec_bench;
 mod error;
 mod huffman;
 pub mod image;
@@ -17,4 +24,4 @@ pub mod load;
 pub mod url_store;
 
 pub use cell::Cells;
-pub use error::{Damage, Error};
+pub use error::{Damage, EncodeError, Error};

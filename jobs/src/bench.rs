@@ -1,0 +1,107 @@
+//! `webstrata bench codecs`: encodings of links beside one another on a graph, a table for each direction.
+
+use crate::cli::Outcome;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use webstrata_serve::codec::bv_files::import;
+use webstrata_serve::codec_bench::{Table, measure, picture, transpose};
+
+/// Arguments of `bench`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: webstrata bench codecs cnr-2000")]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Encodings of links: size and speed of each, all answers compared
+    Codecs(CodecsArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  webstrata bench codecs cnr-2000\n  \
+                        webstrata bench codecs cnr-2000 uk-2007-05 --svg codecs.svg")]
+struct CodecsArgs {
+    /// Graphs without time: basenames of WebGraph files (BASENAME.graph and
+    /// BASENAME.properties)
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Write the figures as JSON, too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw size against speed, too
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let What::Codecs(args) = &args.what;
+    let mut tables = Vec::new();
+    for input in &args.inputs {
+        let name = input.file_name().unwrap_or_default().to_string_lossy();
+        let forward = import(input)?;
+        let backward = transpose(&forward)?;
+        for (direction, lists) in [("forward", forward), ("backward", backward)] {
+            let table = measure(&format!("{name}, {direction}"), &lists)?;
+            print(&table, out)?;
+            tables.push(table);
+        }
+    }
+    if let Some(path) = &args.json {
+        let tables: Vec<_> = tables.iter().map(to_json).collect();
+        std::fs::write(path, serde_json::to_string_pretty(&tables)?)?;
+    }
+    if let Some(path) = &args.svg {
+        std::fs::write(path, picture(&tables))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// One table, as Markdown.
+fn print(table: &Table, out: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "{}: {} nodes, {} links; every list of every codec is the same.\n",
+        table.graph, table.nodes, table.links
+    )?;
+    writeln!(out, "| codec | data, bits a link | index | total | sequential, ns a link | random | build, s |")?;
+    writeln!(out, "|---|---|---|---|---|---|---|")?;
+    for row in &table.rows {
+        let bits =
+            [row.data_bytes, row.index_bytes, row.data_bytes + row.index_bytes].map(|bytes| table.bits_a_link(bytes));
+        writeln!(
+            out,
+            "| {} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.2} |",
+            row.codec,
+            bits[0],
+            bits[1],
+            bits[2],
+            row.sequential_ns,
+            row.random_ns,
+            row.build.as_secs_f64()
+        )?;
+    }
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn to_json(table: &Table) -> serde_json::Value {
+    let row = |row: &webstrata_serve::codec_bench::Row| {
+        json!({
+            "codec": row.codec,
+            "data_bytes": row.data_bytes,
+            "index_bytes": row.index_bytes,
+            "bits_a_link": table.bits_a_link(row.data_bytes + row.index_bytes),
+            "sequential_ns_a_link": row.sequential_ns,
+            "random_ns_a_link": row.random_ns,
+            "build_cpu_seconds": row.build.as_secs_f64(),
+        })
+    };
+    let rows: Vec<_> = table.rows.iter().map(row).collect();
+    json!({"graph": table.graph, "nodes": table.nodes, "links": table.links, "codecs": rows})
+}

@@ -1,0 +1,239 @@
+//! Which pages are a supernode (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.2).
+//!
+//! *URL split*: pages of a domain are together at first (its top two labels), then those whose URLs share the host, then
+//! one, two and three directories. Pages are in the order of their keys, so all of these are ranges of pages; without
+//! keys ranges of equal length stand for them. *Clustered split*: a range is parted further by k-means over bit vectors, one
+//! a page, with a bit for each supernode that the range links to. k begins with the number of these supernodes, grows by 2
+//! while the clusters do not settle, and the split is given up after a few attempts. Ranges are tried in random order, until
+//! as many in a row as 6 % of all could not be split.
+//!
+//! What the paper leaves open: no supernode is smaller than `pages_min` on average after a split or has more than `pages_max`
+//! pages, because a look-up costs as many steps as its graphs have pages and superedges.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Options;
+
+/// Directories of a URL that URL split looks at.
+const LEVELS: usize = 3;
+/// Rounds in which clusters must settle, and attempts with more clusters.
+const ROUNDS_MAX: usize = 12;
+const ATTEMPTS_MAX: usize = 3;
+/// Clusters of a split: more than a few would be smaller than supernodes may be.
+const CLUSTERS_MAX: usize = 16;
+
+/// A range of pages and the supernodes that it is parted into.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Members of each supernode, rising; one supernode has all pages.
+    pub(super) parts: Vec<Vec<usize>>,
+}
+
+/// A key's prefix that URL split goes by: the domain at depth 0, the host at 1, then directories.
+fn prefix(key: &[u8], depth: usize) -> &[u8] {
+    let host = key.iter().position(|&byte| byte == b')').unwrap_or(key.len());
+    let nth = |bytes: &[u8], mark: u8, count: usize| {
+        bytes.iter().enumerate().filter(|(_, byte)| **byte == mark).nth(count).map(|(at, _)| at + 1)
+    };
+    match depth {
+        0 => &key[..nth(&key[..host], b',', 1).unwrap_or(host)],
+        1 => &key[..host],
+        _ => &key[..nth(&key[host..], b'/', depth - 1).map_or(key.len(), |length| host + length)],
+    }
+}
+
+/// The domain of a key.
+pub(super) fn domain(key: &[u8]) -> &[u8] {
+    prefix(key, 0)
+}
+
+/// Parts `start..end` into ranges, by keys where there are any.
+fn url_split(start: usize, end: usize, keys: Option<&[&[u8]]>, depth: usize, options: &Options, out: &mut Vec<Range>) {
+    if let Some(keys) = keys.filter(|_| depth <= LEVELS + 1 && (depth == 0 || end - start > options.pages_max)) {
+        let mut from = start;
+        for at in start + 1..=end {
+            if at == end || prefix(keys[at], depth) != prefix(keys[from], depth) {
+                url_split(from, at, Some(keys), depth + 1, options, out);
+                from = at;
+            }
+        }
+        return;
+    }
+    let mut from = start;
+    while from < end {
+        let to = end.min(from + options.pages_max);
+        out.push(Range { start: from, end: to, parts: vec![(from..to).collect()] });
+        from = to;
+    }
+}
+
+/// Parts `pages` pages, of which the first `keys` have keys, and of which `links` gives the links.
+pub(super) fn refine<'a>(
+    pages: usize,
+    inner: usize,
+    keys: Option<&[&[u8]]>,
+    links: &impl Fn(usize) -> &'a [u32],
+    options: &Options,
+) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    url_split(0, inner, keys, 0, options, &mut ranges);
+    // Targets outside the cell have no links of their own.
+    url_split(inner, pages, None, 0, options, &mut ranges);
+    let mut supernode = vec![0usize; pages];
+    let mut supernodes = 0;
+    for range in &ranges {
+        supernode[range.start..range.end].fill(supernodes);
+        supernodes += 1;
+    }
+    let mut state = 0u64;
+    let mut random = |bound: usize| {
+        // SplitMix64: Steele, Lea & Flood 2014.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ mixed >> 31) % bound.max(1) as u64).unwrap_or(0)
+    };
+    let mut order: Vec<(usize, usize)> = (0..ranges.len()).map(|range| (range, 0)).collect();
+    (1..order.len()).rev().for_each(|at| order.swap(at, random(at + 1)));
+    let mut given_up = 0;
+    // Parts of a part come to the end of the order, so each is tried once.
+    let mut next = 0;
+    while next < order.len() && options.clustered && given_up * 100 <= order.len() * 6 + 100 {
+        let (range, part) = order[next];
+        next += 1;
+        let members = std::mem::take(&mut ranges[range].parts[part]);
+        if members.len() < 2 * options.pages_min {
+            ranges[range].parts[part] = members;
+            continue;
+        }
+        match clustered_split(&members, &supernode, links, options.pages_min) {
+            None => {
+                given_up += 1;
+                ranges[range].parts[part] = members;
+            }
+            Some(clusters) => {
+                given_up = 0;
+                for (at, cluster) in clusters.into_iter().enumerate() {
+                    if at == 0 {
+                        ranges[range].parts[part] = cluster;
+                        order.push((range, part));
+                    } else {
+                        cluster.iter().for_each(|&page| supernode[page] = supernodes);
+                        supernodes += 1;
+                        order.push((range, ranges[range].parts.len()));
+                        ranges[range].parts.push(cluster);
+                    }
+                }
+            }
+        }
+    }
+    ranges
+}
+
+/// Clusters of pages by the supernodes that they link to; `None` where none are found.
+fn clustered_split<'a>(
+    members: &[usize],
+    supernode: &[usize],
+    links: &impl Fn(usize) -> &'a [u32],
+    pages_min: usize,
+) -> Option<Vec<Vec<usize>>> {
+    let own = supernode[members[0]];
+    let mut targets = BTreeMap::new();
+    let vectors: Vec<Vec<usize>> = members
+        .iter()
+        .map(|&page| {
+            let to: BTreeSet<usize> = links(page).iter().map(|&link| supernode[link as usize]).collect();
+            let number = |target: usize| {
+                let next = targets.len();
+                *targets.entry(target).or_insert(next)
+            };
+            to.into_iter().filter(|&target| target != own).map(number).collect()
+        })
+        .collect();
+    let most = CLUSTERS_MAX.min(members.len() / pages_min);
+    let mut k = targets.len().clamp(2, most.max(2));
+    for _ in 0..ATTEMPTS_MAX {
+        if let Some(labels) = k_means(&vectors, targets.len(), k) {
+            let mut clusters = vec![Vec::new(); k];
+            labels.iter().zip(members).for_each(|(&label, &page)| clusters[label].push(page));
+            return Some(join_small(clusters, pages_min)).filter(|clusters| clusters.len() > 1);
+        }
+        k += 2;
+    }
+    None
+}
+
+/// Makes one cluster of all that are too small; if that is too small as well, joins it to the largest.
+fn join_small(clusters: Vec<Vec<usize>>, pages_min: usize) -> Vec<Vec<usize>> {
+    let (mut clusters, small): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|cluster| cluster.len() >= pages_min);
+    let mut rest: Vec<usize> = small.into_iter().flatten().collect();
+    match clusters.iter_mut().max_by_key(|cluster| cluster.len()).filter(|_| rest.len() < pages_min) {
+        Some(largest) => {
+            largest.append(&mut rest);
+            largest.sort_unstable();
+        }
+        None => {
+            rest.sort_unstable();
+            clusters.push(rest);
+        }
+    }
+    clusters
+}
+
+/// The cluster of each bit vector, given as the places of its ones; `None` if clusters do not settle. Centers begin with
+/// vectors at equal distances.
+fn k_means(vectors: &[Vec<usize>], bits: usize, k: usize) -> Option<Vec<usize>> {
+    let mut centers = vec![vec![0f32; bits]; k];
+    for (at, center) in centers.iter_mut().enumerate() {
+        vectors[at * vectors.len() / k].iter().for_each(|&bit| center[bit] = 1.0);
+    }
+    let mut labels = vec![0; vectors.len()];
+    for round in 0..ROUNDS_MAX {
+        // |v - c|^2 = |v| + |c|^2 - 2 v c, and |v| is the same for all centers.
+        let squares: Vec<f32> = centers.iter().map(|center| center.iter().map(|x| x * x).sum()).collect();
+        let nearest = |vector: &Vec<usize>| {
+            let distance = |at: usize| squares[at] - 2.0 * vector.iter().map(|&bit| centers[at][bit]).sum::<f32>();
+            (0..k).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+        };
+        let found: Vec<usize> = vectors.iter().map(nearest).collect();
+        if round > 0 && found == labels {
+            return Some(labels);
+        }
+        labels = found;
+        let mut sizes = vec![0f32; k];
+        centers.iter_mut().for_each(|center| center.fill(0.0));
+        for (vector, &label) in vectors.iter().zip(&labels) {
+            sizes[label] += 1.0;
+            vector.iter().for_each(|&bit| centers[label][bit] += 1.0);
+        }
+        for (center, size) in centers.iter_mut().zip(sizes) {
+            center.iter_mut().for_each(|sum| *sum /= size.max(1.0));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_a_key_grow_by_a_level() {
+        let key = b"com,example,www,)/a/b/c/d.html http";
+        let prefixes = [&b"com,example,"[..], b"com,example,www,", b"com,example,www,)/a/", b"com,example,www,)/a/b/"];
+        for (depth, wanted) in prefixes.into_iter().enumerate() {
+            assert_eq!(prefix(key, depth), wanted, "{depth}");
+        }
+        assert_eq!(prefix(b"localhost)/", 0), b"localhost");
+    }
+
+    #[test]
+    fn clusters_are_pages_that_link_to_the_same_supernodes() {
+        let vectors: Vec<Vec<usize>> = (0..40).map(|at| if at % 2 == 0 { vec![0, 1] } else { vec![2, 3] }).collect();
+        let labels = k_means(&vectors, 4, 3).unwrap();
+        assert!((2..40).all(|at| labels[at] == labels[at - 2]));
+        assert_ne!(labels[0], labels[1]);
+    }
+}
