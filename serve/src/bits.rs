@@ -38,6 +38,13 @@ impl BitWriter {
         }
     }
 
+    /// Appends a number after its width: 6 bits for the number of bits less 1, then those bits.
+    pub(crate) fn write_sized(&mut self, value: u64) {
+        let bits = (64 - value.leading_zeros()).max(1);
+        self.write(u64::from(bits - 1), 6);
+        self.write_wide(value, bits);
+    }
+
     /// Fills the last byte with zeros.
     pub(crate) fn align(&mut self) {
         if self.count > 0 {
@@ -109,6 +116,12 @@ impl<'a> BitReader<'a> {
         let value = self.peek() & ((1u64 << count) - 1);
         self.skip(count);
         value
+    }
+
+    /// Takes a number that [`BitWriter::write_sized`] wrote.
+    pub(crate) fn read_sized(&mut self) -> u64 {
+        let bits = self.read(6) as u32 + 1;
+        self.read_wide(bits)
     }
 
     /// Takes `count` bits, at most 64.

@@ -3,8 +3,8 @@
 #
 #   tests/interop/oracle.sh QUESTIONS SEED CAPTURES...
 #
-# CAPTURES: *.jsonl, *.jsonl.gz, *.parquet (needs pyarrow). Builds one store from them, asks QUESTIONS questions and
-# prints how many answers are wrong; exit code 1 where any is. The oracle is tools/oracle.py in the directory of shared
+# CAPTURES: *.jsonl, *.jsonl.gz, *.parquet (needs pyarrow). Builds one store from them, asks QUESTIONS questions, once of
+# its layers and once of its cells, and prints how many answers are wrong; exit code 1 where any is. The oracle is tools/oracle.py in the directory of shared
 # test data: WEBSTRATA_SHARED, or `shared` beside this workspace. WEBSTRATA: the binary, if it is not on the PATH.
 set -euo pipefail
 if [ $# -lt 3 ]; then
@@ -22,5 +22,11 @@ trap 'rm -rf "$work"' EXIT
 
 "$python" "$oracle" make "$@" --queries "$questions" --seed "$seed" --out "$work/q"
 "$webstrata" build --out "$work/store" "$@"
-time "$webstrata" query "$work/store" < "$work/q.queries.jsonl" > "$work/answers.jsonl"
-"$python" "$oracle" compare "$work/q.expected.jsonl" "$work/answers.jsonl"
+ask() {
+    echo "from $1:"
+    time "$webstrata" query "$work/store" < "$work/q.queries.jsonl" > "$work/answers.jsonl"
+    "$python" "$oracle" compare "$work/q.expected.jsonl" "$work/answers.jsonl"
+}
+ask layers
+"$webstrata" cells "$work/store"
+ask cells

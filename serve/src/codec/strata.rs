@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! lengths     of the four parts that follow, 64 bits each, in bytes
-//! tables      first UID, nodes, records, longest list, most captures of a record (64 bits each); depth, timed (8 bits each);
+//! tables      first UID, nodes, records, longest list, most captures of a record (each: 6 bits for its width less 1, and its
+//!             bits); depth (7 bits), timed (1 bit);
 //!             codes (`symbols`), layout (`blocks`), where timed the times (`times`)
 //! ranks       where not every node has a record (`ranks`)
 //! pointers    to blocks
@@ -122,11 +123,11 @@ impl Strata {
             return Err(Damage::Outside { part: PART, value: end as u64, bound: bytes.len() as u64 });
         }
         let mut head = BitReader::new(&bytes[..ranks], tables_at as u64 * 8);
-        let first = head.read_wide(64);
-        let mut count = || usize::try_from(head.read_wide(64)).unwrap_or(usize::MAX);
+        let first = head.read_sized();
+        let mut count = || usize::try_from(head.read_sized()).unwrap_or(usize::MAX);
         let (nodes, records, links_max, captures_max) = (count(), count(), count(), count());
-        let depth_max = u8::try_from(head.read(8)).unwrap_or(u8::MAX);
-        let timed = head.read(8) == 1;
+        let depth_max = u8::try_from(head.read(7)).unwrap_or(u8::MAX);
+        let timed = head.read(1) == 1;
         if records > nodes || depth_max > DEPTH_MAX || first.checked_add(nodes as u64).is_none() {
             return Err(Damage::Outside { part: PART, value: records as u64, bound: nodes as u64 });
         }

@@ -88,7 +88,7 @@ impl LayoutHeader {
     /// Writes what [`Blocks::load`] reads: 16 bases and numbers of extra bits, and the width of relative pointers.
     pub(super) fn store(&self, out: &mut BitWriter) {
         for class in self.classes {
-            out.write(u64::from(class.base), 32);
+            out.write_sized(u64::from(class.base));
             out.write(u64::from(class.bits), 5);
         }
         out.write(self.width as u64, 4);
@@ -186,7 +186,7 @@ impl Blocks {
         let mut classes = [Class::default(); 16];
         for class in &mut classes {
             *class = Class {
-                base: u32::try_from(header.read(32)).unwrap_or(0),
+                base: u32::try_from(header.read_sized()).unwrap_or(0),
                 bits: u32::try_from(header.read(5)).unwrap_or(0),
             };
         }

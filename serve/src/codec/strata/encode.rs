@@ -126,7 +126,8 @@ fn encode_records<'a, E>(
     let times = head.timed.then(|| times.finish());
     let mut room = Room::default();
     // `choices` weighs one way of writing against another, `codes` are what is written with.
-    let mut choices = Model::guess();
+    let mut choices = None;
+    let usual = Model::usual();
     let mut codes = None;
     let mut chosen: Vec<Vec<Option<u8>>> = Vec::new();
     for round in 1..=ROUNDS {
@@ -134,22 +135,27 @@ fn encode_records<'a, E>(
         if let Some(times) = &times {
             times.store(&mut counts);
         }
-        chosen = sample.iter().map(|piece| references_of(piece, profile, &choices, &mut room)).collect();
+        chosen = sample
+            .iter()
+            .map(|piece| references_of(piece, profile, choices.as_ref().unwrap_or(usual), &mut room))
+            .collect();
         for (piece, chosen) in sample.iter().zip(&chosen) {
-            write_all(piece, chosen, times.as_ref(), &choices, &mut room, &mut counts, &mut |_| {});
+            let choices = choices.as_ref().unwrap_or(usual);
+            write_all(piece, chosen, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
         }
         if round == ROUNDS && step == 1 {
             codes = Some(counts.fit(false));
         } else {
-            choices = counts.fit(step > 1);
+            choices = Some(counts.fit(step > 1));
         }
     }
-    let codes = codes.as_ref().unwrap_or(&choices);
+    let choices = choices.as_ref().unwrap_or(usual);
+    let codes = codes.as_ref().unwrap_or(choices);
     let mut writer = Writer { model: codes, out: BitWriter::default() };
     let mut blocks = BlocksWriter::default();
     let mut write = |segment: &[Record], chosen: &[Option<u8>], room: &mut Room| {
         let mut before = writer.out.len();
-        write_all(segment, chosen, times.as_ref(), &choices, room, &mut writer, &mut |writer: &Writer<'_>| {
+        write_all(segment, chosen, times.as_ref(), choices, room, &mut writer, &mut |writer: &Writer<'_>| {
             blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
             before = writer.out.len();
         });
@@ -166,17 +172,17 @@ fn encode_records<'a, E>(
             if segment.is_empty() {
                 break;
             }
-            let chosen = references_of(&segment, profile, &choices, &mut room);
+            let chosen = references_of(&segment, profile, choices, &mut room);
             write(&segment, &chosen, &mut room);
         }
     }
     let layout = blocks.finish(&writer.out.into_bytes());
     let mut tables = Writer { model: codes, out: BitWriter::default() };
     for value in [head.first, head.nodes as u64, nodes.len() as u64, links_max as u64, captures_max as u64] {
-        tables.raw(value, 64);
+        tables.out.write_sized(value);
     }
-    tables.raw(u64::from(profile.depth_max), 8);
-    tables.raw(u64::from(head.timed), 8);
+    tables.raw(u64::from(profile.depth_max), 7);
+    tables.raw(u64::from(head.timed), 1);
     codes.store(&mut tables.out);
     layout.header.store(&mut tables.out);
     if let Some(times) = &times {

@@ -4,6 +4,8 @@
 //! highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as gaps,
 //! runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). One code for each [`Context`].
 
+use std::sync::OnceLock;
+
 use crate::bits::{BitReader, BitWriter};
 use crate::error::Damage;
 use crate::huffman::{Code, Decoder};
@@ -178,7 +180,6 @@ fn truncated(bound: u64) -> (u32, u64) {
 }
 
 /// How often each symbol came.
-#[derive(Clone)]
 pub(super) struct Counts {
     counts: Vec<Vec<u64>>,
     /// Raw bits.
@@ -190,22 +191,36 @@ impl Counts {
         Self { counts: Context::ALL.iter().map(|context| vec![0; context.symbols()]).collect(), raw: 0 }
     }
 
-    /// Fits codes. With `open`, every symbol that numbers of the cell's size can give gets a code, because the counts are
-    /// those of a sample.
+    /// Fits codes. With `open`, every symbol gets a code, because the counts are those of a sample; without, a context that
+    /// comes too rarely to pay for a code of its own takes that of [`Model::usual`].
     pub(super) fn fit(&self, open: bool) -> Model {
-        let fit = |counts: &Vec<u64>| {
-            let scaled: Vec<u64> = counts.iter().map(|&count| if open { count * 64 + 1 } else { count }).collect();
-            let used = scaled.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
-            Code::fit(&scaled[..used], BITS_MAX)
+        let usual = (!open).then(Model::usual);
+        let fit = |(counts, context): (&Vec<u64>, usize)| {
+            let own = fit_code(counts, open);
+            let usual = usual.and_then(|usual| usual.codes.get(context)).map(|(code, _)| code);
+            let mut stored = BitWriter::default();
+            own.store(&mut stored);
+            let cost = |code: &Code| -> u64 {
+                counts
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, count)| **count > 0)
+                    .map(|(at, &count)| count * u64::from(code.bits(at)))
+                    .sum()
+            };
+            match usual {
+                Some(usual) if cost(usual) < cost(&own) + stored.len() => (usual.clone(), false),
+                _ => (own, true),
+            }
         };
-        let codes: Vec<Code> = self.counts.iter().map(fit).collect();
-        let bits = codes.iter().zip(&self.counts).map(|(code, counts)| {
-            // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
-            let bits = |symbol| if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
-            (0..counts.len()).map(bits).collect()
-        });
-        Model { bits: bits.collect(), codes }
+        Model::of(self.counts.iter().zip(0..).map(fit).collect())
     }
+}
+
+fn fit_code(counts: &[u64], open: bool) -> Code {
+    let scaled: Vec<u64> = counts.iter().map(|&count| if open { count * 64 + 1 } else { count }).collect();
+    let used = scaled.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
+    Code::fit(&scaled[..used], BITS_MAX)
 }
 
 impl Sink for Counts {
@@ -222,33 +237,49 @@ impl Sink for Counts {
 
 /// Codes to write with, and what each symbol costs.
 pub(super) struct Model {
-    codes: Vec<Code>,
+    /// A code for each context, and whether it is the cell's own.
+    codes: Vec<(Code, bool)>,
     bits: Vec<Vec<u32>>,
 }
 
 impl Model {
-    /// A guess to begin with.
-    pub(super) fn guess() -> Self {
-        let mut counts = Counts::new();
-        for (at, own) in counts.counts.iter_mut().enumerate() {
-            let flags = matches!(Context::ALL[at], Context::Copies | Context::Events | Context::Initial);
-            let last = own.len() - 1;
-            for (symbol, count) in own.iter_mut().enumerate() {
-                *count = if flags {
-                    1 << (8 - (symbol ^ (symbol >> 1)).count_ones())
-                } else if symbol == last {
-                    512
-                } else {
-                    4 + 512 / (symbol as u64 + 1)
-                };
-            }
-        }
-        counts.fit(false)
+    fn of(codes: Vec<(Code, bool)>) -> Self {
+        let bits = codes.iter().zip(Context::ALL).map(|((code, _), context)| {
+            // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
+            let bits = |symbol| if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
+            (0..context.symbols()).map(bits).collect()
+        });
+        Self { bits: bits.collect(), codes }
     }
 
-    /// Writes the codes, one after the other.
+    /// The codes that a cell may use without storing them: part of the format. Small numbers come often, and flags come
+    /// in runs.
+    pub(super) fn usual() -> &'static Self {
+        static USUAL: OnceLock<Model> = OnceLock::new();
+        USUAL.get_or_init(|| {
+            let code = |context: &Context| {
+                let flags = matches!(context, Context::Copies | Context::Events | Context::Initial);
+                let last = context.symbols() - 1;
+                let count = |symbol: usize| match symbol {
+                    _ if flags => 1 << (8 - (symbol ^ (symbol >> 1)).count_ones()),
+                    end if end == last => 512,
+                    symbol => 4 + 512 / (symbol as u64 + 1),
+                };
+                let counts: Vec<u64> = (0..=last).map(count).collect();
+                (fit_code(&counts, true), false)
+            };
+            Self::of(Context::ALL.iter().map(code).collect())
+        })
+    }
+
+    /// Writes the codes, one after the other, each after a bit that says whether it is the cell's own.
     pub(super) fn store(&self, out: &mut BitWriter) {
-        self.codes.iter().for_each(|code| code.store(out));
+        for (code, own) in &self.codes {
+            out.write(u64::from(*own), 1);
+            if *own {
+                code.store(out);
+            }
+        }
     }
 
     /// Bits of a symbol.
@@ -267,7 +298,7 @@ pub(super) struct Writer<'a> {
 impl Sink for Writer<'_> {
     #[inline]
     fn symbol(&mut self, context: Context, symbol: usize) {
-        self.model.codes[context as usize].write(symbol, &mut self.out);
+        self.model.codes[context as usize].0.write(symbol, &mut self.out);
     }
 
     #[inline]
@@ -324,7 +355,13 @@ impl Tables {
     pub(super) fn load(stored: &mut BitReader<'_>) -> Result<Self, Damage> {
         let mut tables = Self { numbers: Vec::new(), plain: Vec::new() };
         for context in Context::ALL {
-            let decoder = Decoder::load(stored, context.symbols(), BITS_MAX)?;
+            let decoder = if stored.read(1) == 1 {
+                Decoder::load(stored, context.symbols(), BITS_MAX)?
+            } else {
+                let mut usual = BitWriter::default();
+                Model::usual().codes[context as usize].0.store(&mut usual);
+                Decoder::load(&mut BitReader::new(&usual.into_bytes(), 0), context.symbols(), BITS_MAX)?
+            };
             let gaps = context.symbols() == GAPS;
             tables.numbers.push((0..1u64 << BITS_MAX).map(|bits| Entry::of(decoder.look(bits), gaps)).collect());
             tables.plain.push(decoder);
