@@ -47,6 +47,8 @@ pub(super) enum Context {
     /// Differences of explicit timestamps: of indexes in the table of times, and of seconds.
     TimesIndex,
     TimesSeconds,
+    /// Gaps of the table of times.
+    TableSeconds,
     /// How presence is held: [`Shape`].
     Shape,
     /// Eight flags of which captures change a link.
@@ -62,7 +64,7 @@ pub(super) enum Context {
 }
 
 impl Context {
-    pub(super) const COUNT: usize = 19;
+    pub(super) const COUNT: usize = 20;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::FirstAlone,
         Self::FirstCopying,
@@ -76,6 +78,7 @@ impl Context {
         Self::TimesCount,
         Self::TimesIndex,
         Self::TimesSeconds,
+        Self::TableSeconds,
         Self::Shape,
         Self::Events,
         Self::Exceptions,

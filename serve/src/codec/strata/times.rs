@@ -8,14 +8,14 @@
 //!             unknown captures: the first index, gaps less 1
 //! ```
 //!
-//! The table holds the times that come in several lists, rising. Dictionary and table are expanded when a cell is opened.
+//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room. Dictionary and table are expanded when a cell is opened.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::bits::BitReader;
 use crate::error::Damage;
 
-use super::symbols::{Context, Sink, Tables, Token, read_below};
+use super::symbols::{Context, Cost, Model, Sink, Tables, Token, read_below};
 
 /// Lists that come this often are in the dictionary.
 const OFTEN: u32 = 3;
@@ -35,25 +35,42 @@ impl TimesCounter {
         *self.lists.entry((times.to_vec(), unknown.to_vec())).or_default() += 1;
     }
 
+    /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all times.
     pub(super) fn finish(self) -> TimesWriter {
         let (mut first, mut last, mut any_unknown) = (i64::MAX, i64::MIN, false);
         let mut lists_of: BTreeMap<i64, u32> = BTreeMap::new();
-        for ((times, unknown), _) in &self.lists {
+        for (times, unknown) in self.lists.keys() {
             any_unknown |= !unknown.is_empty();
             times.iter().for_each(|&time| *lists_of.entry(time).or_default() += 1);
             first = times.first().map_or(first, |&time| first.min(time));
             last = times.last().map_or(last, |&time| last.max(time));
         }
-        let mut often: Vec<(u32, List)> =
-            self.lists.into_iter().filter(|&(_, count)| count >= OFTEN).map(|(list, count)| (count, list)).collect();
-        often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let dictionary: Vec<List> = often.into_iter().map(|(_, list)| list).collect();
-        let places = dictionary.iter().cloned().zip(0u64..).collect();
-        let table: Vec<i64> = lists_of.into_iter().filter(|&(_, lists)| lists > 1).map(|(time, _)| time).collect();
         if first > last {
             (first, last) = (0, 0);
         }
-        TimesWriter { first, span: last.abs_diff(first), any_unknown, table, dictionary, places }
+        let (often, seldom): (Vec<_>, Vec<_>) = self.lists.into_iter().partition(|&(_, count)| count >= OFTEN);
+        let mut often: Vec<(u32, List)> = often.into_iter().map(|(list, count)| (count, list)).collect();
+        often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let dictionary: Vec<List> = often.into_iter().map(|(_, list)| list).collect();
+        let places = dictionary.iter().cloned().zip(0u64..).collect();
+        let mut writer =
+            TimesWriter { first, span: last.abs_diff(first), any_unknown, table: Vec::new(), dictionary, places };
+        let mut bits_min = u32::MAX;
+        for least in [u32::MAX, 2, 1] {
+            let table = lists_of.iter().filter(|&(_, &lists)| lists >= least).map(|(&time, _)| time).collect();
+            let before = std::mem::replace(&mut writer.table, table);
+            let mut cost = Cost { model: Model::usual(), bits: 0 };
+            writer.store(&mut cost);
+            for ((times, unknown), count) in &seldom {
+                (0..*count).for_each(|_| writer.explicit(times, unknown, &mut cost));
+            }
+            if cost.bits >= bits_min {
+                writer.table = before;
+            } else {
+                bits_min = cost.bits;
+            }
+        }
+        writer
     }
 }
 
@@ -77,7 +94,7 @@ impl TimesWriter {
         sink.raw(self.dictionary.len() as u64, 32);
         let mut before = self.first;
         for &time in &self.table {
-            sink.number(Context::TimesSeconds, time.abs_diff(before));
+            sink.number(Context::TableSeconds, time.abs_diff(before));
             before = time;
         }
         self.dictionary.iter().for_each(|(times, unknown)| self.explicit(times, unknown, sink));
@@ -160,7 +177,7 @@ impl Times {
         };
         let mut before = first;
         for _ in 0..table {
-            before = before.wrapping_add_unsigned(tables.numbers(Context::TimesSeconds).number(bits));
+            before = before.wrapping_add_unsigned(tables.numbers(Context::TableSeconds).number(bits));
             times.table.push(before);
             if bits.overran() {
                 return Err(Damage::Ends { part: PART });
