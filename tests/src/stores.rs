@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use webstrata_datasets::LinkKinds;
 use webstrata_layers::{Counts, Links, Precision, RangeLength, Reader, Store, Window};
 use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
+use webstrata_serve::codec::strata::Profile;
+use webstrata_serve::load::{Options, write_cell};
+use webstrata_serve::{Cells, url_store};
 
 /// Options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
@@ -85,10 +88,7 @@ pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[Wh
         uids.into_iter().map(|uid| links.url(uid).map_err(failed)).collect()
     };
     for &when in windows {
-        let window = match when {
-            When::Seen(from, to) => Window::Seen { from, to },
-            When::AsOf(at) => Window::AsOf(at),
-        };
+        let window = window(when);
         let (got, want) = (texts(links.out_links(uid, window).map_err(failed)?)?, oracle.out_links(url, when));
         if !got.iter().eq(want.iter().copied()) {
             return fail(format!("{when:?}: links {got:?}, expected {want:?}"));
@@ -126,6 +126,46 @@ pub fn assert_answers(store: &Path, oracle: &Oracle) {
         if let Err(difference) = compare_url(&reader, oracle, url, &windows(oracle, url)) {
             panic!("{difference}");
         }
+    }
+}
+
+/// Writes the cells of a store and asks them everything about every URL of the oracle; whole records, and in-links at the
+/// precision of ranges, must be those of the layers.
+///
+/// # Panics
+/// At the first difference.
+pub fn assert_cells(store: &Path, oracle: &Oracle, profile: Profile) {
+    let opened = Store::open(store).expect("a store");
+    let options = Options { profile, urls: url_store::Options::default() };
+    for row in &opened.manifest().rows {
+        for partition in row.partitions.iter().filter(|partition| partition.urls > 0) {
+            write_cell(&opened, row, partition, options).expect("a cell");
+        }
+    }
+    let cells = Cells::open(&opened).expect("sound cells").expect("a cell for each partition");
+    let reader = reader(store);
+    for url in oracle.urls() {
+        let windows = windows(oracle, url);
+        if let Err(difference) = compare_url(&cells, oracle, url, &windows) {
+            panic!("{difference}");
+        }
+        let uid = reader.uid(url).expect("layers").expect("a UID");
+        assert_eq!(cells.page(uid).expect("cells"), reader.page(uid).expect("layers"), "{url}");
+        assert_eq!(cells.in_record(uid).expect("cells"), reader.in_record(uid).expect("layers"), "{url}");
+        for when in windows {
+            let window = window(when);
+            let ranges = |links: &dyn Links| links.in_links(uid, window, Precision::Range).expect("in-links");
+            assert_eq!(ranges(&cells), ranges(&reader), "{url} {window:?}");
+        }
+    }
+    assert!(cells.uid("http://nobody.example/").expect("cells").is_none());
+    assert!(cells.url(opened.manifest().counts.urls).is_err());
+}
+
+fn window(when: When) -> Window {
+    match when {
+        When::Seen(from, to) => Window::Seen { from, to },
+        When::AsOf(at) => Window::AsOf(at),
     }
 }
 

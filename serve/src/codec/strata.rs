@@ -26,6 +26,8 @@ pub(crate) mod ranks;
 mod record;
 mod references;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod timed;
 mod times;
 

@@ -1,7 +1,7 @@
 //! Where records lie: blocks of 16, each with the lengths of its records.
 //!
 //! ```text
-//! pointers   one a block: every 16th absolute in 40 bits, the others relative to it in `width` bytes
+//! pointers   one a block: every 32nd absolute in 40 bits, the others relative to it in `width` bytes
 //! block      lengths' extra bits, the last record's first | class word | records | zeros up to a byte
 //! ```
 //!
@@ -15,7 +15,7 @@ use crate::error::Damage;
 /// Records of a block.
 pub(super) const BLOCK: usize = 16;
 /// Blocks between absolute pointers.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 /// Bytes of an absolute pointer.
 const ABSOLUTE: usize = 5;
 const PART: &str = "strata blocks";

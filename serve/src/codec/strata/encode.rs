@@ -28,7 +28,7 @@ impl Profile {
     /// Small.
     pub const ARCHIVE: Self = Self { depth_max: 2, window: 32 };
     /// Fast.
-    pub const SPEED: Self = Self { depth_max: 1, window: 16 };
+    pub const SPEED: Self = Self { depth_max: 1, window: 32 };
 }
 
 /// Records that are looked at together; no reference leaves them. A multiple of the block.

@@ -237,6 +237,8 @@ impl Strata {
         let phases = level.events.len() + 1;
         let mut begins: Vec<u32> = known.first().copied().into_iter().collect();
         begins.extend(level.events.iter().filter_map(|&event| known.get(event as usize)));
+        // Damaged events may lie beyond the captures.
+        begins.resize(phases, begins.last().copied().unwrap_or(0));
         let number = |link: usize| u32::try_from(link).unwrap_or(u32::MAX);
         if head.shape == STILL || phases <= PHASES_MAX {
             self.masks(record, 0, &mut levels, &mut links, &mut masks)?;

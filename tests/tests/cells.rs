@@ -1,0 +1,75 @@
+//! Cells answer as the oracle and the layers do; images that are damaged, old or cut off do not open.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use webstrata_layers::Store;
+use webstrata_pipeline::{Progress, build};
+use webstrata_serve::codec::strata::Profile;
+use webstrata_serve::image::path_of;
+use webstrata_serve::{Cells, Error};
+use webstrata_tests::crawls::{Crawl, Size};
+use webstrata_tests::stores::{assert_cells, options};
+
+/// Builds a crawl into partitions of so many URLs.
+fn store_of(crawl: &Crawl, dir: &Path, partition_urls: u64) -> PathBuf {
+    let input = dir.join("crawl.jsonl");
+    fs::write(&input, crawl.json_lines().join("\n")).unwrap();
+    let store = dir.join("store");
+    let mut options = options(&store, vec![input]);
+    options.partition_urls = partition_urls;
+    build(&options, &Progress::default()).unwrap();
+    store
+}
+
+#[test]
+fn cells_answer_as_the_oracle_and_the_layers() {
+    // Few and many captures a page; one partition, and several, so that sources lie in other cells.
+    for (seed, size, partition_urls) in [
+        (31, Size { pages: 60, captures: 700, links: 14 }, 1 << 19),
+        (32, Size { pages: 60, captures: 700, links: 14 }, 20),
+        (33, Size { pages: 8, captures: 1500, links: 10 }, 1 << 19),
+        (34, Size { pages: 300, captures: 900, links: 30 }, 100),
+    ] {
+        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+            let dir = tempfile::tempdir().unwrap();
+            let crawl = Crawl::random(seed, size);
+            assert_cells(&store_of(&crawl, dir.path(), partition_urls), &crawl.oracle(), profile);
+        }
+    }
+}
+
+#[test]
+fn images_open_only_when_they_are_whole_and_of_these_layers() {
+    let dir = tempfile::tempdir().unwrap();
+    let crawl = Crawl::random(35, Size { pages: 30, captures: 200, links: 8 });
+    let store = store_of(&crawl, dir.path(), 1 << 19);
+    let opened = Store::open(store.as_path()).unwrap();
+    assert!(Cells::open(&opened).unwrap().is_none(), "no image was written yet");
+    assert_cells(&store, &crawl.oracle(), Profile::ARCHIVE);
+
+    let row = &opened.manifest().rows[0];
+    let path = path_of(&store, row.row, row.partitions[0].partition);
+    let whole = fs::read(&path).unwrap();
+    let open = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        Cells::open(&opened)
+    };
+    for at in [0, 9, 30, 60, 130, 200, whole.len() / 2] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        assert!(matches!(open(&damaged), Err(Error::Image { .. } | Error::Version { .. })), "byte {at}");
+    }
+    assert!(matches!(open(&whole[..whole.len() - 100]), Err(Error::Image { .. })));
+    assert!(matches!(open(b"not a cell"), Err(Error::Image { .. })));
+    assert!(open(&whole).unwrap().is_some());
+
+    // The same partition of another build: its image is of no use here.
+    let other = tempfile::tempdir().unwrap();
+    let crawl = Crawl::random(36, Size { pages: 30, captures: 200, links: 8 });
+    let other_store = store_of(&crawl, other.path(), 1 << 19);
+    assert_cells(&other_store, &crawl.oracle(), Profile::ARCHIVE);
+    let image = fs::read(path_of(&other_store, row.row, row.partitions[0].partition)).unwrap();
+    assert!(open(&image).unwrap().is_none());
+}
