@@ -120,8 +120,9 @@ impl<'a> BitReader<'a> {
 
     /// Takes a number that [`BitWriter::write_sized`] wrote.
     pub(crate) fn read_sized(&mut self) -> u64 {
-        let bits = self.read(6) as u32 + 1;
-        self.read_wide(bits)
+        let bits = self.read(6);
+        // Six bits fit.
+        self.read_wide(u32::try_from(bits).unwrap_or(0) + 1)
     }
 
     /// Takes `count` bits, at most 64.

@@ -236,10 +236,7 @@ impl Links for Cells {
 
     fn captures(&self, uid: u64) -> Result<Vec<CaptureTime>, LayersError> {
         let (cell, node) = self.cell_of(uid)?;
-        let captures = cell.forward.captures(node).map_err(|damage| cell.damaged(damage))?;
-        let (times, unknown) = captures.unwrap_or_default();
-        let known = |at: u32| unknown.binary_search(&at).is_err();
-        Ok((0..).zip(times).map(|(at, time)| CaptureTime { time, known: known(at) }).collect())
+        cell.forward.captures(node).map_err(|damage| cell.damaged(damage))
     }
 
     fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, LayersError> {

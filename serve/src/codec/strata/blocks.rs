@@ -208,7 +208,7 @@ impl Blocks {
         let block = record / BLOCK;
         let group = block / GROUP * (ABSOLUTE + (GROUP - 1) * self.width);
         let mut place = number(pointers, group, ABSOLUTE);
-        if block % GROUP > 0 {
+        if !block.is_multiple_of(GROUP) {
             place += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
         }
         let mut extras = place * 8;

@@ -113,7 +113,7 @@ fn encode_records<'a, E>(
             captures_max = captures_max.max(own.len());
             times.add(own, unknown);
         }
-        if at / SAMPLE_PIECE % step == 0 {
+        if (at / SAMPLE_PIECE).is_multiple_of(step) {
             let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
             if sample.last().is_none_or(|piece| piece.len() == piece_len) {
                 sample.push(Vec::new());

@@ -94,6 +94,12 @@ impl Turn {
     }
 }
 
+/// Bits of a mask of so many phases, at most 64.
+#[inline]
+fn bits_of(phases: usize) -> u32 {
+    u32::try_from(phases).unwrap_or(64)
+}
+
 /// Writes the class of a mask that is not 0. `before`: the mask coded before.
 #[inline]
 fn write_class<S: Sink>(sink: &mut S, context: Context, mask: u64, before: u64, phases: usize) {
@@ -106,7 +112,7 @@ fn write_class<S: Sink>(sink: &mut S, context: Context, mask: u64, before: u64, 
         sink.symbol(context, 1);
     } else if u64::from(mask.count_ones()) != end - start {
         sink.symbol(context, 5);
-        sink.raw(mask, phases as u32);
+        sink.raw(mask, bits_of(phases));
     } else if end == phases as u64 {
         sink.symbol(context, 2);
         sink.below(start - 1, events);
@@ -128,13 +134,13 @@ fn read_class(tables: &Tables, bits: &mut BitReader<'_>, context: Context, befor
         0 => all,
         1 => before,
         2 => all & (!0 << ((read_below(bits, events.max(1)) + 1) & 63)),
-        3 => full((read_below(bits, events.max(1)) as usize & 63) + 1),
+        3 => !0 >> (63 - (read_below(bits, events.max(1)) & 63)),
         4 => {
             let start = read_below(bits, events.saturating_sub(1).max(1)) + 1;
             let length = read_below(bits, events.saturating_sub(start).max(1)) + 1;
-            full((length as usize & 63).max(1)) << (start & 63) & all
+            !0 >> (64 - length.clamp(1, 64)) << (start & 63) & all
         }
-        _ => bits.read_wide(phases as u32) & all,
+        _ => bits.read_wide(bits_of(phases)) & all,
     }
 }
 

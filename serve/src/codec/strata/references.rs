@@ -23,7 +23,11 @@ pub(super) struct Costs {
 #[inline]
 pub(super) fn neighbour(record: usize, slot: usize, records: usize) -> Option<usize> {
     let distance = slot / 2 + 1;
-    if slot % 2 == 0 { record.checked_sub(distance) } else { Some(record + distance).filter(|&other| other < records) }
+    if slot.is_multiple_of(2) {
+        record.checked_sub(distance)
+    } else {
+        Some(record + distance).filter(|&other| other < records)
+    }
 }
 
 /// The slot of `to`, another record, as seen from `from`.

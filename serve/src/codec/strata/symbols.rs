@@ -121,7 +121,7 @@ impl Context {
 #[inline]
 pub(super) fn symbol_of(number: u64) -> (usize, u32) {
     if number < 16 {
-        return (number as usize & 15, 0);
+        return (usize::try_from(number).unwrap_or(0), 0);
     }
     let exponent = 63 - number.leading_zeros();
     let mantissa = number >> (exponent - 1) & 1;

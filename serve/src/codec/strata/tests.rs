@@ -22,10 +22,14 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % end
     }
+
+    fn index(&mut self, end: usize) -> usize {
+        usize::try_from(self.below(end as u64)).unwrap()
+    }
 }
 
 /// Pages that share links with their neighbours, with up to `captures` captures.
-fn pages(seed: u64, captures: u64) -> Vec<Page> {
+fn pages(seed: u64, captures: u32) -> Vec<Page> {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut all: Vec<Page> = Vec::new();
     for node in 0..NODES as u64 {
@@ -33,18 +37,15 @@ fn pages(seed: u64, captures: u64) -> Vec<Page> {
             continue;
         }
         let monthly = random.below(2) == 0;
-        let count = 1 + random.below(captures);
+        let count = 1 + u32::try_from(random.below(u64::from(captures))).unwrap();
         let step = |random: &mut Random| if monthly { 2_600_000 } else { 1 + random.below(5_000_000) };
         let mut timestamps = vec![1_100_000_000 + if monthly { 0 } else { random.below(1 << 28) as i64 }];
-        while (timestamps.len() as u64) < count {
+        while timestamps.len() < count as usize {
             timestamps.push(timestamps[timestamps.len() - 1] + step(&mut random) as i64);
         }
-        let unknown: Vec<u32> = if random.below(4) == 0 {
-            (0..count as u32).filter(|_| random.below(3) == 0).collect()
-        } else {
-            Vec::new()
-        };
-        let known: Vec<u32> = (0..count as u32).filter(|at| !unknown.contains(at)).collect();
+        let unknown: Vec<u32> =
+            if random.below(4) == 0 { (0..count).filter(|_| random.below(3) == 0).collect() } else { Vec::new() };
+        let known: Vec<u32> = (0..count).filter(|at| !unknown.contains(at)).collect();
         let mut links: Vec<u64> = match all.last().filter(|_| random.below(4) > 0) {
             Some(before) => before.links.iter().copied().filter(|_| random.below(5) > 0).collect(),
             None => Vec::new(),
@@ -54,14 +55,14 @@ fn pages(seed: u64, captures: u64) -> Vec<Page> {
             links.push(FIRST + random.below(far));
         }
         let run = FIRST + random.below(500);
-        links.extend((run..).take(random.below(9) as usize));
+        links.extend((run..).take(random.index(9)));
         links.sort_unstable();
         links.dedup();
         let mut changes = Vec::new();
         if known.is_empty() {
             links.clear();
         }
-        for link in 0..links.len() as u32 {
+        for link in (0u32..).take(links.len()) {
             let mut present = true;
             let mut own = Vec::new();
             let mut seen = false;
@@ -142,10 +143,10 @@ fn damaged_bytes_give_errors_or_other_answers() {
     for round in 0..3000 {
         let mut bytes = whole.to_vec();
         if round % 10 == 0 {
-            bytes.truncate(random.below(whole.len() as u64) as usize);
+            bytes.truncate(random.index(whole.len()));
         }
         for _ in 0..=random.below(3) {
-            let at = random.below(bytes.len().max(1) as u64) as usize;
+            let at = random.index(bytes.len().max(1));
             if let Some(byte) = bytes.get_mut(at) {
                 *byte ^= 1 << random.below(8);
             }

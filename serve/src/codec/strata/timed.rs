@@ -3,7 +3,7 @@
 //! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a window is
 //! an AND with each link's mask; by columns, the state when the window begins and what comes in it.
 
-use webstrata_layers::{Change, Page, Window, captures_in};
+use webstrata_layers::{CaptureTime, Change, Page, Window, captures_in};
 
 use crate::bits::BitReader;
 use crate::error::Damage;
@@ -206,15 +206,16 @@ impl Strata {
         Ok(true)
     }
 
-    /// The captures of a node, as times and the indexes of those whose links are unknown; `None` without a record.
+    /// The captures of a node, in order of time; none without a record.
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn captures(&self, node: usize) -> Result<Option<(Vec<i64>, Vec<u32>)>, Damage> {
-        let Some(record) = self.record_of(node)? else { return Ok(None) };
+    pub fn captures(&self, node: usize) -> Result<Vec<CaptureTime>, Damage> {
+        let Some(record) = self.record_of(node)? else { return Ok(Vec::new()) };
         let mut level = Level::default();
-        let (_, captures) = self.head(record, self.own_of(record), &mut level.list, &mut level.events)?;
-        Ok(Some((captures.times.to_vec(), captures.unknown.to_vec())))
+        let (_, captures) = self.head(record, 0, &mut level.list, &mut level.events)?;
+        let known = |at: u32| captures.unknown.binary_search(&at).is_err();
+        Ok((0..).zip(captures.times).map(|(at, &time)| CaptureTime { time, known: known(at) }).collect())
     }
 
     /// All of a node's record; `None` where it has none.
@@ -296,7 +297,10 @@ pub(crate) struct Phased {
 impl Strata {
     /// Reads a record without unknown captures; `false`, and no masks, where there are too many phases.
     pub(crate) fn phased(&self, node: usize, out: &mut Phased) -> Result<bool, Damage> {
-        (out.times.clear(), out.events.clear(), out.links.clear(), out.masks.clear());
+        out.times.clear();
+        out.events.clear();
+        out.links.clear();
+        out.masks.clear();
         let Some(record) = self.record_of(node)? else { return Ok(true) };
         SCRATCH.with_borrow_mut(|(levels, _)| {
             levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
