@@ -1,10 +1,16 @@
-//! `webstrata bench codecs`: encodings of links beside one another on a graph, a table for each direction.
+//! `webstrata bench`: encodings of links beside one another on a graph, a table for each direction; and how long questions
+//! to the cells of a store take.
 
-use crate::cli::Outcome;
+use crate::cli::{Outcome, location};
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Instant;
+use webstrata_layers::{Location, Store};
+use webstrata_serve::Cells;
+use webstrata_serve::cell_bench;
 use webstrata_serve::codec::bv_files::import;
 use webstrata_serve::codec_bench::{Table, measure, picture, transpose};
 
@@ -20,6 +26,22 @@ pub(crate) struct BenchArgs {
 enum What {
     /// Encodings of links: size and speed of each, all answers compared
     Codecs(CodecsArgs),
+    /// Cells of a store: how long questions take
+    Cells(CellsArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: webstrata cells STORE && webstrata bench cells STORE")]
+struct CellsArgs {
+    /// Store: a directory with cells
+    #[arg(value_parser = location())]
+    store: Location,
+    /// Questions of each kind
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    questions: usize,
+    /// Seed of the dice
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Args, Debug)]
@@ -39,7 +61,39 @@ struct CodecsArgs {
 }
 
 pub(crate) fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let What::Codecs(args) = &args.what;
+    match &args.what {
+        What::Codecs(args) => codecs(args, out),
+        What::Cells(args) => cells(args, out),
+    }
+}
+
+fn cells(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let store = Store::open(&args.store)?;
+    let start = Instant::now();
+    let Some(cells) = Cells::open(&store)? else {
+        bail!("{} has no cells of its layers; `webstrata cells` writes them", args.store);
+    };
+    let counts = store.manifest().counts;
+    writeln!(out, "ready in {:.1} ms\n", start.elapsed().as_secs_f64() * 1e3)?;
+    let times = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
+    writeln!(out, "| question | p50 us | p99 us | CPU ns a question | answers a question | million answers a CPU s |")?;
+    writeln!(out, "|---|---|---|---|---|---|")?;
+    for row in cell_bench::measure(&cells, args.questions, args.seed, times)? {
+        writeln!(
+            out,
+            "| {} | {:.2} | {:.2} | {:.0} | {:.1} | {:.1} |",
+            row.what,
+            row.p50.as_secs_f64() * 1e6,
+            row.p99.as_secs_f64() * 1e6,
+            row.ns_a_question(),
+            row.answers as f64 / row.questions.max(1) as f64,
+            row.answers_a_second() / 1e6
+        )?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut tables = Vec::new();
     for input in &args.inputs {
         let name = input.file_name().unwrap_or_default().to_string_lossy();

@@ -10,11 +10,12 @@
 //!
 //! Map: [`url_store`] URLs and their numbers; [`codec`] lists of links, one encoding a file, of which [`codec::strata`] also
 //! knows time; [`backward`] in-links; [`image`] the file of a cell, [`load`] writes it from layers, [`cell`] answers from it;
-//! [`codec_bench`] measures encodings; `bits` and `huffman` what they are written in.
+//! [`codec_bench`] measures encodings, [`cell_bench`] cells; `bits` and `huffman` what they are written in.
 
 pub mod backward;
 mod bits;
 pub mod cell;
+pub mod cell_bench;
 pub mod codec;
 pub mod codec_bench;
 mod error;

@@ -274,9 +274,15 @@ impl Strata {
     /// The links of a record.
     fn links_of(&self, record: usize, depth: usize, levels: &mut [Level], links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
+        let own = self.own_of(record);
+        if self.times.is_none() {
+            let blocks = &self.bytes[self.blocks..];
+            let (start, end) = self.layout.locate(record, &self.bytes[self.pointers..self.blocks], blocks)?;
+            let head = Head { bits: BitReader::new(blocks, start), end, record, own, shape: 0 };
+            return self.links(head, depth, levels, links).map(|_| ());
+        }
         let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
         let (mut list, mut events) = (std::mem::take(&mut level.list), std::mem::take(&mut level.events));
-        let own = self.own_of(record);
         let done =
             self.head(record, own, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
         if let Some(level) = levels.first_mut() {

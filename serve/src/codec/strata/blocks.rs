@@ -173,9 +173,22 @@ fn buckets(lengths: &[u32]) -> Vec<Bucket> {
     sorted.chunk_by(same).map(bucket).collect()
 }
 
+/// Two classes, one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    /// Sum of both bases.
+    base: u32,
+    /// Extra bits of both, at most 62.
+    bits: u8,
+    /// Extra bits of the second.
+    second: u8,
+}
+
 /// Finds records.
 pub(super) struct Blocks {
     classes: [Class; 16],
+    /// By byte of the class word.
+    pairs: Vec<Pair>,
     width: usize,
     records: usize,
 }
@@ -196,7 +209,16 @@ impl Blocks {
         if header.overran() || !(1..=8).contains(&width) || expected != pointers {
             return Err(Damage::Outside { part: PART, value: pointers as u64, bound: expected as u64 });
         }
-        Ok(Self { classes, width, records })
+        let pair = |byte: usize| {
+            let (first, second) = (classes[byte % 16], classes[byte / 16]);
+            let byte = |bits: u32| u8::try_from(bits).unwrap_or(0);
+            Pair {
+                base: first.base.saturating_add(second.base),
+                bits: byte(first.bits + second.bits),
+                second: byte(second.bits),
+            }
+        };
+        Ok(Self { classes, pairs: (0..256).map(pair).collect(), width, records })
     }
 
     /// First and end bit of a record in `blocks`.
@@ -211,17 +233,38 @@ impl Blocks {
         if !block.is_multiple_of(GROUP) {
             place += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
         }
-        let mut extras = place * 8;
-        let mut at = extras + 64;
-        let word = usize::try_from(place).ok().and_then(|place| blocks.get(place..)?.first_chunk::<8>());
-        let mut word = u64::from_le_bytes(*word.ok_or(Damage::Ends { part: PART })?);
+        let place = usize::try_from(place).ok().filter(|&place| place <= blocks.len());
+        let (before, after) = place.map_or((&[][..], &[][..]), |place| blocks.split_at(place));
+        let mut word = u64::from_le_bytes(*after.first_chunk::<8>().ok_or(Damage::Ends { part: PART })?);
+        // Extra bits are taken from the class word backwards, the highest of `extras` first.
+        let start = before.len() as u64 * 8;
+        let mut extras =
+            before.last_chunk::<8>().map_or_else(|| last_bits(before, start), |last| u64::from_le_bytes(*last));
+        let (mut left, mut taken) = (64, 0);
+        let mut take = |bits: u32| {
+            if bits > left {
+                extras = last_bits(before, start.saturating_sub(taken));
+                left = 64;
+            }
+            let extra = (extras >> 1) >> (63 - bits);
+            extras <<= bits;
+            left -= bits;
+            taken += u64::from(bits);
+            extra
+        };
+        let mut at = start + 64;
+        // Two records a step.
+        for _ in 0..record % BLOCK / 2 {
+            let Pair { base, bits, second } = self.pairs[(word & 0xff) as usize];
+            let extra = take(u32::from(bits));
+            at += u64::from(base) + (extra >> second) + (extra & ((1 << second) - 1));
+            word >>= 8;
+        }
         let mut length = |word: u64| {
             let class = self.classes[(word & 15) as usize];
-            extras = extras.saturating_sub(u64::from(class.bits));
-            let extra = BitReader::new(blocks, extras).read(class.bits);
-            u64::from(class.base) + extra
+            u64::from(class.base) + take(class.bits)
         };
-        for _ in 0..record % BLOCK {
+        if !record.is_multiple_of(2) {
             at += length(word);
             word >>= 4;
         }
@@ -230,6 +273,18 @@ impl Blocks {
             return Err(Damage::Ends { part: PART });
         }
         Ok((at, end))
+    }
+}
+
+/// The 64 bits before bit `end`, the last one highest; zeros before the beginning.
+#[cold]
+fn last_bits(bytes: &[u8], end: u64) -> u64 {
+    match end.checked_sub(64) {
+        Some(start) => BitReader::new(bytes, start).read_wide(64),
+        None => BitReader::new(bytes, 0)
+            .read_wide(u32::try_from(end).unwrap_or(0))
+            .checked_shl(u32::try_from(64 - end).unwrap_or(0))
+            .unwrap_or(0),
     }
 }
 

@@ -22,6 +22,8 @@ const GAPS: usize = GAP_END + 1;
 const NUMBER_END: usize = NUMBERS;
 /// Longest code in bits: so that all tables of a cell stay in the nearest cache.
 pub(super) const BITS_MAX: u32 = 11;
+/// Patterns of so many bits.
+const ENTRIES: usize = 1 << BITS_MAX;
 
 /// Which code writes a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -349,7 +351,8 @@ const KIND_END: u16 = 2 << 14;
 
 /// Tables to read with.
 pub(super) struct Tables {
-    numbers: Vec<Vec<Entry>>,
+    /// Of a fixed length, so that a masked index needs no check.
+    numbers: Vec<Box<[Entry; ENTRIES]>>,
     plain: Vec<Decoder>,
 }
 
@@ -366,7 +369,9 @@ impl Tables {
                 Decoder::load(&mut BitReader::new(&usual.into_bytes(), 0), context.symbols(), BITS_MAX)?
             };
             let gaps = context.symbols() == GAPS;
-            tables.numbers.push((0..1u64 << BITS_MAX).map(|bits| Entry::of(decoder.look(bits), gaps)).collect());
+            let mut entries = Box::new([Entry(0); ENTRIES]);
+            (0u64..).zip(entries.iter_mut()).for_each(|(bits, entry)| *entry = Entry::of(decoder.look(bits), gaps));
+            tables.numbers.push(entries);
             tables.plain.push(decoder);
         }
         Ok(tables)
@@ -401,14 +406,14 @@ impl Entry {
 
 /// One table of numbers.
 #[derive(Clone, Copy)]
-pub(super) struct Numbers<'a>(&'a [Entry]);
+pub(super) struct Numbers<'a>(&'a [Entry; ENTRIES]);
 
 impl Numbers<'_> {
     /// Takes the next token.
     #[inline(always)]
     pub(super) fn read(self, bits: &mut BitReader<'_>) -> Token {
         let word = bits.peek();
-        let Entry(entry) = self.0[(word & ((1 << BITS_MAX) - 1)) as usize];
+        let Entry(entry) = self.0[word as usize % ENTRIES];
         let (length, shift) = (u32::from(entry & 15), u32::from(entry >> 4 & 63));
         let mantissa = u64::from(entry >> 10 & 15);
         let value = if shift <= 56 - BITS_MAX {
