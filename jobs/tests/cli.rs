@@ -128,6 +128,39 @@ fn links_at_times() {
 }
 
 #[test]
+fn cells_answer_as_the_layers_while_they_are_of_them() {
+    let dir = built();
+    let questions = [
+        "links {}/store http://a.example/ --at 20070115120000",
+        "links {}/store http://a.example/ --lifespans",
+        "links {}/store http://b.example/x --in",
+        "captures {}/store http://a.example/",
+    ];
+    let answers = || questions.map(|question| succeeds(dir.path(), question));
+    let of_layers = answers();
+    assert!(fails(dir.path(), "bench cells {}/store", 1).contains("webstrata cells"));
+    let report = succeeds(dir.path(), "cells {}/store --profile speed");
+    assert!(report.starts_with("1 cells of epoch 1\n"), "{report}");
+    assert_eq!(answers(), of_layers);
+    assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
+
+    // Damage is an error, and writing the cells again mends it.
+    let image = dir.path().join("store/cells/000001/part-00000.cell");
+    let mut damaged = fs::read(&image).unwrap();
+    let last = damaged.len() / 2;
+    damaged[last] ^= 1;
+    fs::write(&image, &damaged).unwrap();
+    assert!(fails(dir.path(), questions[0], 1).contains("write it again"));
+    succeeds(dir.path(), "cells {}/store");
+    assert_eq!(answers(), of_layers);
+
+    // Another build has other layers: its answers do not come from the old cells.
+    fs::write(dir.path().join("more.jsonl"), CRAWL.replace("c.example", "new.example")).unwrap();
+    succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
+    assert!(succeeds(dir.path(), questions[0]).contains("new.example"));
+}
+
+#[test]
 fn a_url_that_is_not_there_gets_a_hint() {
     let dir = built();
     assert_eq!(succeeds(dir.path(), "captures {}/store d.example/"), "20060601000000\n");

@@ -413,7 +413,7 @@ impl Numbers<'_> {
     #[inline(always)]
     pub(super) fn read(self, bits: &mut BitReader<'_>) -> Token {
         let word = bits.peek();
-        let Entry(entry) = self.0[word as usize % ENTRIES];
+        let Entry(entry) = self.0[(word & ((1 << BITS_MAX) - 1)) as usize];
         let (length, shift) = (u32::from(entry & 15), u32::from(entry >> 4 & 63));
         let mantissa = u64::from(entry >> 10 & 15);
         let value = if shift <= 56 - BITS_MAX {
