@@ -120,7 +120,7 @@ impl Job {
         &self.0.scratch
     }
 
-    /// Workers that have nothing to do for now, for writers of layers.
+    /// Workers that wait for others, and may encode row groups meanwhile.
     pub(crate) fn helpers(&self) -> &Helpers {
         &self.0.helpers
     }

@@ -285,20 +285,10 @@ impl Backward {
         Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata_at, strata, bytes })
     }
 
-    /// The strata below, without what sources have in common.
-    pub fn strata(&self) -> &Strata {
-        &self.strata
-    }
-
-    /// Bytes of what sources have in common.
-    pub fn activity_bytes(&self) -> usize {
-        self.strata_at
-    }
-
     /// When the source of a number links to anything here; `None` for one of another cell.
     #[inline]
     fn set_of(&self, number: u64) -> Option<&[u64]> {
-        let rank = self.numbering.rank(number)?;
+        let rank = self.numbering.rank(number).filter(|_| self.words > 0)?;
         let numbers = &self.bytes[self.numbers..self.strata_at];
         let set = BitReader::new(numbers, rank as u64 * u64::from(self.width)).read_wide(self.width);
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
@@ -332,6 +322,9 @@ impl Backward {
         }
         if !by_masks {
             return self.sources_slowly(node, (first, last), inner, visit);
+        }
+        if self.words == 0 {
+            return Err(Damage::Ends { part: PART });
         }
         room.places.clear();
         room.places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
@@ -451,5 +444,97 @@ impl Cut {
             rest &= rest - 1;
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell_bench::Random;
+    use std::convert::Infallible;
+
+    const FIRST: u64 = 50;
+    const NODES: usize = 300;
+
+    /// In-links of half the nodes, from nodes here and elsewhere, over up to 90 ranges.
+    fn records() -> Vec<InLinks> {
+        let mut random = Random::new(9);
+        let mut all = Vec::new();
+        for node in (0..NODES as u64).step_by(2) {
+            let count = 1 + random.below(90);
+            let ranges: Vec<i64> =
+                (0..count).map(|range| 86_400 * i64::try_from(range * 3 + node % 3).unwrap()).collect();
+            let mut sources: Vec<u64> = (0..1 + random.below(15)).map(|_| random.below(500)).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            let mut changes = Vec::new();
+            // The first source is in all ranges, so none is empty.
+            for link in (0u32..).take(sources.len()).skip(1) {
+                let from = u32::try_from(random.below(count)).unwrap();
+                if from > 0 {
+                    changes.push(Change { link, capture: 0 });
+                    changes.push(Change { link, capture: from });
+                }
+                if u64::from(from) + 1 < count && random.below(2) == 0 {
+                    changes.push(Change { link, capture: from + 1 });
+                }
+            }
+            let record = InLinks { uid: FIRST + node, ranges, sources, changes };
+            assert_eq!(record.flaw(), None, "{record:?}");
+            all.push(record);
+        }
+        all
+    }
+
+    fn encoded(records: &[InLinks]) -> Vec<u8> {
+        let again =
+            || -> Box<dyn Iterator<Item = Result<InLinks, Infallible>>> { Box::new(records.iter().cloned().map(Ok)) };
+        match encode(FIRST, (NODES, records.len()), &again, Profile::ARCHIVE) {
+            Ok(bytes) => bytes,
+            Err(never) => match never {},
+        }
+    }
+
+    #[test]
+    fn records_come_back_and_sources_by_range_are_theirs() {
+        let records = records();
+        let backward = Backward::open(Bytes::from(encoded(&records)), FIRST, NODES).unwrap();
+        let mut room = Room::default();
+        for record in &records {
+            let node = usize::try_from(record.uid - FIRST).unwrap();
+            assert_eq!(backward.record(node).unwrap().as_ref(), Some(record));
+            let last = record.ranges.len() - 1;
+            for (from, to) in [(0, last), (0, 0), (last / 2, last), (last / 3, last / 2)] {
+                let mut found = Vec::new();
+                let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some((from, to)) });
+                backward.sources(node, &mut room, wanted, &mut |source, _| found.push(source)).unwrap();
+                let bound = |at: usize| u32::try_from(at).unwrap();
+                let present = presence::in_any(&record.changes, record.sources.len(), bound(from), bound(to));
+                let expected: Vec<u64> = present.into_iter().map(|at| record.sources[at as usize]).collect();
+                assert_eq!(found, expected, "{from} to {to} of {record:?}");
+            }
+        }
+        assert_eq!(backward.record(1).unwrap(), None);
+    }
+
+    #[test]
+    fn damaged_bytes_give_errors_or_other_answers() {
+        let whole = encoded(&records());
+        let (mut random, mut room) = (Random::new(3), Room::default());
+        for _ in 0..2000 {
+            let mut bytes = whole.clone();
+            for _ in 0..=random.below(3) {
+                // Heads, tables and sets most often.
+                let end = if random.below(2) == 0 { 1000 } else { bytes.len() as u64 };
+                let at = usize::try_from(random.below(end)).unwrap();
+                bytes[at] ^= 1 << random.below(8);
+            }
+            let Ok(backward) = Backward::open(Bytes::from(bytes), FIRST, NODES) else { continue };
+            for node in (0..NODES).step_by(6) {
+                let _ = backward.record(node);
+                let half = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len() / 2), inner: None });
+                let _ = backward.sources(node, &mut room, half, &mut |_, _| {});
+            }
+        }
     }
 }

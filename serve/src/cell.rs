@@ -57,21 +57,6 @@ impl Cell {
         &self.label
     }
 
-    /// Its URLs.
-    pub fn urls(&self) -> &UrlStore {
-        &self.urls
-    }
-
-    /// Its out-links.
-    pub fn forward(&self) -> &Strata {
-        &self.forward
-    }
-
-    /// Its in-links.
-    pub fn backward(&self) -> &Backward {
-        &self.backward
-    }
-
     fn damaged(&self, damage: Damage) -> LayersError {
         LayersError::Elsewhere(Box::new(Error::Damaged { path: self.path.clone(), damage }))
     }

@@ -46,7 +46,7 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
     if urls == 0 {
         return Ok(Vec::new());
     }
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let span = last.abs_diff(first);
     let mut windows = Vec::with_capacity(count);
     for _ in 0..count {
@@ -131,11 +131,15 @@ fn cpu() -> Duration {
 }
 
 /// A seeded dice (xorshift).
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     /// A number below `end`, which is not 0.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -159,6 +159,13 @@ impl Strata {
         })
     }
 
+    /// Room for the records that an answer needs: each with its own, and one for the head that a window is compared with.
+    #[inline]
+    fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {
+        levels.resize_with(usize::from(self.depth_max) + 2, Level::default);
+        levels
+    }
+
     /// The record of a node.
     #[inline]
     fn record_of(&self, node: usize) -> Result<Option<usize>, Damage> {
@@ -300,10 +307,7 @@ impl LinkCodec for Strata {
     fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
         let Some(record) = self.record_of(node)? else { return Ok(()) };
-        SCRATCH.with_borrow_mut(|(levels, _)| {
-            levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
-            self.links_of(record, 0, levels, links)
-        })
+        SCRATCH.with_borrow_mut(|(levels, _)| self.links_of(record, 0, self.enough(levels), links))
     }
 
     fn sizes(&self) -> Sizes {

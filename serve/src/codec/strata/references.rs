@@ -305,15 +305,20 @@ impl<'a> Forest<'a> {
             if gain <= loss || hangs {
                 continue;
             }
-            self.attach(record, parent);
-            for other in joining {
-                let fits =
-                    self.depth[record] + 1 + self.height(other) <= self.depth_max && !self.hangs_on(record, other);
-                if fits && self.pair(other, record) < self.current(other) {
-                    self.attach(other, Some(record));
+            // One that joins may leave another no room, so that the sum of gains is not reached.
+            let lifted = self.attempt(|forest| {
+                forest.attach(record, parent);
+                for other in joining {
+                    let fits = forest.depth[record] + 1 + forest.height(other) <= forest.depth_max
+                        && !forest.hangs_on(record, other);
+                    if fits && forest.pair(other, record) < forest.current(other) {
+                        forest.attach(other, Some(record));
+                    }
                 }
+            });
+            if lifted {
+                return;
             }
-            return;
         }
     }
 
@@ -339,11 +344,13 @@ impl<'a> Forest<'a> {
                 return;
             }
         }
-        for child in children {
-            let (_, place) = self.best(child, self.height(child), self.depth_max, Some(record));
-            self.attach(child, place);
-        }
-        self.settle(record);
+        self.attempt(|forest| {
+            for child in children {
+                let (_, place) = forest.best(child, forest.height(child), forest.depth_max, Some(record));
+                forest.attach(child, place);
+            }
+            forest.settle(record);
+        });
     }
 }
 
@@ -366,6 +373,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
         #[test]
         fn forests_are_shallow_and_no_dearer_than_none(
             alone in proptest::collection::vec(50u32..100, 1..60),

@@ -321,12 +321,12 @@ pub(super) struct Cost<'a> {
 impl Sink for Cost<'_> {
     #[inline]
     fn symbol(&mut self, context: Context, symbol: usize) {
-        self.bits += self.model.bits(context, symbol);
+        self.bits = self.bits.saturating_add(self.model.bits(context, symbol));
     }
 
     #[inline]
     fn raw(&mut self, _: u64, bits: u32) {
-        self.bits += bits;
+        self.bits = self.bits.saturating_add(bits);
     }
 }
 

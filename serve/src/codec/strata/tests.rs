@@ -7,30 +7,19 @@ use proptest::prelude::*;
 use webstrata_layers::{Change, Page, Window, captures_in, presence};
 
 use super::{Profile, Strata, encode_lists, encode_pages};
+use crate::cell_bench::Random;
 use crate::codec::{LinkCodec, Lists};
 
 const FIRST: u64 = 1000;
 const NODES: usize = 600;
 
-/// A seeded source of numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    fn index(&mut self, end: usize) -> usize {
-        usize::try_from(self.below(end as u64)).unwrap()
-    }
+fn index(random: &mut Random, end: usize) -> usize {
+    usize::try_from(random.below(end as u64)).unwrap()
 }
 
 /// Pages that share links with their neighbours, with up to `captures` captures.
 fn pages(seed: u64, captures: u32) -> Vec<Page> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let mut all: Vec<Page> = Vec::new();
     for node in 0..NODES as u64 {
         if random.below(3) == 0 {
@@ -55,7 +44,7 @@ fn pages(seed: u64, captures: u32) -> Vec<Page> {
             links.push(FIRST + random.below(far));
         }
         let run = FIRST + random.below(500);
-        links.extend((run..).take(random.index(9)));
+        links.extend((run..).take(index(&mut random, 9)));
         links.sort_unstable();
         links.dedup();
         let mut changes = Vec::new();
@@ -138,15 +127,15 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
 fn damaged_bytes_give_errors_or_other_answers() {
     let pages = pages(5, 40);
     let whole = encode(&pages, Profile::ARCHIVE);
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     let (mut opened, mut refused, mut links) = (0, 0, Vec::new());
     for round in 0..3000 {
         let mut bytes = whole.to_vec();
         if round % 10 == 0 {
-            bytes.truncate(random.index(whole.len()));
+            bytes.truncate(index(&mut random, whole.len()));
         }
         for _ in 0..=random.below(3) {
-            let at = random.index(bytes.len().max(1));
+            let at = index(&mut random, bytes.len().max(1));
             if let Some(byte) = bytes.get_mut(at) {
                 *byte ^= 1 << random.below(8);
             }

@@ -45,15 +45,9 @@ impl Strata {
     pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
         let Some(record) = self.record_of(node)? else { return Ok(()) };
-        SCRATCH.with_borrow_mut(|(levels, masks)| {
-            levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
-            let Some(level) = levels.first_mut() else { return Ok(()) };
-            let mut own = std::mem::take(level);
-            let done = self.window_of(record, window, &mut own, levels, links, masks);
-            if let Some(level) = levels.first_mut() {
-                *level = own;
-            }
-            done
+        SCRATCH.with_borrow_mut(|(levels, masks)| match self.enough(levels).split_first_mut() {
+            Some((own, levels)) => self.window_of(record, window, own, levels, links, masks),
+            None => Ok(()),
         })
     }
 
@@ -144,12 +138,12 @@ impl Strata {
         let uid = self.own_of(record);
         let (mut head, captures) = self.head(record, uid, &mut own.list, &mut own.events)?;
         own.starts.clear();
-        let mut known = (0u32..).zip(captures.times).filter(|(at, _)| captures.unknown.binary_search(at).is_err());
         if captures.unknown.is_empty() {
             own.starts.extend(captures.times.first());
             own.starts.extend(own.events.iter().filter_map(|&event| captures.times.get(event as usize)));
         } else {
-            let times: Vec<i64> = known.by_ref().map(|(_, &time)| time).collect();
+            let known = (0u32..).zip(captures.times).filter(|(at, _)| captures.unknown.binary_search(at).is_err());
+            let times: Vec<i64> = known.map(|(_, &time)| time).collect();
             own.starts.extend(times.first());
             own.starts.extend(own.events.iter().filter_map(|&event| times.get(event as usize)));
         }
@@ -268,20 +262,6 @@ impl Strata {
         let (timestamps, unknown) = (captures.times.to_vec(), captures.unknown.to_vec());
         Ok(Some(Page { uid: self.first + node as u64, timestamps, unknown, links, changes }))
     }
-
-    /// Whether any of a node's known captures lies in the window. Cost: the head of its record.
-    ///
-    /// # Errors
-    /// See [`Self::window`].
-    pub fn has_capture(&self, node: usize, window: Window) -> Result<bool, Damage> {
-        let Some(record) = self.record_of(node)? else { return Ok(false) };
-        SCRATCH.with_borrow_mut(|(levels, _)| {
-            levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
-            let Some(level) = levels.first_mut() else { return Ok(false) };
-            let (_, captures) = self.head(record, 0, &mut level.list, &mut level.events)?;
-            Ok(captures_in(captures.times, captures.unknown, window).is_some())
-        })
-    }
 }
 
 /// A record with a mask of phases for each link.
@@ -303,13 +283,10 @@ impl Strata {
         out.masks.clear();
         let Some(record) = self.record_of(node)? else { return Ok(true) };
         SCRATCH.with_borrow_mut(|(levels, _)| {
-            levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
-            let done = self.masks(record, 0, levels, &mut out.links, &mut out.masks)?;
-            let Some(level) = levels.first_mut() else { return Ok(false) };
-            let mut list = std::mem::take(&mut level.list);
-            let (_, captures) = self.head(record, 0, &mut list, &mut out.events)?;
+            let Some((own, levels)) = self.enough(levels).split_first_mut() else { return Ok(false) };
+            let (_, captures) = self.head(record, 0, &mut own.list, &mut out.events)?;
             out.times.extend_from_slice(captures.times);
-            Ok(done)
+            self.masks(record, 0, levels, &mut out.links, &mut out.masks)
         })
     }
 }

@@ -55,19 +55,22 @@ impl TimesCounter {
         let places = dictionary.iter().cloned().zip(0u64..).collect();
         let mut writer =
             TimesWriter { first, span: last.abs_diff(first), any_unknown, table: Vec::new(), dictionary, places };
-        let mut bits_min = u32::MAX;
+        let mut bits_min = u64::MAX;
         for least in [u32::MAX, 2, 1] {
             let table = lists_of.iter().filter(|&(_, &lists)| lists >= least).map(|(&time, _)| time).collect();
             let before = std::mem::replace(&mut writer.table, table);
             let mut cost = Cost { model: Model::usual(), bits: 0 };
             writer.store(&mut cost);
+            let mut bits = u64::from(cost.bits);
             for ((times, unknown), count) in &seldom {
-                (0..*count).for_each(|_| writer.explicit(times, unknown, &mut cost));
+                cost.bits = 0;
+                writer.explicit(times, unknown, &mut cost);
+                bits += u64::from(cost.bits) * u64::from(*count);
             }
-            if cost.bits >= bits_min {
+            if bits >= bits_min {
                 writer.table = before;
             } else {
-                bits_min = cost.bits;
+                bits_min = bits;
             }
         }
         writer
