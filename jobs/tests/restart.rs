@@ -10,7 +10,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -241,8 +242,12 @@ fn what_a_dead_job_left_is_cleared_by_another_one() {
 
 /// A hosts file for so many processes on this machine.
 fn hosts(setting: &Setting, processes: usize) -> PathBuf {
-    let listeners: Vec<_> = (0..processes).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let lines: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+    // Not of those that the system gives to connections: one of another test would take a port while nobody listens.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = || 10_000 + (process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+    let free = || format!("127.0.0.1:{}", next());
+    let lines: Vec<_> =
+        std::iter::repeat_with(free).filter(|host| TcpListener::bind(host).is_ok()).take(processes).collect();
     let path = setting.path("hosts.txt");
     fs::write(&path, format!("# processes\n{}\n", lines.join("\n"))).unwrap();
     path
@@ -305,10 +310,9 @@ fn a_process_killed_in_any_stage_stops_the_others_and_the_restart_makes_the_same
         // The job may be over before the kill is noticed: then earlier, with another store.
         let killed = (1..=ATTEMPTS).find_map(|attempt| kill_one(&mut setting, stage, processes, attempt));
         let (name, hosts) = killed.unwrap_or_else(|| panic!("no process could be killed in {stage}"));
-        for process in start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect::<Vec<_>>() {
-            let (code, said, _) = process.join().unwrap();
-            assert_eq!(code, Some(0), "{stage}: {said}");
-        }
+        let ends: Vec<_> = start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect();
+        let ends: Vec<_> = ends.into_iter().map(|end| end.join().unwrap()).collect();
+        assert!(ends.iter().all(|(code, _, _)| *code == Some(0)), "{stage}: {ends:#?}");
         setting.is_as_by_one(&name);
     }
 }
