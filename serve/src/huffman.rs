@@ -120,7 +120,7 @@ fn canonical(lengths: &[u8]) -> Vec<u16> {
 }
 
 /// A code to read with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     /// For each pattern of `bits` bits: symbol << 4 | length.
     table: Vec<u16>,

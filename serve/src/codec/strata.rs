@@ -230,7 +230,7 @@ impl Strata {
     }
 
     /// The reference of a record, and whether all of it is copied.
-    #[inline]
+    #[inline(always)]
     fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(usize, bool)>, Damage> {
         if head.bits.position() >= head.end {
             return Ok(None);

@@ -260,15 +260,14 @@ impl Blocks {
             at += u64::from(base) + (extra >> second) + (extra & ((1 << second) - 1));
             word >>= 8;
         }
-        let mut length = |word: u64| {
+        let mut length = |word: u64, mask: u32| {
             let class = self.classes[(word & 15) as usize];
-            u64::from(class.base) + take(class.bits)
+            u64::from(class.base & mask) + take(class.bits & mask)
         };
-        if !record.is_multiple_of(2) {
-            at += length(word);
-            word >>= 4;
-        }
-        let end = at + length(word);
+        // Half of the records are the second of two: without a branch.
+        let odd = u32::from(!record.is_multiple_of(2));
+        at += length(word, odd.wrapping_neg());
+        let end = at + length(word >> (4 * odd), !0);
         if end > blocks.len() as u64 * 8 {
             return Err(Damage::Ends { part: PART });
         }

@@ -165,18 +165,19 @@ pub(super) fn read_rest(
 #[inline]
 pub(super) fn read_copies(tables: &Tables, bits: &mut BitReader<'_>, links: &mut Vec<u64>) {
     let flags = tables.plain(Context::Copies);
-    let mut kept = 0;
-    let mut from = 0;
-    while from < links.len() {
-        let mut eight = flags.read(bits) as u64;
-        let here = links.len() - from;
-        if here < 8 {
-            eight &= (1 << here) - 1;
+    let len = links.len();
+    links.resize(len.next_multiple_of(8), 0);
+    let (mut kept, mut from) = (0, 0);
+    while from < len {
+        let mut eight = flags.read(bits);
+        if len - from < 8 {
+            eight &= (1 << (len - from)) - 1;
         }
-        while eight != 0 {
-            links[kept] = links[from + eight.trailing_zeros() as usize];
-            kept += 1;
-            eight &= eight - 1;
+        // Without branches: each link is written where the next kept one goes.
+        for at in from..from + 8 {
+            links[kept] = links[at];
+            kept += eight & 1;
+            eight >>= 1;
         }
         from += 8;
     }
@@ -186,19 +187,19 @@ pub(super) fn read_copies(tables: &Tables, bits: &mut BitReader<'_>, links: &mut
 /// Merges `rest` into `links`, both rising.
 #[inline]
 pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
-    let (mut left, mut right) = (links.len(), rest.len());
-    links.resize(left + right, 0);
-    let mut to = left + right;
-    // From the end, so that links that come before all of the rest stay where they are.
-    while right > 0 && left > 0 {
-        let (a, b) = (links[left - 1], rest[right - 1]);
-        let take_left = a > b;
+    let (mut left, mut to) = (links.len(), links.len() + rest.len());
+    links.resize(to, 0);
+    // From the end, so that links that come before all of the rest stay where they are. Links of the rest are few and far
+    // between, so that going by comparisons is guessed right most of the time.
+    for &link in rest.iter().rev() {
+        while left > 0 && links[left - 1] > link {
+            to -= 1;
+            left -= 1;
+            links[to] = links[left];
+        }
         to -= 1;
-        links[to] = if take_left { a } else { b };
-        left -= usize::from(take_left);
-        right -= usize::from(!take_left);
+        links[to] = link;
     }
-    links[..right].copy_from_slice(&rest[..right]);
 }
 
 /// As [`read_copies`], with a mask for each link; masks may be absent.

@@ -351,15 +351,17 @@ const KIND_END: u16 = 2 << 14;
 
 /// Tables to read with.
 pub(super) struct Tables {
-    /// Of a fixed length, so that a masked index needs no check.
-    numbers: Vec<Box<[Entry; ENTRIES]>>,
-    plain: Vec<Decoder>,
+    /// By context; of a fixed length, so that an index needs no check.
+    numbers: Box<[[Entry; ENTRIES]; Context::COUNT]>,
+    plain: [Decoder; Context::COUNT],
 }
 
 impl Tables {
     /// Reads what [`Model::store`] wrote.
     pub(super) fn load(stored: &mut BitReader<'_>) -> Result<Self, Damage> {
-        let mut tables = Self { numbers: Vec::new(), plain: Vec::new() };
+        let numbers = vec![[Entry(0); ENTRIES]; Context::COUNT].into_boxed_slice();
+        let numbers = numbers.try_into().map_err(|_| Damage::Ends { part: super::PART })?;
+        let mut tables = Self { numbers, plain: std::array::from_fn(|_| Decoder::default()) };
         for context in Context::ALL {
             let decoder = if stored.read(1) == 1 {
                 Decoder::load(stored, context.symbols(), BITS_MAX)?
@@ -369,10 +371,9 @@ impl Tables {
                 Decoder::load(&mut BitReader::new(&usual.into_bytes(), 0), context.symbols(), BITS_MAX)?
             };
             let gaps = context.symbols() == GAPS;
-            let mut entries = Box::new([Entry(0); ENTRIES]);
-            (0u64..).zip(entries.iter_mut()).for_each(|(bits, entry)| *entry = Entry::of(decoder.look(bits), gaps));
-            tables.numbers.push(entries);
-            tables.plain.push(decoder);
+            let entries = (0u64..).zip(&mut tables.numbers[context as usize]);
+            entries.for_each(|(bits, entry)| *entry = Entry::of(decoder.look(bits), gaps));
+            tables.plain[context as usize] = decoder;
         }
         Ok(tables)
     }
