@@ -40,13 +40,13 @@ use crate::codec::{LinkCodec, Sizes};
 use crate::error::Damage;
 
 use blocks::Blocks;
-use presence::Turn;
 use symbols::{Context, Tables};
 use times::{Captures, List, Times};
 
 pub(crate) use encode::encode_numbered;
 pub use encode::{Profile, encode_lists, encode_pages};
 pub(crate) use timed::Phased;
+use timed::Phases;
 
 /// Farthest neighbour that may be a reference.
 const WINDOW_MAX: usize = 32;
@@ -79,11 +79,8 @@ struct Level {
     list: List,
     /// Indexes of the events among known captures.
     events: Vec<u32>,
-    /// When phases begin.
-    starts: Vec<i64>,
     rest: Vec<u64>,
-    rest_masks: Vec<u64>,
-    turn: Turn,
+    phases: Phases,
 }
 
 thread_local! {
@@ -91,11 +88,19 @@ thread_local! {
     static SCRATCH: RefCell<(Vec<Level>, Vec<u64>)> = RefCell::default();
 }
 
+/// A record and its node.
+#[derive(Clone, Copy)]
+struct Place {
+    record: usize,
+    node: usize,
+}
+
 /// A record whose head was read.
 struct Head<'a> {
     bits: BitReader<'a>,
     end: u64,
-    record: usize,
+    place: Place,
+    /// Its node's number among the links.
     own: u64,
     /// 0 still, 1 rows, 2 columns.
     shape: usize,
@@ -166,25 +171,27 @@ impl Strata {
         levels
     }
 
-    /// The record of a node.
+    /// Where the record of a node is.
     #[inline]
-    fn record_of(&self, node: usize) -> Result<Option<usize>, Damage> {
+    fn place_of(&self, node: usize) -> Result<Option<Place>, Damage> {
         if node >= self.nodes {
             return Err(Damage::Outside { part: PART, value: node as u64, bound: self.nodes as u64 });
         }
         let dense = self.records == self.nodes;
-        Ok(if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) })
+        let record = if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) };
+        Ok(record.map(|record| Place { record, node }))
     }
 
-    /// The number of a record's node among the links.
+    /// Where a record near another one is.
     #[inline]
-    fn own_of(&self, record: usize) -> u64 {
+    fn near(&self, place: Place, record: usize) -> Place {
         let dense = self.records == self.nodes;
         let ranks = &self.bytes[self.ranks..self.pointers];
-        let node = if dense { record } else { ranks::node_of(ranks, record).unwrap_or(0) };
-        self.number_of(node)
+        let node = if dense { Some(record) } else { ranks::node_near(ranks, (place.record, place.node), record) };
+        Place { record, node: node.unwrap_or(0) }
     }
 
+    /// The number of a node among the links.
     #[inline]
     fn number_of(&self, node: usize) -> u64 {
         let place = match &self.numbers {
@@ -194,18 +201,23 @@ impl Strata {
         self.first + place as u64
     }
 
-    /// Reads what stands before the links.
+    /// Finds a record.
+    #[inline]
+    fn begin(&self, place: Place) -> Result<Head<'_>, Damage> {
+        let blocks = &self.bytes[self.blocks..];
+        let (start, end) = self.layout.locate(place.record, &self.bytes[self.pointers..self.blocks], blocks)?;
+        Ok(Head { bits: BitReader::new(blocks, start), end, place, own: self.number_of(place.node), shape: 0 })
+    }
+
+    /// Finds a record and reads what stands before the links.
     #[inline]
     fn head<'a>(
         &'a self,
-        record: usize,
-        own: u64,
+        place: Place,
         list: &'a mut List,
         events: &mut Vec<u32>,
     ) -> Result<(Head<'a>, Captures<'a>), Damage> {
-        let blocks = &self.bytes[self.blocks..];
-        let (start, end) = self.layout.locate(record, &self.bytes[self.pointers..self.blocks], blocks)?;
-        let mut head = Head { bits: BitReader::new(blocks, start), end, record, own, shape: 0 };
+        let mut head = self.begin(place)?;
         let Some(times) = &self.times else { return Ok((head, Captures { times: &[], unknown: &[] })) };
         let captures = times.list(&self.tables, &mut head.bits, list)?;
         head.shape = self.tables.plain(Context::Shape).read(&mut head.bits);
@@ -231,16 +243,16 @@ impl Strata {
 
     /// The reference of a record, and whether all of it is copied.
     #[inline(always)]
-    fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(usize, bool)>, Damage> {
+    fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(Place, bool)>, Damage> {
         if head.bits.position() >= head.end {
             return Ok(None);
         }
         let symbol = self.tables.plain(Context::Reference).read(&mut head.bits);
         let Some(symbol) = symbol.checked_sub(1) else { return Ok(None) };
-        match references::neighbour(head.record, symbol / 2, self.records)
+        match references::neighbour(head.place.record, symbol / 2, self.records)
             .filter(|_| depth < usize::from(self.depth_max))
         {
-            Some(reference) => Ok(Some((reference, symbol % 2 == 1))),
+            Some(reference) => Ok(Some((self.near(head.place, reference), symbol % 2 == 1))),
             None => Err(Damage::Outside { part: PART, value: symbol as u64, bound: self.records as u64 }),
         }
     }
@@ -279,19 +291,15 @@ impl Strata {
     }
 
     /// The links of a record.
-    fn links_of(&self, record: usize, depth: usize, levels: &mut [Level], links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn links_of(&self, place: Place, depth: usize, levels: &mut [Level], links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
-        let own = self.own_of(record);
         if self.times.is_none() {
-            let blocks = &self.bytes[self.blocks..];
-            let (start, end) = self.layout.locate(record, &self.bytes[self.pointers..self.blocks], blocks)?;
-            let head = Head { bits: BitReader::new(blocks, start), end, record, own, shape: 0 };
-            return self.links(head, depth, levels, links).map(|_| ());
+            return self.links(self.begin(place)?, depth, levels, links).map(|_| ());
         }
         let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
         let (mut list, mut events) = (std::mem::take(&mut level.list), std::mem::take(&mut level.events));
         let done =
-            self.head(record, own, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
+            self.head(place, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
         if let Some(level) = levels.first_mut() {
             (level.list, level.events) = (list, events);
         }
@@ -306,8 +314,8 @@ impl LinkCodec for Strata {
 
     fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
-        let Some(record) = self.record_of(node)? else { return Ok(()) };
-        SCRATCH.with_borrow_mut(|(levels, _)| self.links_of(record, 0, self.enough(levels), links))
+        let Some(place) = self.place_of(node)? else { return Ok(()) };
+        SCRATCH.with_borrow_mut(|(levels, _)| self.links_of(place, 0, self.enough(levels), links))
     }
 
     fn sizes(&self) -> Sizes {

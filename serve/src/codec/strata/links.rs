@@ -205,21 +205,21 @@ pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
 /// As [`read_copies`], with a mask for each link; masks may be absent.
 #[inline]
 pub(super) fn read_copies_with(tables: &Tables, bits: &mut BitReader<'_>, links: &mut Vec<u64>, masks: &mut Vec<u64>) {
-    masks.resize(links.len(), 0);
     let flags = tables.plain(Context::Copies);
+    let len = links.len();
+    links.resize(len.next_multiple_of(8), 0);
+    masks.resize(links.len(), 0);
     let mut kept = 0;
-    for from in (0..links.len()).step_by(8) {
-        let mut eight = flags.read(bits) as u64;
-        let here = links.len() - from;
-        if here < 8 {
-            eight &= (1 << here) - 1;
+    for from in (0..len).step_by(8) {
+        let mut eight = flags.read(bits);
+        if len - from < 8 {
+            eight &= (1 << (len - from)) - 1;
         }
-        while eight != 0 {
-            let at = from + eight.trailing_zeros() as usize;
+        for at in from..from + 8 {
             links[kept] = links[at];
             masks[kept] = masks[at];
-            kept += 1;
-            eight &= eight - 1;
+            kept += eight & 1;
+            eight >>= 1;
         }
     }
     links.truncate(kept);
@@ -229,21 +229,18 @@ pub(super) fn read_copies_with(tables: &Tables, bits: &mut BitReader<'_>, links:
 /// As [`merge`], with a mask for each link.
 #[inline]
 pub(super) fn merge_with(links: &mut Vec<u64>, masks: &mut Vec<u64>, rest: &[u64], rest_masks: &[u64]) {
-    let (mut left, mut right) = (links.len(), rest.len().min(rest_masks.len()));
-    links.resize(left + right, 0);
-    masks.resize(left + right, 0);
-    let mut to = left + right;
-    while right > 0 && left > 0 {
-        let (a, b) = (links[left - 1], rest[right - 1]);
-        let take_left = a > b;
+    let (mut left, mut to) = (links.len(), links.len() + rest.len());
+    links.resize(to, 0);
+    masks.resize(to, 0);
+    for (&link, &mask) in rest.iter().zip(rest_masks).rev() {
+        while left > 0 && links[left - 1] > link {
+            to -= 1;
+            left -= 1;
+            (links[to], masks[to]) = (links[left], masks[left]);
+        }
         to -= 1;
-        links[to] = if take_left { a } else { b };
-        masks[to] = if take_left { masks[left - 1] } else { rest_masks[right - 1] };
-        left -= usize::from(take_left);
-        right -= usize::from(!take_left);
+        (links[to], masks[to]) = (link, mask);
     }
-    links[..right].copy_from_slice(&rest[..right]);
-    masks[..right].copy_from_slice(&rest_masks[..right]);
 }
 
 /// Signed differences as numbers: 0, -1, 1, -2, ...

@@ -98,6 +98,38 @@ pub(crate) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
     None
 }
 
+/// Words that are passed before bisection is quicker.
+const WORDS_MAX: usize = 16;
+
+/// The node of record `other`, near one whose node is known.
+#[inline]
+pub(crate) fn node_near(ranks: &[u8], (record, node): (usize, usize), other: usize) -> Option<usize> {
+    let mut at = node / 64;
+    let mut before = record.checked_sub((word_at(ranks, at) & ((1 << (node % 64)) - 1)).count_ones() as usize)?;
+    for _ in 0..WORDS_MAX {
+        if other < before {
+            at = at.checked_sub(1)?;
+            before = before.checked_sub(word_at(ranks, at).count_ones() as usize)?;
+        } else {
+            let own = word_at(ranks, at);
+            let count = own.count_ones() as usize;
+            if other - before < count {
+                return Some(at * 64 + select(own, other - before));
+            }
+            before += count;
+            at += 1;
+        }
+    }
+    node_of(ranks, other)
+}
+
+/// The word of 64 nodes from `64 * at` on; 0 beyond the end.
+#[inline]
+fn word_at(ranks: &[u8], at: usize) -> u64 {
+    let span = at / (SPAN / 64);
+    ranks.get(span * BYTES + 4..).map_or(0, |words| word(words, at % (SPAN / 64)))
+}
+
 /// Nodes of records that rise: each search begins where the last one ended.
 pub(crate) struct Nodes<'a> {
     ranks: &'a [u8],
@@ -111,18 +143,12 @@ impl<'a> Nodes<'a> {
         Self { ranks, at: usize::MAX, before: usize::MAX }
     }
 
-    #[inline]
-    fn word(&self, at: usize) -> u64 {
-        let span = at / (SPAN / 64);
-        self.ranks.get(span * BYTES + 4..).map_or(0, |words| word(words, at % (SPAN / 64)))
-    }
-
     /// The node of a record; records that rise cost least.
     #[inline]
     pub(crate) fn node(&mut self, record: usize) -> Option<usize> {
         if record >= self.before && record - self.before < SPAN {
             loop {
-                let own = self.word(self.at);
+                let own = word_at(self.ranks, self.at);
                 let count = own.count_ones() as usize;
                 if record - self.before < count {
                     return Some(self.at * 64 + select(own, record - self.before));
@@ -169,6 +195,11 @@ mod tests {
             }
             for (record, &node) in list.iter().enumerate() {
                 prop_assert_eq!(node_of(&ranks, record), Some(node));
+            }
+            for (record, &node) in list.iter().enumerate() {
+                for (other, &expected) in list.iter().enumerate().skip(record.saturating_sub(40)).take(80) {
+                    prop_assert_eq!(node_near(&ranks, (record, node), other), Some(expected));
+                }
             }
             let mut rising = Nodes::new(&ranks);
             for (record, &node) in list.iter().enumerate().filter(|(at, _)| at % 3 != 1) {

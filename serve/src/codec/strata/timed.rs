@@ -8,10 +8,10 @@ use webstrata_layers::{CaptureTime, Change, Page, Window, captures_in};
 use crate::bits::BitReader;
 use crate::error::Damage;
 
-use super::presence::{self, PHASES_MAX};
+use super::presence::{self, PHASES_MAX, Turn};
 use super::record::Shape;
 use super::times::Captures;
-use super::{Level, PART, SCRATCH, Strata, links};
+use super::{Head, Level, PART, Place, SCRATCH, Strata, links};
 
 const STILL: usize = Shape::Still as usize;
 const ROWS: usize = Shape::Rows as usize;
@@ -37,6 +37,36 @@ impl Span {
     }
 }
 
+/// The phases of a record, and room for its masks.
+#[derive(Default)]
+pub(super) struct Phases {
+    /// When phases begin.
+    starts: Vec<i64>,
+    rest: Vec<u64>,
+    rest_masks: Vec<u64>,
+    turn: Turn,
+}
+
+impl Phases {
+    /// Each phase but the first begins with an event, an index among known captures.
+    fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
+        self.starts.clear();
+        let Captures { times, unknown } = captures;
+        if unknown.is_empty() {
+            self.starts.extend(times.first());
+            self.starts.extend(events.iter().filter_map(|&event| times.get(event as usize)));
+            return;
+        }
+        let known = (0u32..).zip(times).filter(|(at, _)| unknown.binary_search(at).is_err());
+        let mut events = events.iter().peekable();
+        for (at, (_, &time)) in (0u32..).zip(known) {
+            if at == 0 || events.next_if_eq(&&at).is_some() {
+                self.starts.push(time);
+            }
+        }
+    }
+}
+
 impl Strata {
     /// Replaces the contents of `links` by the links of a node in the window.
     ///
@@ -44,31 +74,30 @@ impl Strata {
     /// A node outside the cell, and damaged bytes.
     pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
-        let Some(record) = self.record_of(node)? else { return Ok(()) };
+        let Some(place) = self.place_of(node)? else { return Ok(()) };
         SCRATCH.with_borrow_mut(|(levels, masks)| match self.enough(levels).split_first_mut() {
-            Some((own, levels)) => self.window_of(record, window, own, levels, links, masks),
+            Some((own, below)) => self.window_of(place, window, (own, below), links, masks),
             None => Ok(()),
         })
     }
 
     fn window_of(
         &self,
-        record: usize,
+        place: Place,
         window: Window,
-        own: &mut Level,
-        levels: &mut [Level],
+        (own, below): (&mut Level, &mut [Level]),
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<(), Damage> {
-        let uid = self.own_of(record);
-        let (head, captures) = self.head(record, uid, &mut own.list, &mut own.events)?;
+        let (head, captures) = self.head(place, &mut own.list, &mut own.events)?;
         let Some(span) = Span::of(captures, &own.events, window) else { return Ok(()) };
         let whole = span.first == 0 && span.last == own.events.len();
         if head.shape == STILL || whole {
-            return self.links(head, 0, levels, links).map(|_| ());
+            return self.links(head, 0, below, links).map(|_| ());
         }
         if head.shape == ROWS {
-            self.masks(record, 0, levels, links, masks)?;
+            own.phases.set(captures, &own.events);
+            self.masks_after(head, 0, (&mut own.phases, below), links, masks)?;
             let wanted = presence::between(span.first, span.last.min(PHASES_MAX - 1));
             let mut kept = 0;
             for at in 0..links.len().min(masks.len()) {
@@ -78,7 +107,7 @@ impl Strata {
             links.truncate(kept);
             return Ok(());
         }
-        let after = self.links(head, 0, levels, links)?;
+        let after = self.links(head, 0, below, links)?;
         let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
         let words = links.len().div_ceil(64);
         // Initial flags, what changed up to the window, and what changes in it, which is there before or after the change.
@@ -111,51 +140,36 @@ impl Strata {
     /// the phases in the first level.
     fn masks(
         &self,
-        record: usize,
+        place: Place,
         depth: usize,
         levels: &mut [Level],
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<bool, Damage> {
-        let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
-        let mut own = std::mem::take(level);
-        let done = self.masks_with(record, depth, &mut own, levels, links, masks);
-        if let Some(level) = levels.first_mut() {
-            *level = own;
-        }
-        done
+        let Some((own, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
+        let (head, captures) = self.head(place, &mut own.list, &mut own.events)?;
+        own.phases.set(captures, &own.events);
+        self.masks_after(head, depth, (&mut own.phases, below), links, masks)
     }
 
-    fn masks_with(
+    /// As [`Self::masks`], of a record whose head was read.
+    fn masks_after(
         &self,
-        record: usize,
+        mut head: Head<'_>,
         depth: usize,
-        own: &mut Level,
-        levels: &mut [Level],
+        (own, below): (&mut Phases, &mut [Level]),
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<bool, Damage> {
-        let uid = self.own_of(record);
-        let (mut head, captures) = self.head(record, uid, &mut own.list, &mut own.events)?;
-        own.starts.clear();
-        if captures.unknown.is_empty() {
-            own.starts.extend(captures.times.first());
-            own.starts.extend(own.events.iter().filter_map(|&event| captures.times.get(event as usize)));
-        } else {
-            let known = (0u32..).zip(captures.times).filter(|(at, _)| captures.unknown.binary_search(at).is_err());
-            let times: Vec<i64> = known.map(|(_, &time)| time).collect();
-            own.starts.extend(times.first());
-            own.starts.extend(own.events.iter().filter_map(|&event| times.get(event as usize)));
-        }
-        let phases = own.events.len() + 1;
+        let phases = own.starts.len().max(1);
         masks.clear();
         if head.shape == STILL {
-            self.links(head, depth, levels, links)?;
+            self.links(head, depth, below, links)?;
             masks.resize(links.len(), 1);
             return Ok(true);
         }
         if head.shape != ROWS {
-            let after = self.links(head, depth, levels, links)?;
+            let after = self.links(head, depth, below, links)?;
             if phases > PHASES_MAX {
                 return Ok(false);
             }
@@ -182,14 +196,13 @@ impl Strata {
             presence::read_rows(&self.tables, &mut head.bits, &mut [], false, masks, links.len(), phases);
             return Ok(true);
         };
-        let below = levels.get_mut(1..).unwrap_or_default();
         let predicted = self.masks(reference, depth + 1, below, links, masks)?;
         if !all {
             links::read_copies_with(&self.tables, &mut head.bits, links, masks);
         }
         masks.resize(links.len(), 0);
         if predicted {
-            let starts = below.first().map_or(&[][..], |level| &level.starts);
+            let starts = below.first().map_or(&[][..], |level| &level.phases.starts);
             own.turn.set(starts, &own.starts);
             own.turn.turn_all(masks);
         }
@@ -205,9 +218,9 @@ impl Strata {
     /// # Errors
     /// See [`Self::window`].
     pub fn captures(&self, node: usize) -> Result<Vec<CaptureTime>, Damage> {
-        let Some(record) = self.record_of(node)? else { return Ok(Vec::new()) };
+        let Some(place) = self.place_of(node)? else { return Ok(Vec::new()) };
         let mut level = Level::default();
-        let (_, captures) = self.head(record, 0, &mut level.list, &mut level.events)?;
+        let (_, captures) = self.head(place, &mut level.list, &mut level.events)?;
         let known = |at: u32| captures.unknown.binary_search(&at).is_err();
         Ok((0..).zip(captures.times).map(|(at, &time)| CaptureTime { time, known: known(at) }).collect())
     }
@@ -217,12 +230,12 @@ impl Strata {
     /// # Errors
     /// See [`Self::window`], and a record that is not sound.
     pub fn page(&self, node: usize) -> Result<Option<Page>, Damage> {
-        let Some(record) = self.record_of(node)? else { return Ok(None) };
-        let mut levels: Vec<Level> = (0..=self.depth_max).map(|_| Level::default()).collect();
+        let Some(place) = self.place_of(node)? else { return Ok(None) };
+        let mut levels = Vec::new();
+        let levels = self.enough(&mut levels);
         let (mut links, mut masks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
-        let uid = self.own_of(record);
         let mut level = Level::default();
-        let (head, captures) = self.head(record, uid, &mut level.list, &mut level.events)?;
+        let (head, captures) = self.head(place, &mut level.list, &mut level.events)?;
         // The capture with which each phase begins.
         let known: Vec<u32> = (0u32..)
             .zip(captures.times)
@@ -236,7 +249,7 @@ impl Strata {
         begins.resize(phases, begins.last().copied().unwrap_or(0));
         let number = |link: usize| u32::try_from(link).unwrap_or(u32::MAX);
         if head.shape == STILL || phases <= PHASES_MAX {
-            self.masks(record, 0, &mut levels, &mut links, &mut masks)?;
+            self.masks(place, 0, levels, &mut links, &mut masks)?;
             if head.shape != STILL {
                 for (link, &mask) in masks.iter().enumerate() {
                     // A link counts as present before the first capture.
@@ -249,7 +262,7 @@ impl Strata {
                 }
             }
         } else {
-            let after = self.links(head, 0, &mut levels, &mut links)?;
+            let after = self.links(head, 0, levels, &mut links)?;
             let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
             let mut absent = vec![true; links.len()];
             let own = &mut changes;
@@ -281,12 +294,13 @@ impl Strata {
         out.events.clear();
         out.links.clear();
         out.masks.clear();
-        let Some(record) = self.record_of(node)? else { return Ok(true) };
+        let Some(place) = self.place_of(node)? else { return Ok(true) };
         SCRATCH.with_borrow_mut(|(levels, _)| {
-            let Some((own, levels)) = self.enough(levels).split_first_mut() else { return Ok(false) };
-            let (_, captures) = self.head(record, 0, &mut own.list, &mut out.events)?;
+            let Some((own, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
+            let (head, captures) = self.head(place, &mut own.list, &mut out.events)?;
             out.times.extend_from_slice(captures.times);
-            self.masks(record, 0, levels, &mut out.links, &mut out.masks)
+            own.phases.set(captures, &out.events);
+            self.masks_after(head, 0, (&mut own.phases, below), &mut out.links, &mut out.masks)
         })
     }
 }
