@@ -332,11 +332,9 @@ impl Backward {
         let inside = inner.map(|inner| Cut::of(phased, &room.places, inner, self.words));
         for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(number);
-            if whole.meets(mask, set) {
-                visit(
-                    self.numbering.source(number, &mut nodes),
-                    inside.as_ref().is_some_and(|inside| inside.meets(mask, set)),
-                );
+            let sure = inside.as_ref().is_some_and(|inside| inside.meets(mask, set));
+            if sure || whole.meets(mask, set) {
+                visit(self.numbering.source(number, &mut nodes), sure);
             }
         }
         Ok(())
@@ -403,8 +401,10 @@ impl Backward {
 struct Cut {
     /// Phases with a range in the part.
     phases: u64,
-    /// Words of places of each of these phases, one after the other; then those of all.
-    bits: Vec<u64>,
+    /// Words of places of all of these phases together.
+    all: Vec<u64>,
+    /// Those of each, one after the other.
+    each: Vec<u64>,
     words: usize,
 }
 
@@ -413,13 +413,14 @@ impl Cut {
         let phase = |range: usize| phased.events.partition_point(|&event| event as usize <= range);
         let (from, to) = (phase(first), phase(last));
         let phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
-        let mut bits = vec![0; (to - from + 2) * words];
+        let (mut all, mut each) = (vec![0; words], vec![0; (to - from + 1) * words]);
         for range in first..=last {
-            for row in [phase(range) - from, to - from + 1] {
-                bits[row * words + places[range] / 64] |= 1 << (places[range] % 64);
-            }
+            let at = phase(range);
+            let (word, bit) = (places[range] / 64, 1 << (places[range] % 64));
+            all[word] |= bit;
+            each[(at - from) * words + word] |= bit;
         }
-        Self { phases, bits, words }
+        Self { phases, all, each, words }
     }
 
     /// Whether a source with these phases, active in `set`, links in this part.
@@ -430,15 +431,14 @@ impl Cut {
             return false;
         }
         let Some(set) = set else { return true };
-        let active =
-            |row: usize| self.bits[row * self.words..][..self.words].iter().zip(set).any(|(bits, set)| bits & set != 0);
+        let active = |bits: &[u64]| bits.iter().zip(set).fold(0, |met, (bits, set)| met | bits & set) != 0;
         if there == self.phases {
-            return active(self.bits.len() / self.words - 1);
+            return active(&self.all);
         }
         let from = self.phases.trailing_zeros();
         let mut rest = there;
         while rest != 0 {
-            if active((rest.trailing_zeros() - from) as usize) {
+            if active(&self.each[(rest.trailing_zeros() - from) as usize * self.words..][..self.words]) {
                 return true;
             }
             rest &= rest - 1;

@@ -133,37 +133,45 @@ fn word_at(ranks: &[u8], at: usize) -> u64 {
 /// Nodes of records that rise: each search begins where the last one ended.
 pub(crate) struct Nodes<'a> {
     ranks: &'a [u8],
-    /// A word of 64 nodes, and how many records come before it.
+    /// A word of 64 nodes, without those before the record that was asked for last.
     at: usize,
-    before: usize,
+    word: u64,
+    /// The record of its lowest bit.
+    record: usize,
 }
 
 impl<'a> Nodes<'a> {
     pub(crate) fn new(ranks: &'a [u8]) -> Self {
-        Self { ranks, at: usize::MAX, before: usize::MAX }
+        Self { ranks, at: 0, word: 0, record: usize::MAX }
     }
 
     /// The node of a record; records that rise cost least.
     #[inline]
     pub(crate) fn node(&mut self, record: usize) -> Option<usize> {
-        if record >= self.before && record - self.before < SPAN {
-            loop {
-                let own = word_at(self.ranks, self.at);
-                let count = own.count_ones() as usize;
-                if record - self.before < count {
-                    return Some(self.at * 64 + select(own, record - self.before));
-                }
-                if self.at / (SPAN / 64) * BYTES >= self.ranks.len() {
-                    return None;
-                }
-                self.before += count;
-                self.at += 1;
-            }
+        if record < self.record || record - self.record >= SPAN {
+            let node = node_of(self.ranks, record)?;
+            (self.at, self.record) = (node / 64, record);
+            self.word = word_at(self.ranks, self.at) & (!0 << (node % 64));
+            return Some(node);
         }
-        let node = node_of(self.ranks, record)?;
-        self.at = node / 64;
-        self.before = rank(self.ranks, self.at * 64)?.0;
-        Some(node)
+        loop {
+            let count = self.word.count_ones() as usize;
+            if record - self.record < count {
+                break;
+            }
+            self.record += count;
+            self.at += 1;
+            if self.at / (SPAN / 64) * BYTES >= self.ranks.len() {
+                self.record = usize::MAX;
+                return None;
+            }
+            self.word = word_at(self.ranks, self.at);
+        }
+        while self.record < record {
+            self.word &= self.word - 1;
+            self.record += 1;
+        }
+        Some(self.at * 64 + self.word.trailing_zeros() as usize)
     }
 }
 
