@@ -174,23 +174,30 @@ struct Piece {
 }
 
 /// Walks back from an entry and keeps what it needs, the last first, without the first entry of all; rests begin at `start`.
-/// There is a piece in `pieces` for each entry.
+/// `N` is more than the entry.
 #[inline]
-fn needed<'a>(columns: &Columns<'_>, entry: usize, mut start: usize, pieces: &'a mut [Piece]) -> &'a [Piece] {
-    for entry in 1..=entry {
-        start += columns.rest(entry);
+fn needed<'a, const N: usize>(
+    columns: &Columns<'_>,
+    entry: usize,
+    start: usize,
+    pieces: &'a mut [Piece; N],
+) -> &'a [Piece] {
+    let mut ends = [start; N];
+    let mut end = start;
+    for entry in 1..=entry.min(N - 1) {
+        end += columns.rest(entry);
+        ends[entry] = end;
     }
     let (mut length, mut need) = (0, usize::MAX);
-    for entry in (1..=entry).rev() {
-        let end = start;
-        start -= columns.rest(entry);
+    for entry in (1..=entry.min(N - 1)).rev() {
         let shared = columns.shared(entry);
-        if shared < need
-            && let Some(piece) = pieces.get_mut(length)
-        {
-            *piece = Piece { start, end, shared };
+        if shared < need {
+            pieces[length] = Piece { start: ends[entry - 1], end: ends[entry], shared };
             length += 1;
             need = shared;
+            if shared == columns.shared_least {
+                break;
+            }
         }
     }
     &pieces[..length]

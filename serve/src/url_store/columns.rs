@@ -26,7 +26,8 @@ pub(super) struct Columns<'a> {
     /// Where each column begins, in bits, and its width.
     shared: (usize, u32),
     rest: (usize, u32),
-    shared_least: usize,
+    /// No entry shares less.
+    pub(super) shared_least: usize,
     /// Length of the first entry's rest.
     pub(super) first: usize,
     /// The byte behind the columns.
