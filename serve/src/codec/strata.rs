@@ -25,6 +25,7 @@ mod presence;
 pub(crate) mod ranks;
 mod record;
 mod references;
+mod scan;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -211,12 +212,12 @@ impl Strata {
 
     /// Finds a record and reads what stands before the links.
     #[inline]
-    fn head<'a>(
+    fn head<'a: 'b, 'b>(
         &'a self,
         place: Place,
-        list: &'a mut List,
+        list: &'b mut List,
         events: &mut Vec<u32>,
-    ) -> Result<(Head<'a>, Captures<'a>), Damage> {
+    ) -> Result<(Head<'a>, Captures<'b>), Damage> {
         let mut head = self.begin(place)?;
         let Some(times) = &self.times else { return Ok((head, Captures { times: &[], unknown: &[] })) };
         let captures = times.list(&self.tables, &mut head.bits, list)?;
@@ -316,6 +317,17 @@ impl LinkCodec for Strata {
         links.clear();
         let Some(place) = self.place_of(node)? else { return Ok(()) };
         SCRATCH.with_borrow_mut(|(levels, _)| self.links_of(place, 0, self.enough(levels), links))
+    }
+
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        let mut ring = scan::Ring::new(self.depth_max);
+        for node in 0..self.nodes {
+            match self.place_of(node)? {
+                Some(place) => visit(node, ring.list(self, place)?),
+                None => visit(node, &[]),
+            }
+        }
+        Ok(())
     }
 
     fn sizes(&self) -> Sizes {

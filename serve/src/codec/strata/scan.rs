@@ -1,0 +1,55 @@
+//! All lists in order: each record is decoded once.
+//!
+//! References are at most [`WINDOW_MAX`] records away, so a list that is needed again is among those of some hundred records
+//! around the one that is passed. These are kept in a ring. Memory: the lists of the ring.
+
+use crate::error::Damage;
+
+use super::{Level, Place, Strata, WINDOW_MAX, links};
+
+/// Lists of records around the one that is passed, by record modulo their number.
+pub(super) struct Ring {
+    /// The record, and its links.
+    lists: Vec<(usize, Vec<u64>)>,
+    level: Level,
+}
+
+impl Ring {
+    /// For chains of at most `depth_max` references.
+    pub(super) fn new(depth_max: u8) -> Self {
+        // No two records of a chain have the same place.
+        let places = (WINDOW_MAX * (usize::from(depth_max) + 2)).next_power_of_two();
+        Self { lists: vec![(usize::MAX, Vec::new()); places], level: Level::default() }
+    }
+
+    /// The links of a record; decoded, with those that it needs, where they are not here.
+    pub(super) fn list(&mut self, strata: &Strata, place: Place) -> Result<&[u64], Damage> {
+        self.decode(strata, place, 0)?;
+        Ok(&self.lists[place.record % self.lists.len()].1)
+    }
+
+    fn decode(&mut self, strata: &Strata, place: Place, depth: usize) -> Result<(), Damage> {
+        let places = self.lists.len();
+        let own = place.record % places;
+        if self.lists[own].0 == place.record {
+            return Ok(());
+        }
+        let Level { list, events, .. } = &mut self.level;
+        let (mut head, _) = strata.head(place, list, events)?;
+        let mut links = std::mem::take(&mut self.lists[own]).1;
+        links.clear();
+        let reference = strata.reference(&mut head, depth)?;
+        if let Some((reference, all)) = reference {
+            self.decode(strata, reference, depth + 1)?;
+            links.extend_from_slice(&self.lists[reference.record % places].1);
+            if !all {
+                links::read_copies(&strata.tables, &mut head.bits, &mut links);
+            }
+        }
+        let (rest, bits) = (&mut self.level.rest, &mut head.bits);
+        links::read_rest(&strata.tables, bits, head.end, head.own, reference.is_some(), strata.links_max, rest)?;
+        links::merge(&mut links, rest);
+        self.lists[own] = (place.record, links);
+        Ok(())
+    }
+}
