@@ -11,7 +11,8 @@ use crate::codec::Lists;
 use super::blocks::{BLOCK, BlocksWriter};
 use super::ranks;
 use super::record::{Record, Room};
-use super::references::{Costs, NEVER, choose, neighbour};
+use super::candidates::Candidates;
+use super::references::{Costs, choose, neighbour};
 use super::symbols::{Counts, Model, Sink, Writer};
 use super::times::{TimesCounter, TimesWriter};
 
@@ -35,6 +36,8 @@ impl Profile {
 const SEGMENT: usize = 1 << 14;
 /// Records in a piece of the sample.
 const SAMPLE_PIECE: usize = 1 << 10;
+/// Neighbours of a record that are weighed as its reference.
+const KEPT: usize = 12;
 /// Rounds of fitting codes to choices and choices to codes.
 const ROUNDS: usize = 3;
 
@@ -125,6 +128,7 @@ fn encode_records<'a, E>(
     }
     let times = head.timed.then(|| times.finish());
     let mut room = Room::default();
+    let candidates: Vec<Candidates> = sample.iter().map(|piece| candidates_of(piece, profile)).collect();
     // `choices` weighs one way of writing against another, `codes` are what is written with.
     let mut choices = None;
     let usual = Model::usual();
@@ -137,7 +141,10 @@ fn encode_records<'a, E>(
         }
         chosen = sample
             .iter()
-            .map(|piece| references_of(piece, profile, choices.as_ref().unwrap_or(usual), &mut room))
+            .zip(&candidates)
+            .map(|(piece, candidates)| {
+                references_of(piece, candidates, profile, choices.as_ref().unwrap_or(usual), &mut room)
+            })
             .collect();
         for (piece, chosen) in sample.iter().zip(&chosen) {
             let choices = choices.as_ref().unwrap_or(usual);
@@ -172,7 +179,7 @@ fn encode_records<'a, E>(
             if segment.is_empty() {
                 break;
             }
-            let chosen = references_of(&segment, profile, choices, &mut room);
+            let chosen = references_of(&segment, &candidates_of(&segment, profile), profile, choices, &mut room);
             write(&segment, &chosen, &mut room);
         }
     }
@@ -201,27 +208,33 @@ fn encode_records<'a, E>(
 }
 
 /// Chooses the references of a segment.
-fn references_of(records: &[Record], profile: Profile, model: &Model, room: &mut Room) -> Vec<Option<u8>> {
-    let slots = 2 * profile.window;
-    let count = records.len();
-    let mut costs =
-        Costs { window: profile.window, alone: Vec::with_capacity(count), pairs: vec![NEVER; count * slots] };
+fn references_of(
+    records: &[Record],
+    candidates: &Candidates,
+    profile: Profile,
+    model: &Model,
+    room: &mut Room,
+) -> Vec<Option<u8>> {
+    let mut costs = Costs::default();
     for (at, record) in records.iter().enumerate() {
         let (alone, columns) = record.bits_alone(model, room);
-        costs.alone.push(alone);
-        if record.links.is_empty() || profile.depth_max == 0 {
-            continue;
-        }
-        for slot in 0..slots {
-            let Some(other) = neighbour(at, slot, count) else { continue };
+        let others = candidates.of(at).iter().filter_map(|&slot| {
+            let slot = usize::from(slot);
+            let other = neighbour(at, slot, records.len())?;
+            let bits = record.bits_against(slot, &records[other], columns, alone, model, room)?;
             // Another block costs another look.
             let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
-            if let Some(bits) = record.bits_against(slot, &records[other], columns, alone, model, room) {
-                costs.pairs[at * slots + slot] = bits + far;
-            }
-        }
+            Some((other, bits + far))
+        });
+        costs.push(alone, others);
     }
     choose(&costs, profile.depth_max)
+}
+
+fn candidates_of(records: &[Record], profile: Profile) -> Candidates {
+    let window = if profile.depth_max == 0 { 0 } else { profile.window };
+    let kept = std::env::var("KEPT").ok().and_then(|k| k.parse().ok()).unwrap_or(KEPT);
+    Candidates::find(records.iter().map(|record| record.links.as_slice()), window, kept)
 }
 
 fn write_all<S: Sink>(
