@@ -17,6 +17,8 @@ const PLACES: usize = 1 << 14;
 const PLANES: usize = 24;
 /// What a shared link gains, where a link of the reference that is not shared costs 1.
 const GAIN: i64 = 6;
+/// What all links that are not shared cost at most: flags in a row take little room.
+const ALONE_MAX: i64 = 64;
 
 /// Slots of each record.
 pub(super) struct Candidates {
@@ -39,7 +41,7 @@ impl Candidates {
                 let both = i64::from(shared[later * window + (later - earlier - 1)]);
                 if both > 0 {
                     let alone = i64::try_from(lengths[other]).unwrap_or(i64::MAX) - both;
-                    ranked.push((alone - GAIN * both, slot));
+                    ranked.push((alone.min(ALONE_MAX) - GAIN * both, slot));
                 }
             }
             if ranked.len() > kept {
@@ -87,9 +89,7 @@ fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32>
                 (*plane, carry) = (*plane ^ carry, *plane & carry);
             }
         }
-        let sum = |place: usize| {
-            planes.iter().enumerate().fold(0, |sum, (at, plane)| sum | (plane >> place & 1) << at)
-        };
+        let sum = |place: usize| planes.iter().enumerate().fold(0, |sum, (at, plane)| sum | (plane >> place & 1) << at);
         shared.extend((0..window.min(WINDOW_MAX)).map(sum));
     }
     shared

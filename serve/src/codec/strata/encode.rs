@@ -1,7 +1,8 @@
 //! Writes a cell's records: counts, fits codes on samples, chooses references, lays out.
 //!
-//! Passes over the records: one to count lists of timestamps and to take samples, one to write. Memory: the samples, one
-//! segment of records with the costs of its pairs, and the bytes written.
+//! Passes over the records: one to count lists of timestamps and to take a sample; one to write, unless all records fit the
+//! memory (256 MiB) and were held. Memory: the records held or the sample, the costs of one segment's pairs, and the bytes
+//! written. Cost: some twenty nanoseconds a link to decode, count and write; the rest goes into weighing pairs.
 
 use webstrata_layers::Page;
 
@@ -9,9 +10,9 @@ use crate::bits::BitWriter;
 use crate::codec::Lists;
 
 use super::blocks::{BLOCK, BlocksWriter};
+use super::candidates::Candidates;
 use super::ranks;
 use super::record::{Record, Room};
-use super::candidates::Candidates;
 use super::references::{Costs, choose, neighbour};
 use super::symbols::{Counts, Model, Sink, Writer};
 use super::times::{TimesCounter, TimesWriter};
@@ -34,12 +35,16 @@ impl Profile {
 
 /// Records that are looked at together; no reference leaves them. A multiple of the block.
 const SEGMENT: usize = 1 << 14;
-/// Records in a piece of the sample.
+/// Records of the sample that codes are fitted on, about, and of each of its pieces.
+const SAMPLE: usize = 2 * SEGMENT;
 const SAMPLE_PIECE: usize = 1 << 10;
-/// Neighbours of a record that are weighed as its reference.
+/// Bytes of records to hold, about. Larger cells hold the sample alone.
+const HELD_MAX: usize = 256 << 20;
+/// Rounds of fitting codes to choices and choices to codes, before the last choice.
+const ROUNDS: usize = 2;
+/// Neighbours of a record that are weighed as its reference: with time, where a pair is dear to weigh, and without.
 const KEPT: usize = 12;
-/// Rounds of fitting codes to choices and choices to codes.
-const ROUNDS: usize = 3;
+const KEPT_TIMELESS: usize = 24;
 
 /// Encodes lists without time.
 pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
@@ -105,9 +110,10 @@ fn encode_records<'a, E>(
     let mut nodes = Vec::with_capacity(count);
     let mut times = TimesCounter::default();
     let (mut links_max, mut captures_max) = (0, 0);
-    let mut sample: Vec<Vec<Record>> = Vec::new();
     // All of a small cell, every n-th piece of a large one.
-    let step = count.div_ceil(4 * SEGMENT).max(1);
+    let step = count.div_ceil(SAMPLE).max(1);
+    let sampled = |at: usize| (at / SAMPLE_PIECE).is_multiple_of(step);
+    let (mut held, mut held_bytes, mut whole) = (Vec::new(), 0, true);
     for (at, record) in records().enumerate() {
         let (node, record) = record?;
         nodes.push(node);
@@ -116,47 +122,49 @@ fn encode_records<'a, E>(
             captures_max = captures_max.max(own.len());
             times.add(own, unknown);
         }
-        if (at / SAMPLE_PIECE).is_multiple_of(step) {
-            let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
-            if sample.last().is_none_or(|piece| piece.len() == piece_len) {
-                sample.push(Vec::new());
-            }
-            if let Some(piece) = sample.last_mut() {
-                piece.push(record);
-            }
+        held_bytes += record.bytes();
+        if whole && held_bytes > HELD_MAX && step > 1 {
+            whole = false;
+            let mut place = 0..;
+            held.retain(|_| place.next().is_some_and(sampled));
+            held.shrink_to_fit();
+        }
+        if whole || sampled(at) {
+            held.push(record);
         }
     }
     let times = head.timed.then(|| times.finish());
+    let kept = if head.timed { KEPT } else { KEPT_TIMELESS };
     let mut room = Room::default();
-    let candidates: Vec<Candidates> = sample.iter().map(|piece| candidates_of(piece, profile)).collect();
+    let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
+    let pieces: Vec<(&[Record], Candidates)> = held
+        .chunks(piece_len)
+        .step_by(if whole { step } else { 1 })
+        .map(|piece| (piece, candidates_of(piece, profile, kept)))
+        .collect();
     // `choices` weighs one way of writing against another, `codes` are what is written with.
     let mut choices = None;
-    let usual = Model::usual();
-    let mut codes = None;
-    let mut chosen: Vec<Vec<Option<u8>>> = Vec::new();
-    for round in 1..=ROUNDS {
-        let mut counts = Counts::new();
-        if let Some(times) = &times {
-            times.store(&mut counts);
+    for _ in 0..ROUNDS {
+        let model = choices.as_ref().unwrap_or(Model::usual());
+        let mut counts = counts_of(times.as_ref());
+        for (piece, candidates) in &pieces {
+            let chosen = references_of(piece, candidates, profile, model, &mut room);
+            write_all(piece, &chosen, times.as_ref(), model, &mut room, &mut counts, &mut |_| {});
         }
-        chosen = sample
-            .iter()
-            .zip(&candidates)
-            .map(|(piece, candidates)| {
-                references_of(piece, candidates, profile, choices.as_ref().unwrap_or(usual), &mut room)
-            })
-            .collect();
-        for (piece, chosen) in sample.iter().zip(&chosen) {
-            let choices = choices.as_ref().unwrap_or(usual);
-            write_all(piece, chosen, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
-        }
-        if round == ROUNDS && step == 1 {
-            codes = Some(counts.fit(false));
-        } else {
-            choices = Some(counts.fit(step > 1));
-        }
+        choices = Some(counts.fit(step > 1));
     }
-    let choices = choices.as_ref().unwrap_or(usual);
+    let choices = choices.as_ref().unwrap_or(Model::usual());
+    let mut chosen = Vec::new();
+    // Where all is held, the codes hold just what was chosen.
+    let codes = whole.then(|| {
+        let mut counts = counts_of(times.as_ref());
+        for segment in held.chunks(SEGMENT) {
+            let own = references_of(segment, &candidates_of(segment, profile, kept), profile, choices, &mut room);
+            write_all(segment, &own, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
+            chosen.push(own);
+        }
+        counts.fit(false)
+    });
     let codes = codes.as_ref().unwrap_or(choices);
     let mut writer = Writer { model: codes, out: BitWriter::default() };
     let mut blocks = BlocksWriter::default();
@@ -167,11 +175,11 @@ fn encode_records<'a, E>(
             before = writer.out.len();
         });
     };
-    if step == 1 {
-        // The sample is all there is, and its codes hold just what was chosen.
-        sample.iter().zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
+    if whole {
+        held.chunks(SEGMENT).zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
     } else {
-        drop(sample);
+        drop(pieces);
+        drop(held);
         let mut rest = records();
         loop {
             let segment = rest.by_ref().take(SEGMENT).map(|record| record.map(|(_, record)| record));
@@ -179,7 +187,7 @@ fn encode_records<'a, E>(
             if segment.is_empty() {
                 break;
             }
-            let chosen = references_of(&segment, &candidates_of(&segment, profile), profile, choices, &mut room);
+            let chosen = references_of(&segment, &candidates_of(&segment, profile, kept), profile, choices, &mut room);
             write(&segment, &chosen, &mut room);
         }
     }
@@ -231,10 +239,18 @@ fn references_of(
     choose(&costs, profile.depth_max)
 }
 
-fn candidates_of(records: &[Record], profile: Profile) -> Candidates {
+fn candidates_of(records: &[Record], profile: Profile, kept: usize) -> Candidates {
     let window = if profile.depth_max == 0 { 0 } else { profile.window };
-    let kept = std::env::var("KEPT").ok().and_then(|k| k.parse().ok()).unwrap_or(KEPT);
     Candidates::find(records.iter().map(|record| record.links.as_slice()), window, kept)
+}
+
+/// Counts that hold what stands before the records.
+fn counts_of(times: Option<&TimesWriter>) -> Counts {
+    let mut counts = Counts::new();
+    if let Some(times) = times {
+        times.store(&mut counts);
+    }
+    counts
 }
 
 fn write_all<S: Sink>(
