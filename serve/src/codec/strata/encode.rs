@@ -35,19 +35,34 @@ impl Profile {
 
 /// Records that are looked at together; no reference leaves them. A multiple of the block.
 const SEGMENT: usize = 1 << 14;
-/// Records of the sample that codes are fitted on, about, and of each of its pieces.
-const SAMPLE: usize = 2 * SEGMENT;
+/// Records in a piece of the sample.
 const SAMPLE_PIECE: usize = 1 << 10;
-/// Bytes of records to hold, about. Larger cells hold the sample alone.
-const HELD_MAX: usize = 256 << 20;
 /// Rounds of fitting codes to choices and choices to codes, before the last choice.
 const ROUNDS: usize = 2;
-/// Neighbours of a record that are weighed as its reference: with time, where a pair is dear to weigh, and without.
-const KEPT: usize = 12;
-const KEPT_TIMELESS: usize = 24;
+
+/// How much is held and weighed.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Bytes of records to hold, about. Larger cells hold the sample alone.
+    held_max: usize,
+    /// Records of the sample that codes are fitted on, about.
+    sample: usize,
+    /// Neighbours of a record that are weighed as its reference, at most.
+    kept: usize,
+}
+
+impl Effort {
+    /// With time, where a pair is dear to weigh.
+    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 12 };
+    const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
+}
 
 /// Encodes lists without time.
 pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
+    encode_lists_with(lists, profile, Effort::TIMELESS)
+}
+
+fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8> {
     let empty =
         lists.ends.iter().scan(0, |before, &end| Some(std::mem::replace(before, end) == end)).filter(|&e| e).count();
     // Empty lists as records take four bits, leaving them out takes one a node.
@@ -57,7 +72,7 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
         Ok::<_, std::convert::Infallible>((node, Record::timeless(lists.first + node as u64, lists.list(node))))
     };
     let head = Head { first: lists.first, nodes: lists.nodes(), timed: false };
-    encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile)
+    encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile, effort)
         .unwrap_or_else(|never| match never {})
 }
 
@@ -65,7 +80,7 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
 /// [`Page::flaw`]).
 ///
 /// # Errors
-/// Those of the iterators that `pages` gives; it is asked for them twice, and they must give the same pages.
+/// Those of the iterators that `pages` gives; it is asked for them once or twice, and they must give the same pages.
 pub fn encode_pages<'a, E: 'a>(
     first: u64,
     (nodes, records): (usize, usize),
@@ -89,7 +104,8 @@ pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
             (node, Record::of(page, own(node)))
         })
     };
-    encode_records(Head { first, nodes, timed: true }, records, &|| Box::new(pages().map(record)), profile)
+    let head = Head { first, nodes, timed: true };
+    encode_records(head, records, &|| Box::new(pages().map(record)), profile, Effort::TIMED)
 }
 
 struct Head {
@@ -105,25 +121,26 @@ fn encode_records<'a, E>(
     count: usize,
     records: &dyn Fn() -> Records<'a, E>,
     profile: Profile,
+    effort: Effort,
 ) -> Result<Vec<u8>, E> {
     assert!(profile.window <= super::WINDOW_MAX, "a window of {}", profile.window);
     let mut nodes = Vec::with_capacity(count);
     let mut times = TimesCounter::default();
     let (mut links_max, mut captures_max) = (0, 0);
     // All of a small cell, every n-th piece of a large one.
-    let step = count.div_ceil(SAMPLE).max(1);
+    let step = count.div_ceil(effort.sample).max(1);
     let sampled = |at: usize| (at / SAMPLE_PIECE).is_multiple_of(step);
     let (mut held, mut held_bytes, mut whole) = (Vec::new(), 0, true);
     for (at, record) in records().enumerate() {
         let (node, record) = record?;
         nodes.push(node);
         links_max = links_max.max(record.links.len());
-        if let Some((own, unknown)) = &record.captures {
-            captures_max = captures_max.max(own.len());
-            times.add(own, unknown);
+        if let Some(list) = &record.captures {
+            captures_max = captures_max.max(list.0.len());
+            times.add(list);
         }
         held_bytes += record.bytes();
-        if whole && held_bytes > HELD_MAX && step > 1 {
+        if whole && held_bytes > effort.held_max && step > 1 {
             whole = false;
             let mut place = 0..;
             held.retain(|_| place.next().is_some_and(sampled));
@@ -134,13 +151,12 @@ fn encode_records<'a, E>(
         }
     }
     let times = head.timed.then(|| times.finish());
-    let kept = if head.timed { KEPT } else { KEPT_TIMELESS };
     let mut room = Room::default();
     let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
     let pieces: Vec<(&[Record], Candidates)> = held
         .chunks(piece_len)
         .step_by(if whole { step } else { 1 })
-        .map(|piece| (piece, candidates_of(piece, profile, kept)))
+        .map(|piece| (piece, candidates_of(piece, profile, effort.kept)))
         .collect();
     // `choices` weighs one way of writing against another, `codes` are what is written with.
     let mut choices = None;
@@ -159,7 +175,8 @@ fn encode_records<'a, E>(
     let codes = whole.then(|| {
         let mut counts = counts_of(times.as_ref());
         for segment in held.chunks(SEGMENT) {
-            let own = references_of(segment, &candidates_of(segment, profile, kept), profile, choices, &mut room);
+            let own =
+                references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut room);
             write_all(segment, &own, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
             chosen.push(own);
         }
@@ -187,7 +204,8 @@ fn encode_records<'a, E>(
             if segment.is_empty() {
                 break;
             }
-            let chosen = references_of(&segment, &candidates_of(&segment, profile, kept), profile, choices, &mut room);
+            let chosen =
+                references_of(&segment, &candidates_of(&segment, profile, effort.kept), profile, choices, &mut room);
             write(&segment, &chosen, &mut room);
         }
     }
@@ -268,5 +286,63 @@ fn write_all<S: Sink>(
             record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, room, sink);
         }
         written(sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell_bench::Random;
+    use crate::codec::{LinkCodec, strata::Strata};
+
+    /// Lists that copy parts of earlier ones, not always of near ones.
+    fn lists(nodes: u64) -> Lists {
+        let mut random = Random::new(11);
+        let mut lists = Lists::default();
+        for node in 0..nodes {
+            let mut list: Vec<u64> = (0..random.below(8)).map(|_| node / 2 + random.below(1000)).collect();
+            for _ in 0..random.below(3) {
+                let from = node.saturating_sub(1 + random.below(40));
+                if from < node {
+                    let from = lists.list(usize::try_from(from).unwrap());
+                    list.extend(from.iter().filter(|_| random.below(6) > 0));
+                }
+            }
+            list.sort_unstable();
+            list.dedup();
+            list.truncate(60);
+            lists.push(&list);
+        }
+        lists
+    }
+
+    #[test]
+    fn few_neighbours_are_nearly_as_good_as_all() {
+        let lists = lists(4000);
+        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+            let size = |kept| encode_lists_with(&lists, profile, Effort { kept, ..Effort::TIMED }).len();
+            let all = size(2 * super::super::WINDOW_MAX);
+            assert!(size(Effort::TIMELESS.kept) * 1000 <= all * 1005, "{} of {all}", size(Effort::TIMELESS.kept));
+            assert!(size(Effort::TIMED.kept) * 100 <= all * 101, "{} of {all}", size(Effort::TIMED.kept));
+        }
+    }
+
+    #[test]
+    fn what_is_not_held_is_streamed() {
+        let lists = lists(5000);
+        let held = encode_lists(&lists, Profile::ARCHIVE);
+        let effort = Effort { held_max: 10_000, sample: SAMPLE_PIECE, ..Effort::TIMELESS };
+        let sampled = encode_lists_with(&lists, Profile::ARCHIVE, Effort { held_max: usize::MAX, ..effort });
+        let streamed = encode_lists_with(&lists, Profile::ARCHIVE, effort);
+        for bytes in [sampled, streamed] {
+            // Codes of a fifth of the lists, open to any symbol.
+            assert!(bytes.len() * 100 <= held.len() * 110, "{} for {}", bytes.len(), held.len());
+            let strata = Strata::open(bytes.into()).unwrap();
+            let mut found = Vec::new();
+            for node in 0..lists.nodes() {
+                strata.list(node, &mut found).unwrap();
+                assert_eq!(found, lists.list(node));
+            }
+        }
     }
 }
