@@ -53,7 +53,7 @@ struct Effort {
 
 impl Effort {
     /// With time, where a pair is dear to weigh.
-    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 12 };
+    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
     const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
 }
 
