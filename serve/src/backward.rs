@@ -14,7 +14,7 @@
 //! strata      the records
 //! ```
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use webstrata_layers::{Change, InLinks, Page, presence};
@@ -94,6 +94,17 @@ impl Numbering {
     }
 }
 
+/// Sets of `words` words each, in `wanted` words each; what is cut off must be 0.
+fn resized(sets: &[u64], words: usize, wanted: usize) -> Vec<u64> {
+    let kept = words.min(wanted);
+    let mut resized = vec![0; sets.len() / words * wanted];
+    // No words are wanted where there are no sets.
+    for (to, from) in resized.chunks_exact_mut(wanted.max(1)).zip(sets.chunks_exact(words)) {
+        to[..kept].copy_from_slice(&from[..kept]);
+    }
+    resized
+}
+
 /// When the sources in a cell link to anything in it.
 struct Activity {
     first: u64,
@@ -109,16 +120,25 @@ impl Activity {
         nodes: usize,
         records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
     ) -> Result<Self, E> {
-        let mut starts = BTreeSet::new();
-        for record in records() {
-            starts.extend(record?.ranges);
-        }
-        let table: Vec<i64> = starts.into_iter().collect();
-        let words = table.len().div_ceil(64);
-        let mut own = Self { first, table, words, sets: vec![0; nodes * words] };
+        // Starts, rising, each with its place: in order of appearance at first.
+        let mut table: Vec<(i64, usize)> = Vec::new();
+        let (mut words, mut sets) = (1, vec![0; nodes]);
+        let mut places = Vec::new();
         for record in records() {
             let record = record?;
-            let places = own.places(&record.ranges);
+            places.clear();
+            for &start in &record.ranges {
+                let at = table.binary_search_by_key(&start, |&(start, _)| start).unwrap_or_else(|at| {
+                    table.insert(at, (start, table.len()));
+                    at
+                });
+                places.push(table[at].1);
+            }
+            if table.len() > 64 * words {
+                let wider = table.len().div_ceil(64).next_power_of_two();
+                sets = resized(&sets, words, wider);
+                words = wider;
+            }
             let all = places.iter().fold(vec![0u64; words], |mut all, &place| {
                 all[place / 64] |= 1 << (place % 64);
                 all
@@ -127,9 +147,9 @@ impl Activity {
             let mut changes = presence::by_link(&record.changes).peekable();
             for (at, &source) in (0u32..).zip(&record.sources) {
                 let changed = changes.next_if(|(link, _)| *link == at);
-                let Some(set) = own.node_of(source).map(|node| &mut own.sets[node * words..][..words]) else {
-                    continue;
-                };
+                let node = source.checked_sub(first).and_then(|node| usize::try_from(node).ok());
+                let Some(node) = node.filter(|&node| node < nodes) else { continue };
+                let set = &mut sets[node * words..][..words];
                 match changed {
                     None => set.iter_mut().zip(&all).for_each(|(word, all)| *word |= all),
                     Some((_, changes)) => {
@@ -142,7 +162,22 @@ impl Activity {
                 }
             }
         }
-        Ok(own)
+        // By time.
+        let fewest = table.len().div_ceil(64);
+        if table.iter().enumerate().any(|(at, &(_, place))| at != place) {
+            let mut by_place = vec![0; table.len()];
+            table.iter().enumerate().for_each(|(at, &(_, place))| by_place[place] = at);
+            let mut sorted = vec![0; words];
+            for set in sets.chunks_exact_mut(words).filter(|set| set.iter().any(|&word| word != 0)) {
+                sorted.fill(0);
+                for (place, &at) in by_place.iter().enumerate() {
+                    sorted[at / 64] |= (set[place / 64] >> (place % 64) & 1) << (at % 64);
+                }
+                set.copy_from_slice(&sorted);
+            }
+        }
+        let sets = if words == fewest { sets } else { resized(&sets, words, fewest) };
+        Ok(Self { first, table: table.into_iter().map(|(start, _)| start).collect(), words: fewest, sets })
     }
 
     fn node_of(&self, source: u64) -> Option<usize> {

@@ -1,7 +1,8 @@
 //! Layers to cells: reads the layers of a partition as streams and writes its image.
 //!
-//! Memory: the samples and the image of one cell, and one row group of the layers. Passes over the layers of a partition: URLs
-//! twice, out-links once or twice, in-links three to four times.
+//! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the cell; and one
+//! row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice; where records are
+//! not held, once more.
 
 use std::path::PathBuf;
 

@@ -19,6 +19,7 @@
 //! Damaged bytes give an error or a wrong list; no list is longer than the longest in the head.
 
 mod blocks;
+mod candidates;
 mod encode;
 mod links;
 mod presence;

@@ -1,7 +1,8 @@
 //! Writes a cell's records: counts, fits codes on samples, chooses references, lays out.
 //!
-//! Passes over the records: one to count lists of timestamps and to take samples, one to write. Memory: the samples, one
-//! segment of records with the costs of its pairs, and the bytes written.
+//! Passes over the records: one to count lists of timestamps and to take a sample; one to write, unless all records fit the
+//! memory (256 MiB) and were held. Memory: the records held or the sample, the costs of one segment's pairs, and the bytes
+//! written. Cost: some twenty nanoseconds a link to decode, count and write; the rest goes into weighing pairs.
 
 use webstrata_layers::Page;
 
@@ -9,9 +10,10 @@ use crate::bits::BitWriter;
 use crate::codec::Lists;
 
 use super::blocks::{BLOCK, BlocksWriter};
+use super::candidates::Candidates;
 use super::ranks;
 use super::record::{Record, Room};
-use super::references::{Costs, NEVER, choose, neighbour};
+use super::references::{Costs, choose, neighbour};
 use super::symbols::{Counts, Model, Sink, Writer};
 use super::times::{TimesCounter, TimesWriter};
 
@@ -35,11 +37,32 @@ impl Profile {
 const SEGMENT: usize = 1 << 14;
 /// Records in a piece of the sample.
 const SAMPLE_PIECE: usize = 1 << 10;
-/// Rounds of fitting codes to choices and choices to codes.
-const ROUNDS: usize = 3;
+/// Rounds of fitting codes to choices and choices to codes, before the last choice.
+const ROUNDS: usize = 2;
+
+/// How much is held and weighed.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Bytes of records to hold, about. Larger cells hold the sample alone.
+    held_max: usize,
+    /// Records of the sample that codes are fitted on, about.
+    sample: usize,
+    /// Neighbours of a record that are weighed as its reference, at most.
+    kept: usize,
+}
+
+impl Effort {
+    /// With time, where a pair is dear to weigh.
+    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
+    const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
+}
 
 /// Encodes lists without time.
 pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
+    encode_lists_with(lists, profile, Effort::TIMELESS)
+}
+
+fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8> {
     let empty =
         lists.ends.iter().scan(0, |before, &end| Some(std::mem::replace(before, end) == end)).filter(|&e| e).count();
     // Empty lists as records take four bits, leaving them out takes one a node.
@@ -49,7 +72,7 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
         Ok::<_, std::convert::Infallible>((node, Record::timeless(lists.first + node as u64, lists.list(node))))
     };
     let head = Head { first: lists.first, nodes: lists.nodes(), timed: false };
-    encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile)
+    encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile, effort)
         .unwrap_or_else(|never| match never {})
 }
 
@@ -57,7 +80,7 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
 /// [`Page::flaw`]).
 ///
 /// # Errors
-/// Those of the iterators that `pages` gives; it is asked for them twice, and they must give the same pages.
+/// Those of the iterators that `pages` gives; it is asked for them once or twice, and they must give the same pages.
 pub fn encode_pages<'a, E: 'a>(
     first: u64,
     (nodes, records): (usize, usize),
@@ -81,7 +104,8 @@ pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
             (node, Record::of(page, own(node)))
         })
     };
-    encode_records(Head { first, nodes, timed: true }, records, &|| Box::new(pages().map(record)), profile)
+    let head = Head { first, nodes, timed: true };
+    encode_records(head, records, &|| Box::new(pages().map(record)), profile, Effort::TIMED)
 }
 
 struct Head {
@@ -97,59 +121,67 @@ fn encode_records<'a, E>(
     count: usize,
     records: &dyn Fn() -> Records<'a, E>,
     profile: Profile,
+    effort: Effort,
 ) -> Result<Vec<u8>, E> {
     assert!(profile.window <= super::WINDOW_MAX, "a window of {}", profile.window);
     let mut nodes = Vec::with_capacity(count);
     let mut times = TimesCounter::default();
     let (mut links_max, mut captures_max) = (0, 0);
-    let mut sample: Vec<Vec<Record>> = Vec::new();
     // All of a small cell, every n-th piece of a large one.
-    let step = count.div_ceil(4 * SEGMENT).max(1);
+    let step = count.div_ceil(effort.sample).max(1);
+    let sampled = |at: usize| (at / SAMPLE_PIECE).is_multiple_of(step);
+    let (mut held, mut held_bytes, mut whole) = (Vec::new(), 0, true);
     for (at, record) in records().enumerate() {
         let (node, record) = record?;
         nodes.push(node);
         links_max = links_max.max(record.links.len());
-        if let Some((own, unknown)) = &record.captures {
-            captures_max = captures_max.max(own.len());
-            times.add(own, unknown);
+        if let Some(list) = &record.captures {
+            captures_max = captures_max.max(list.0.len());
+            times.add(list);
         }
-        if (at / SAMPLE_PIECE).is_multiple_of(step) {
-            let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
-            if sample.last().is_none_or(|piece| piece.len() == piece_len) {
-                sample.push(Vec::new());
-            }
-            if let Some(piece) = sample.last_mut() {
-                piece.push(record);
-            }
+        held_bytes += record.bytes();
+        if whole && held_bytes > effort.held_max && step > 1 {
+            whole = false;
+            let mut place = 0..;
+            held.retain(|_| place.next().is_some_and(sampled));
+            held.shrink_to_fit();
+        }
+        if whole || sampled(at) {
+            held.push(record);
         }
     }
     let times = head.timed.then(|| times.finish());
     let mut room = Room::default();
+    let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
+    let pieces: Vec<(&[Record], Candidates)> = held
+        .chunks(piece_len)
+        .step_by(if whole { step } else { 1 })
+        .map(|piece| (piece, candidates_of(piece, profile, effort.kept)))
+        .collect();
     // `choices` weighs one way of writing against another, `codes` are what is written with.
     let mut choices = None;
-    let usual = Model::usual();
-    let mut codes = None;
-    let mut chosen: Vec<Vec<Option<u8>>> = Vec::new();
-    for round in 1..=ROUNDS {
-        let mut counts = Counts::new();
-        if let Some(times) = &times {
-            times.store(&mut counts);
+    for _ in 0..ROUNDS {
+        let model = choices.as_ref().unwrap_or(Model::usual());
+        let mut counts = counts_of(times.as_ref());
+        for (piece, candidates) in &pieces {
+            let chosen = references_of(piece, candidates, profile, model, &mut room);
+            write_all(piece, &chosen, times.as_ref(), model, &mut room, &mut counts, &mut |_| {});
         }
-        chosen = sample
-            .iter()
-            .map(|piece| references_of(piece, profile, choices.as_ref().unwrap_or(usual), &mut room))
-            .collect();
-        for (piece, chosen) in sample.iter().zip(&chosen) {
-            let choices = choices.as_ref().unwrap_or(usual);
-            write_all(piece, chosen, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
-        }
-        if round == ROUNDS && step == 1 {
-            codes = Some(counts.fit(false));
-        } else {
-            choices = Some(counts.fit(step > 1));
-        }
+        choices = Some(counts.fit(step > 1));
     }
-    let choices = choices.as_ref().unwrap_or(usual);
+    let choices = choices.as_ref().unwrap_or(Model::usual());
+    let mut chosen = Vec::new();
+    // Where all is held, the codes hold just what was chosen.
+    let codes = whole.then(|| {
+        let mut counts = counts_of(times.as_ref());
+        for segment in held.chunks(SEGMENT) {
+            let own =
+                references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut room);
+            write_all(segment, &own, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
+            chosen.push(own);
+        }
+        counts.fit(false)
+    });
     let codes = codes.as_ref().unwrap_or(choices);
     let mut writer = Writer { model: codes, out: BitWriter::default() };
     let mut blocks = BlocksWriter::default();
@@ -160,11 +192,11 @@ fn encode_records<'a, E>(
             before = writer.out.len();
         });
     };
-    if step == 1 {
-        // The sample is all there is, and its codes hold just what was chosen.
-        sample.iter().zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
+    if whole {
+        held.chunks(SEGMENT).zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
     } else {
-        drop(sample);
+        drop(pieces);
+        drop(held);
         let mut rest = records();
         loop {
             let segment = rest.by_ref().take(SEGMENT).map(|record| record.map(|(_, record)| record));
@@ -172,7 +204,8 @@ fn encode_records<'a, E>(
             if segment.is_empty() {
                 break;
             }
-            let chosen = references_of(&segment, profile, choices, &mut room);
+            let chosen =
+                references_of(&segment, &candidates_of(&segment, profile, effort.kept), profile, choices, &mut room);
             write(&segment, &chosen, &mut room);
         }
     }
@@ -201,27 +234,41 @@ fn encode_records<'a, E>(
 }
 
 /// Chooses the references of a segment.
-fn references_of(records: &[Record], profile: Profile, model: &Model, room: &mut Room) -> Vec<Option<u8>> {
-    let slots = 2 * profile.window;
-    let count = records.len();
-    let mut costs =
-        Costs { window: profile.window, alone: Vec::with_capacity(count), pairs: vec![NEVER; count * slots] };
+fn references_of(
+    records: &[Record],
+    candidates: &Candidates,
+    profile: Profile,
+    model: &Model,
+    room: &mut Room,
+) -> Vec<Option<u8>> {
+    let mut costs = Costs::default();
     for (at, record) in records.iter().enumerate() {
         let (alone, columns) = record.bits_alone(model, room);
-        costs.alone.push(alone);
-        if record.links.is_empty() || profile.depth_max == 0 {
-            continue;
-        }
-        for slot in 0..slots {
-            let Some(other) = neighbour(at, slot, count) else { continue };
+        let others = candidates.of(at).iter().filter_map(|&slot| {
+            let slot = usize::from(slot);
+            let other = neighbour(at, slot, records.len())?;
+            let bits = record.bits_against(slot, &records[other], columns, alone, model, room)?;
             // Another block costs another look.
             let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
-            if let Some(bits) = record.bits_against(slot, &records[other], columns, alone, model, room) {
-                costs.pairs[at * slots + slot] = bits + far;
-            }
-        }
+            Some((other, bits + far))
+        });
+        costs.push(alone, others);
     }
     choose(&costs, profile.depth_max)
+}
+
+fn candidates_of(records: &[Record], profile: Profile, kept: usize) -> Candidates {
+    let window = if profile.depth_max == 0 { 0 } else { profile.window };
+    Candidates::find(records.iter().map(|record| record.links.as_slice()), window, kept)
+}
+
+/// Counts that hold what stands before the records.
+fn counts_of(times: Option<&TimesWriter>) -> Counts {
+    let mut counts = Counts::new();
+    if let Some(times) = times {
+        times.store(&mut counts);
+    }
+    counts
 }
 
 fn write_all<S: Sink>(
@@ -239,5 +286,63 @@ fn write_all<S: Sink>(
             record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, room, sink);
         }
         written(sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell_bench::Random;
+    use crate::codec::{LinkCodec, strata::Strata};
+
+    /// Lists that copy parts of earlier ones, not always of near ones.
+    fn lists(nodes: u64) -> Lists {
+        let mut random = Random::new(11);
+        let mut lists = Lists::default();
+        for node in 0..nodes {
+            let mut list: Vec<u64> = (0..random.below(8)).map(|_| node / 2 + random.below(1000)).collect();
+            for _ in 0..random.below(3) {
+                let from = node.saturating_sub(1 + random.below(40));
+                if from < node {
+                    let from = lists.list(usize::try_from(from).unwrap());
+                    list.extend(from.iter().filter(|_| random.below(6) > 0));
+                }
+            }
+            list.sort_unstable();
+            list.dedup();
+            list.truncate(60);
+            lists.push(&list);
+        }
+        lists
+    }
+
+    #[test]
+    fn few_neighbours_are_nearly_as_good_as_all() {
+        let lists = lists(4000);
+        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+            let size = |kept| encode_lists_with(&lists, profile, Effort { kept, ..Effort::TIMED }).len();
+            let all = size(2 * super::super::WINDOW_MAX);
+            assert!(size(Effort::TIMELESS.kept) * 1000 <= all * 1005, "{} of {all}", size(Effort::TIMELESS.kept));
+            assert!(size(Effort::TIMED.kept) * 100 <= all * 101, "{} of {all}", size(Effort::TIMED.kept));
+        }
+    }
+
+    #[test]
+    fn what_is_not_held_is_streamed() {
+        let lists = lists(5000);
+        let held = encode_lists(&lists, Profile::ARCHIVE);
+        let effort = Effort { held_max: 10_000, sample: SAMPLE_PIECE, ..Effort::TIMELESS };
+        let sampled = encode_lists_with(&lists, Profile::ARCHIVE, Effort { held_max: usize::MAX, ..effort });
+        let streamed = encode_lists_with(&lists, Profile::ARCHIVE, effort);
+        for bytes in [sampled, streamed] {
+            // Codes of a fifth of the lists, open to any symbol.
+            assert!(bytes.len() * 100 <= held.len() * 110, "{} for {}", bytes.len(), held.len());
+            let strata = Strata::open(bytes.into()).unwrap();
+            let mut found = Vec::new();
+            for node in 0..lists.nodes() {
+                strata.list(node, &mut found).unwrap();
+                assert_eq!(found, lists.list(node));
+            }
+        }
     }
 }

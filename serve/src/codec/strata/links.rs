@@ -20,10 +20,12 @@ use super::symbols::{Context, Sink, Tables, Token};
 #[derive(Default)]
 pub(super) struct Split {
     /// For each link of the reference, whether it is copied, eight a byte, the first lowest.
-    pub(super) flags: Vec<u8>,
-    /// Links that are not copied.
-    pub(super) rest: Vec<u64>,
-    pub(super) copied: usize,
+    flags: Vec<u8>,
+    /// Places of the links that are copied: among the own ones, and in the reference.
+    pub(super) copied: Vec<(u32, u32)>,
+    /// Links that are not copied, and their places.
+    rest: Vec<u64>,
+    pub(super) rest_at: Vec<u32>,
 }
 
 impl Split {
@@ -31,22 +33,27 @@ impl Split {
     pub(super) fn set(&mut self, links: &[u64], reference: &[u64]) {
         self.flags.clear();
         self.flags.resize(reference.len().div_ceil(8), 0);
-        self.rest.clear();
-        self.copied = 0;
-        let mut at = 0;
-        for &link in links {
-            while reference.get(at).is_some_and(|&other| other < link) {
-                at += 1;
-            }
-            if reference.get(at) == Some(&link) {
-                self.flags[at / 8] |= 1 << (at % 8);
-                self.copied += 1;
-                at += 1;
-            } else {
-                self.rest.push(link);
-            }
+        self.copied.resize(links.len(), (0, 0));
+        self.rest.resize(links.len(), 0);
+        self.rest_at.resize(links.len(), 0);
+        let (mut own, mut other, mut copied, mut rest) = (0, 0, 0, 0);
+        // Every step writes all it may have to, and no branch depends on the links.
+        while let (Some(&link), Some(&theirs)) = (links.get(own), reference.get(other)) {
+            self.flags[other / 8] |= u8::from(link == theirs) << (other % 8);
+            self.copied[copied] = (place(own), place(other));
+            copied += usize::from(link == theirs);
+            self.rest[rest] = link;
+            self.rest_at[rest] = place(own);
+            rest += usize::from(link < theirs);
+            own += usize::from(link <= theirs);
+            other += usize::from(theirs <= link);
         }
-        let (all, used) = (self.copied == reference.len(), reference.len() % 8);
+        self.copied.truncate(copied);
+        self.rest.truncate(rest);
+        self.rest.extend_from_slice(&links[own..]);
+        self.rest_at.truncate(rest);
+        self.rest_at.extend((own..links.len()).map(place));
+        let (all, used) = (self.all(reference), reference.len() % 8);
         if let Some(last) = self.flags.last_mut().filter(|_| used > 0 && !all) {
             // What lies beyond the end repeats the last flag: the likeliest symbol.
             if *last >> (used - 1) & 1 == 1 {
@@ -57,8 +64,16 @@ impl Split {
 
     /// Whether all of the reference is copied.
     pub(super) fn all(&self, reference: &[u64]) -> bool {
-        self.copied == reference.len()
+        self.copied.len() == reference.len()
     }
+}
+
+/// A place in a list.
+#[inline]
+fn place(at: usize) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "lists of 2^32 links would not fit the memory of a cell")]
+    let place = at as u32;
+    place
 }
 
 /// Writes a record's links. `reference`: the slot and the split; without one, all of `links` is rest.

@@ -217,9 +217,38 @@ pub(super) fn read_rows(
 /// Presence by columns: the links of phase 0, and which links each event changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
-    pub(super) initial: Vec<bool>,
-    /// For each event, the links, rising.
-    pub(super) events: Vec<Vec<u32>>,
+    initial: Vec<bool>,
+    /// The links that events change, rising in each.
+    changed: Vec<u32>,
+    /// Where those of each event end.
+    ends: Vec<usize>,
+}
+
+impl Columns {
+    /// The columns of changes, each a phase and a link; links rise.
+    pub(super) fn of(links: usize, phases: usize, changes: impl Iterator<Item = (usize, u32)> + Clone) -> Self {
+        let mut initial = vec![true; links];
+        let mut ends = vec![0; phases + 1];
+        for (phase, link) in changes.clone() {
+            ends[phase] += 1;
+            initial[link as usize] &= phase > 0;
+        }
+        // Where each phase begins; after the next step, where it ends.
+        let mut sum = 0;
+        ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
+        let mut changed = vec![0; sum];
+        for (phase, link) in changes {
+            changed[ends[phase]] = link;
+            ends[phase] += 1;
+        }
+        ends.pop();
+        Self { initial, changed, ends }
+    }
+
+    /// Bytes of memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.initial.len() + 4 * self.changed.len() + 8 * self.ends.len()
+    }
 }
 
 pub(super) fn write_columns<S: Sink>(sink: &mut S, columns: &Columns) {
@@ -228,9 +257,9 @@ pub(super) fn write_columns<S: Sink>(sink: &mut S, columns: &Columns) {
         let flag = |at: usize| usize::from(flags.get(at).copied().unwrap_or(last)) << at;
         sink.symbol(Context::Initial, (0..8).map(flag).sum());
     }
-    for event in &columns.events {
+    for event in columns.ends.windows(2) {
         let mut next = 0;
-        for &link in event {
+        for &link in &columns.changed[event[0]..event[1]] {
             sink.number(Context::Column, u64::from(link - next));
             next = link + 1;
         }

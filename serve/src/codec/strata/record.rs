@@ -1,6 +1,6 @@
 //! One record before it is written: a page, or what links to a URL, with its presence cut into phases.
 
-use webstrata_layers::Page;
+use webstrata_layers::{Change, Page};
 
 use super::links::{self, Split};
 use super::presence::{self, Columns, PHASES_MAX, Turn};
@@ -24,6 +24,7 @@ pub(super) struct Record {
     pub(super) links: Vec<u64>,
     /// Where the cell knows time.
     pub(super) captures: Option<List>,
+    // What follows is empty but for `starts` where nothing changes.
     /// Flags of the known captures after the first: whether an event.
     events: Vec<bool>,
     /// When phases begin.
@@ -41,15 +42,20 @@ impl Record {
 
     /// The record of a sound page; `own`: its number among the links.
     pub(super) fn of(page: Page, own: u64) -> Self {
-        let known: Vec<i64> = page
-            .timestamps
-            .iter()
-            .zip(0u32..)
-            .filter(|(_, at)| page.unknown.binary_search(at).is_err())
-            .map(|(&time, _)| time)
-            .collect();
-        let unknown_before = |at: u32| page.unknown.partition_point(|&unknown| unknown < at);
-        let index = |capture: u32| capture as usize - unknown_before(capture);
+        let page_known = |at: u32| page.unknown.is_empty() || page.unknown.binary_search(&at).is_err();
+        let known = page.timestamps.iter().zip(0u32..).filter(|&(_, at)| page_known(at)).map(|(&time, _)| time);
+        if page.changes.is_empty() {
+            let starts = known.take(1).collect();
+            return Self {
+                own,
+                links: page.links,
+                captures: Some((page.timestamps, page.unknown)),
+                starts,
+                ..Self::default()
+            };
+        }
+        let known: Vec<i64> = known.collect();
+        let index = |capture: u32| capture as usize - page.unknown.partition_point(|&unknown| unknown < capture);
         let mut events = vec![false; known.len().saturating_sub(1)];
         for change in &page.changes {
             if let Some(event) = index(change.capture).checked_sub(1) {
@@ -68,19 +74,22 @@ impl Record {
         let phases = starts.len();
         let mut masks =
             vec![presence::full(phases.clamp(1, PHASES_MAX)); if phases <= PHASES_MAX { page.links.len() } else { 0 }];
-        let mut columns =
-            Columns { initial: vec![true; page.links.len()], events: vec![Vec::new(); phases.saturating_sub(1)] };
+        let phase_of = |change: &Change| phase_of[index(change.capture)];
         for change in &page.changes {
-            let phase = phase_of[index(change.capture)];
             if let Some(mask) = masks.get_mut(change.link as usize) {
-                *mask ^= presence::full(phases) & (!0 << phase);
-            }
-            match phase.checked_sub(1) {
-                None => columns.initial[change.link as usize] = false,
-                Some(event) => columns.events[event].push(change.link),
+                *mask ^= presence::full(phases) & (!0 << phase_of(change));
             }
         }
+        let columns =
+            Columns::of(page.links.len(), phases, page.changes.iter().map(|change| (phase_of(change), change.link)));
         Self { own, links: page.links, captures: Some((page.timestamps, page.unknown)), events, starts, masks, columns }
+    }
+
+    /// Bytes of memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        let captures = self.captures.as_ref().map_or(0, |(times, unknown)| 8 * times.len() + 4 * unknown.len());
+        let phases = self.events.len() + 8 * (self.starts.len() + self.masks.len());
+        size_of::<Self>() + 8 * self.links.len() + captures + phases + self.columns.bytes()
     }
 
     fn phases(&self) -> usize {
@@ -114,28 +123,17 @@ impl Record {
         };
         // A reference with too many phases says nothing.
         let predicts = reference.is_still() || !reference.masks.is_empty();
-        room.copied.clear();
         room.predicted.clear();
-        room.rest.clear();
         if predicts {
             room.turn.set(&reference.starts, &self.starts);
+            let mask = |&(_, from): &(u32, u32)| reference.masks.get(from as usize).copied().unwrap_or(1);
+            let turn = &mut room.turn;
+            room.predicted.extend(split.copied.iter().map(mask).map(|mask| turn.turn(mask)));
         }
-        let mut from = 0;
-        for (&link, &mask) in self.links.iter().zip(&self.masks) {
-            while reference.links.get(from).is_some_and(|&other| other < link) {
-                from += 1;
-            }
-            if reference.links.get(from) == Some(&link) {
-                room.copied.push(mask);
-                if predicts {
-                    room.predicted.push(room.turn.turn(reference.masks.get(from).copied().unwrap_or(1)));
-                }
-                from += 1;
-            } else {
-                room.rest.push(mask);
-            }
-        }
-        debug_assert_eq!(room.copied.len(), split.copied);
+        room.copied.clear();
+        room.copied.extend(split.copied.iter().map(|&(own, _)| self.masks[own as usize]));
+        room.rest.clear();
+        room.rest.extend(split.rest_at.iter().map(|&own| self.masks[own as usize]));
         let predicted = Some(room.predicted.as_slice()).filter(|_| predicts);
         presence::write_rows(sink, &room.copied, predicted, &room.rest, self.phases());
     }
@@ -209,7 +207,7 @@ impl Record {
         let mut split = std::mem::take(&mut room.split);
         split.set(&self.links, &reference.links);
         let mut cost = Cost { model, bits: 0 };
-        if split.copied > 0 {
+        if !split.copied.is_empty() {
             let how = (slot, &split, split.all(&reference.links));
             links::write(&mut cost, self.own, &self.links, Some(how), !self.is_still());
             if cost.bits < bits_max && !self.is_still() {
@@ -222,7 +220,7 @@ impl Record {
                 cost.bits += rows.bits.min(columns);
             }
         }
-        let shares = split.copied > 0;
+        let shares = !split.copied.is_empty();
         room.split = split;
         (shares && cost.bits < bits_max).then_some(cost.bits)
     }

@@ -1,22 +1,64 @@
-//! Which record each record is coded against: a local search over the costs of all pairs in a window.
+//! Which record each record is coded against: a local search over the costs of pairs.
 //!
-//! Reads the cost of each record alone and against each neighbour, before and after it; gives each record's reference. The
+//! Reads the cost of each record alone and against some neighbours, before and after it; gives each record's reference. The
 //! references form a forest of bounded depth, so that decoding a list touches at most `depth + 1` records. The best forest is
 //! hard to find (Adler & Mitzenmacher 2001); greedy choices, then moves that lower the sum, come close. Each move pays for
-//! itself, or is taken back. Memory: four
-//! bytes a pair; some ten nanoseconds a pair.
-
-/// Cost of a pair that shares nothing.
-pub(super) const NEVER: u32 = u32::MAX;
+//! itself, or is taken back. Memory: sixteen bytes a pair; some ten nanoseconds a pair.
 
 /// What records cost, in bits.
+#[derive(Default)]
 pub(super) struct Costs {
-    /// Neighbours on each side that may be references.
-    pub(super) window: usize,
     /// Without a reference.
-    pub(super) alone: Vec<u32>,
-    /// Against each neighbour: `2 * window` slots a record, see [`neighbour`].
-    pub(super) pairs: Vec<u32>,
+    alone: Vec<u32>,
+    /// Against others, where that is cheaper: those of the first record, cheapest first, then of the next.
+    pairs: Vec<Pair>,
+    ends: Vec<usize>,
+}
+
+/// A record that may be a reference, or one that may have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    bits: u32,
+    other: u32,
+}
+
+impl Costs {
+    /// Adds the next record: its cost alone, and against others.
+    pub(super) fn push(&mut self, alone: u32, others: impl Iterator<Item = (usize, u32)>) {
+        let start = self.pairs.len();
+        let pair = |(other, bits)| Pair { bits, other: u32::try_from(other).unwrap_or(u32::MAX) };
+        self.pairs.extend(others.filter(|&(_, bits)| bits < alone).map(pair));
+        self.pairs[start..].sort_unstable();
+        self.ends.push(self.pairs.len());
+        self.alone.push(alone);
+    }
+
+    fn of(&self, record: usize) -> &[Pair] {
+        &self.pairs[range(&self.ends, record)]
+    }
+
+    /// The same pairs by reference: who gains by hanging on each record.
+    fn turned(&self) -> (Vec<Pair>, Vec<usize>) {
+        let mut ends = vec![0; self.alone.len() + 1];
+        self.pairs.iter().for_each(|pair| ends[pair.other as usize + 1] += 1);
+        for at in 1..ends.len() {
+            ends[at] += ends[at - 1];
+        }
+        let mut turned = vec![Pair { bits: 0, other: 0 }; self.pairs.len()];
+        for (record, other) in (0..self.alone.len()).zip(0u32..) {
+            for pair in self.of(record) {
+                let end = &mut ends[pair.other as usize];
+                turned[*end] = Pair { bits: pair.bits, other };
+                *end += 1;
+            }
+        }
+        (turned, ends)
+    }
+}
+
+/// The part of the `at`-th of lists that end at `ends`.
+fn range(ends: &[usize], at: usize) -> std::ops::Range<usize> {
+    at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
 }
 
 /// The record that a slot means: 0 is the one before, 1 the one after, 2 the second before, and so on.
@@ -42,7 +84,7 @@ pub(super) fn choose(costs: &Costs, depth_max: u8) -> Vec<Option<u8>> {
     forest.begin();
     for pass in 0..PASSES {
         let before = forest.total;
-        for record in 0..forest.records() {
+        for record in 0..forest.places.len() {
             forest.settle(record);
             if pass == 0 {
                 forest.lift(record);
@@ -56,87 +98,88 @@ pub(super) fn choose(costs: &Costs, depth_max: u8) -> Vec<Option<u8>> {
             break;
         }
     }
-    (0..forest.records())
-        .map(|record| forest.parent[record].map(|parent| u8::try_from(slot(record, parent)).unwrap_or(0)))
-        .collect()
+    let slot = |(record, place): (usize, &Place)| {
+        place.parent.map(|parent| u8::try_from(slot(record, parent as usize)).unwrap_or(0))
+    };
+    forest.places.iter().enumerate().map(slot).collect()
 }
 
 /// Passes over the records, at most.
 const PASSES: usize = 4;
+/// Pairs of a record that the greedy choice looks at.
+const FIRST: usize = 8;
+
+/// What a record is coded against, and what it takes then.
+#[derive(Clone, Copy)]
+struct Place {
+    bits: u32,
+    parent: Option<u32>,
+}
 
 struct Forest<'a> {
     costs: &'a Costs,
+    /// Who gains by hanging on each record: see [`Costs::turned`].
+    turned: (Vec<Pair>, Vec<usize>),
     depth_max: u8,
-    parent: Vec<Option<usize>>,
+    places: Vec<Place>,
     /// Records between this and its root.
     depth: Vec<u8>,
-    children: Vec<Vec<usize>>,
+    children: Vec<Vec<u32>>,
     /// Bits of what was chosen.
     total: u64,
-    /// Records that were moved, with their references before, since the last kept move.
-    journal: Vec<(usize, Option<usize>)>,
+    /// Records that were moved, with their places before, since the last kept move.
+    journal: Vec<(usize, Place)>,
 }
 
 impl<'a> Forest<'a> {
     fn new(costs: &'a Costs, depth_max: u8) -> Self {
         let records = costs.alone.len();
-        let total = costs.alone.iter().map(|&bits| u64::from(bits)).sum();
         Self {
             costs,
+            turned: costs.turned(),
             depth_max,
-            parent: vec![None; records],
+            places: costs.alone.iter().map(|&bits| Place { bits, parent: None }).collect(),
             depth: vec![0; records],
             children: vec![Vec::new(); records],
-            total,
+            total: costs.alone.iter().map(|&bits| u64::from(bits)).sum(),
             journal: Vec::new(),
         }
     }
 
-    fn records(&self) -> usize {
-        self.parent.len()
-    }
-
     /// Greedy: the pairs that gain most, first.
     fn begin(&mut self) {
-        let mut gains: Vec<(u32, usize, usize)> = Vec::new();
-        for record in 0..self.records() {
-            let start = gains.len();
-            for slot in 0..2 * self.costs.window {
-                let Some(other) = neighbour(record, slot, self.records()) else { continue };
-                let cost = self.pair(record, other);
-                if cost < self.costs.alone[record] {
-                    gains.push((self.costs.alone[record] - cost, record, other));
-                }
-            }
-            gains[start..].sort_unstable_by(|a, b| b.cmp(a));
-            gains.truncate(start + 8);
+        let mut gains: Vec<(u32, u32, Pair)> = Vec::new();
+        for (record, &alone) in (0u32..).zip(&self.costs.alone) {
+            let pairs = self.costs.of(record as usize).iter().take(FIRST);
+            gains.extend(pairs.map(|&pair| (alone - pair.bits, record, pair)));
         }
-        gains.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.cmp(b)));
-        for (_, record, other) in gains {
-            if self.parent[record].is_none()
-                && self.depth[other] + 1 + self.height(record) <= self.depth_max
-                && !self.hangs_on(other, record)
+        gains.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+        for (_, record, Pair { bits, other }) in gains {
+            let (record, parent) = (record as usize, other as usize);
+            if self.places[record].parent.is_none()
+                && self.depth[parent] + 1 + self.height(record) <= self.depth_max
+                && !self.hangs_on(parent, record)
             {
-                self.attach(record, Some(other));
+                self.attach(record, Place { bits, parent: Some(other) });
             }
         }
     }
 
-    fn pair(&self, record: usize, reference: usize) -> u32 {
-        self.costs.pairs[record * 2 * self.costs.window + slot(record, reference)]
+    fn alone(&self, record: usize) -> Place {
+        Place { bits: self.costs.alone[record], parent: None }
     }
 
-    fn cost(&self, record: usize, parent: Option<usize>) -> u32 {
-        parent.map_or(self.costs.alone[record], |parent| self.pair(record, parent))
+    fn bits(&self, record: usize) -> u32 {
+        self.places[record].bits
     }
 
-    fn current(&self, record: usize) -> u32 {
-        self.cost(record, self.parent[record])
+    fn parent(&self, record: usize) -> Option<usize> {
+        self.places[record].parent.map(|parent| parent as usize)
     }
 
     /// Records between this and the farthest that hangs on it.
     fn height(&self, record: usize) -> u8 {
-        self.children[record].iter().map(|&child| self.height(child) + 1).max().unwrap_or(0)
+        self.children[record].iter().map(|&child| self.height(child as usize) + 1).max().unwrap_or(0)
     }
 
     fn hangs_on(&self, mut record: usize, ancestor: usize) -> bool {
@@ -144,7 +187,7 @@ impl<'a> Forest<'a> {
             if record == ancestor {
                 return true;
             }
-            match self.parent[record] {
+            match self.parent(record) {
                 Some(parent) => record = parent,
                 None => return false,
             }
@@ -153,45 +196,40 @@ impl<'a> Forest<'a> {
 
     /// The cheapest place for a record with `height` under it, on a record at `deepest` or above that is not `without`;
     /// what hangs on the record is left out.
-    fn best(&self, record: usize, height: u8, deepest: u8, without: Option<usize>) -> (u32, Option<usize>) {
-        let mut best = (self.costs.alone[record], None);
-        let own = &self.costs.pairs[record * 2 * self.costs.window..][..2 * self.costs.window];
-        for (slot, &cost) in own.iter().enumerate() {
-            if cost >= best.0 {
-                continue;
-            }
-            let Some(other) = neighbour(record, slot, self.records()) else { continue };
-            let fits = self.depth[other] <= deepest
+    fn best(&self, record: usize, height: u8, deepest: u8, without: Option<usize>) -> Place {
+        let fits = |pair: &&Pair| {
+            let other = pair.other as usize;
+            self.depth[other] <= deepest
                 && self.depth[other] + 1 + height <= self.depth_max
                 && Some(other) != without
-                && (height == 0 || !self.hangs_on(other, record));
-            if fits {
-                best = (cost, Some(other));
-            }
-        }
-        best
+                && (height == 0 || !self.hangs_on(other, record))
+        };
+        let best = self.costs.of(record).iter().find(fits);
+        best.map_or(self.alone(record), |pair| Place { bits: pair.bits, parent: Some(pair.other) })
     }
 
     fn sink(&mut self, record: usize, depth: u8) {
         self.depth[record] = depth;
         for at in 0..self.children[record].len() {
-            self.sink(self.children[record][at], depth + 1);
+            self.sink(self.children[record][at] as usize, depth + 1);
         }
     }
 
-    fn attach(&mut self, record: usize, parent: Option<usize>) {
-        self.journal.push((record, self.parent[record]));
-        self.hang(record, parent);
+    fn attach(&mut self, record: usize, place: Place) {
+        self.journal.push((record, self.places[record]));
+        self.hang(record, place);
     }
 
-    fn hang(&mut self, record: usize, parent: Option<usize>) {
-        self.total = self.total + u64::from(self.cost(record, parent)) - u64::from(self.current(record));
-        if let Some(before) = self.parent[record] {
-            self.children[before].retain(|&child| child != record);
+    fn hang(&mut self, record: usize, place: Place) {
+        self.total = self.total + u64::from(place.bits) - u64::from(self.bits(record));
+        let own = u32::try_from(record).unwrap_or(u32::MAX);
+        if let Some(before) = self.parent(record) {
+            self.children[before].retain(|&child| child != own);
         }
-        self.parent[record] = parent;
+        self.places[record] = place;
+        let parent = self.parent(record);
         if let Some(parent) = parent {
-            self.children[parent].push(record);
+            self.children[parent].push(own);
         }
         let depth = parent.map_or(0, |parent| self.depth[parent] + 1);
         if depth != self.depth[record] {
@@ -207,8 +245,8 @@ impl<'a> Forest<'a> {
             return true;
         }
         while self.journal.len() > mark {
-            if let Some((record, parent)) = self.journal.pop() {
-                self.hang(record, parent);
+            if let Some((record, place)) = self.journal.pop() {
+                self.hang(record, place);
             }
         }
         false
@@ -216,34 +254,39 @@ impl<'a> Forest<'a> {
 
     /// Moves a record, and what hangs on it, to its cheapest place.
     fn settle(&mut self, record: usize) {
-        let (cost, parent) = self.best(record, self.height(record), self.depth_max, None);
-        if cost < self.current(record) {
-            self.attach(record, parent);
+        // Most often there is none.
+        if self.costs.of(record).first().is_none_or(|pair| pair.bits >= self.bits(record)) {
+            return;
+        }
+        let place = self.best(record, self.height(record), self.depth_max, None);
+        if place.bits < self.bits(record) {
+            self.attach(record, place);
         }
     }
 
     /// Hangs a record on another, which must lie above the greatest depth. What would come to lie too deep finds another
     /// place; where the other hangs on the record, that branch is cut off first.
-    fn pull(&mut self, record: usize, parent: usize) {
+    fn pull(&mut self, record: usize, bits: u32, parent: usize) {
         let mut branch = parent;
-        while let Some(above) = self.parent[branch] {
+        while let Some(above) = self.parent(branch) {
             if above == record {
-                self.attach(branch, None);
+                self.attach(branch, self.alone(branch));
                 break;
             }
             branch = above;
         }
         let mut loose = Vec::new();
         self.shed(record, self.depth[parent] + 1, &mut loose);
-        self.attach(record, Some(parent));
+        self.attach(record, Place { bits, parent: u32::try_from(parent).ok() });
         loose.into_iter().for_each(|other| self.settle(other));
         self.settle(branch);
     }
 
     fn shed(&mut self, record: usize, depth: u8, loose: &mut Vec<usize>) {
         for child in self.children[record].clone() {
+            let child = child as usize;
             if depth + 1 > self.depth_max {
-                self.attach(child, None);
+                self.attach(child, self.alone(child));
                 loose.push(child);
             } else {
                 self.shed(child, depth + 1, loose);
@@ -251,24 +294,28 @@ impl<'a> Forest<'a> {
         }
     }
 
+    /// The cheapest place for a record at a depth, above what it has; `None` where that hangs on the record.
+    fn higher(&self, record: usize, depth: u8) -> Option<Place> {
+        let place = match depth.checked_sub(1) {
+            None => self.alone(record),
+            Some(deepest) => self.best(record, 0, deepest, None),
+        };
+        let hangs = place.parent.is_some_and(|parent| self.hangs_on(parent as usize, record));
+        (!hangs).then_some(place)
+    }
+
     /// As [`Self::lift`], and neighbours bring what hangs on them or leave it behind.
     fn rally(&mut self, record: usize) {
         for depth in 0..self.depth[record] {
-            let (_, parent) = match depth {
-                0 => (0, None),
-                _ => self.best(record, 0, depth - 1, None),
-            };
-            if parent.is_some_and(|parent| self.hangs_on(parent, record)) {
-                continue;
-            }
+            let Some(place) = self.higher(record, depth) else { continue };
             let lifted = self.attempt(|forest| {
-                forest.attach(record, parent);
-                for slot in 0..2 * forest.costs.window {
-                    let Some(other) = neighbour(record, slot, forest.records()) else { continue };
-                    let gains =
-                        forest.parent[other] != Some(record) && forest.pair(other, record) < forest.current(other);
+                forest.attach(record, place);
+                for at in range(&forest.turned.1, record) {
+                    let Pair { bits, other } = forest.turned.0[at];
+                    let other = other as usize;
+                    let gains = bits < forest.bits(other) && forest.parent(other) != Some(record);
                     if gains && forest.depth[record] < forest.depth_max {
-                        forest.attempt(|forest| forest.pull(other, record));
+                        forest.attempt(|forest| forest.pull(other, bits, record));
                     }
                 }
             });
@@ -281,38 +328,34 @@ impl<'a> Forest<'a> {
     /// Lifts a record nearer to a root, where neighbours that gain may hang on it.
     fn lift(&mut self, record: usize) {
         for depth in 0..self.depth[record] {
-            let (cost, parent) = match depth {
-                0 => (self.costs.alone[record], None),
-                _ => self.best(record, 0, depth - 1, None),
-            };
-            let loss = u64::from(cost) - u64::from(self.current(record).min(cost));
+            let Some(place) = self.higher(record, depth) else { continue };
+            let parent = place.parent.map(|parent| parent as usize);
+            let loss = u64::from(place.bits.saturating_sub(self.bits(record)));
             let mut gain = 0;
             let mut joining = Vec::new();
-            for slot_of in 0..2 * self.costs.window {
-                let Some(other) = neighbour(record, slot_of, self.records()) else { continue };
-                let (now, then) = (self.current(other), self.pair(other, record));
-                let joins = then < now
+            for &Pair { bits, other } in &self.turned.0[range(&self.turned.1, record)] {
+                let other = other as usize;
+                let joins = bits < self.bits(other)
                     && Some(other) != parent
                     && !parent.is_some_and(|parent| self.hangs_on(parent, other))
-                    && self.parent[other] != Some(record)
+                    && self.parent(other) != Some(record)
                     && depth + 1 + self.height(other) <= self.depth_max;
                 if joins {
-                    gain += u64::from(now - then);
-                    joining.push(other);
+                    gain += u64::from(self.bits(other) - bits);
+                    joining.push((other, bits));
                 }
             }
-            let hangs = parent.is_some_and(|parent| self.hangs_on(parent, record));
-            if gain <= loss || hangs {
+            if gain <= loss {
                 continue;
             }
             // One that joins may leave another no room, so that the sum of gains is not reached.
             let lifted = self.attempt(|forest| {
-                forest.attach(record, parent);
-                for other in joining {
+                forest.attach(record, place);
+                for (other, bits) in joining {
                     let fits = forest.depth[record] + 1 + forest.height(other) <= forest.depth_max
                         && !forest.hangs_on(record, other);
-                    if fits && forest.pair(other, record) < forest.current(other) {
-                        forest.attach(other, Some(record));
+                    if fits && bits < forest.bits(other) {
+                        forest.attach(other, Place { bits, parent: u32::try_from(record).ok() });
                     }
                 }
             });
@@ -327,26 +370,25 @@ impl<'a> Forest<'a> {
         if self.children[record].is_empty() {
             return;
         }
-        let (cost, parent) = self.best(record, 0, self.depth_max, None);
-        if parent.is_some_and(|parent| self.hangs_on(parent, record)) {
-            return;
-        }
-        let gain = u64::from(self.current(record).saturating_sub(cost));
-        if gain == 0 {
+        let place = self.best(record, 0, self.depth_max, None);
+        let gain = u64::from(self.bits(record).saturating_sub(place.bits));
+        if gain == 0 || place.parent.is_some_and(|parent| self.hangs_on(parent as usize, record)) {
             return;
         }
         let children = self.children[record].clone();
         let mut loss = 0;
         for &child in &children {
-            let (elsewhere, _) = self.best(child, self.height(child), self.depth_max, Some(record));
-            loss += u64::from(elsewhere.saturating_sub(self.current(child)));
+            let child = child as usize;
+            let elsewhere = self.best(child, self.height(child), self.depth_max, Some(record));
+            loss += u64::from(elsewhere.bits.saturating_sub(self.bits(child)));
             if loss >= gain {
                 return;
             }
         }
         self.attempt(|forest| {
             for child in children {
-                let (_, place) = forest.best(child, forest.height(child), forest.depth_max, Some(record));
+                let child = child as usize;
+                let place = forest.best(child, forest.height(child), forest.depth_max, Some(record));
                 forest.attach(child, place);
             }
             forest.settle(record);
@@ -358,14 +400,6 @@ impl<'a> Forest<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn total(costs: &Costs, chosen: &[Option<u8>]) -> u64 {
-        let cost = |(record, slot): (usize, &Option<u8>)| match slot {
-            None => costs.alone[record],
-            Some(slot) => costs.pairs[record * 2 * costs.window + usize::from(*slot)],
-        };
-        chosen.iter().enumerate().map(cost).map(u64::from).sum()
-    }
 
     fn depth(chosen: &[Option<u8>], record: usize) -> usize {
         let parent = |at: usize| chosen[at].and_then(|slot| neighbour(at, usize::from(slot), chosen.len()));
@@ -383,17 +417,24 @@ mod tests {
         ) {
             let records = alone.len();
             let mut state = seed | 1;
-            let pairs = (0..records * 2 * window).map(|at| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(at as u64 * 2 + 1);
-                if neighbour(at / (2 * window), at % (2 * window), records).is_none() { NEVER } else { (state >> 33) as u32 % 120 }
-            }).collect();
-            let costs = Costs { window, alone, pairs };
+            let mut costs = Costs::default();
+            let mut all = Vec::new();
+            for (record, &alone) in alone.iter().enumerate() {
+                let pairs: Vec<_> = (0..2 * window).map(|slot| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(slot as u64 * 2 + 1);
+                    (slot, (state >> 33) as u32 % 120)
+                }).collect();
+                let others = pairs.iter().filter_map(|&(slot, bits)| Some((neighbour(record, slot, records)?, bits)));
+                costs.push(alone, others);
+                all.push(pairs);
+            }
             let chosen = choose(&costs, depth_max);
             for record in 0..records {
                 prop_assert!(depth(&chosen, record) <= usize::from(depth_max));
             }
-            let none = total(&costs, &vec![None; records]);
-            prop_assert!(total(&costs, &chosen) <= none);
+            let cost = |(record, slot): (usize, &Option<u8>)| slot.map_or(alone[record], |slot| all[record][usize::from(slot)].1);
+            let total: u64 = chosen.iter().enumerate().map(cost).map(u64::from).sum();
+            prop_assert!(total <= alone.iter().copied().map(u64::from).sum());
         }
     }
 }

@@ -244,17 +244,24 @@ impl Sink for Counts {
 pub(super) struct Model {
     /// A code for each context, and whether it is the cell's own.
     codes: Vec<(Code, bool)>,
-    bits: Vec<Vec<u32>>,
+    /// By context and symbol.
+    bits: Box<[[u8; SYMBOLS]; Context::COUNT]>,
 }
+
+/// Symbols of any context, at most.
+const SYMBOLS: usize = 256;
 
 impl Model {
     fn of(codes: Vec<(Code, bool)>) -> Self {
-        let bits = codes.iter().zip(Context::ALL).map(|((code, _), context)| {
-            // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
-            let bits = |symbol| if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
-            (0..context.symbols()).map(bits).collect()
-        });
-        Self { bits: bits.collect(), codes }
+        let mut bits = Box::new([[0; SYMBOLS]; Context::COUNT]);
+        for ((code, _), bits) in codes.iter().zip(bits.iter_mut()) {
+            for (symbol, bits) in bits.iter_mut().enumerate() {
+                // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
+                let own = if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
+                *bits = u8::try_from(own).unwrap_or(u8::MAX);
+            }
+        }
+        Self { bits, codes }
     }
 
     /// The codes that a cell may use without storing them: part of the format. Small numbers come often, and flags come
@@ -290,7 +297,8 @@ impl Model {
     /// Bits of a symbol.
     #[inline]
     pub(super) fn bits(&self, context: Context, symbol: usize) -> u32 {
-        self.bits[context as usize][symbol]
+        debug_assert!(symbol < SYMBOLS, "symbol {symbol}");
+        u32::from(self.bits[context as usize][symbol % SYMBOLS])
     }
 }
 

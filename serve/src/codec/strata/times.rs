@@ -31,8 +31,13 @@ pub(super) struct TimesCounter {
 }
 
 impl TimesCounter {
-    pub(super) fn add(&mut self, times: &[i64], unknown: &[u32]) {
-        *self.lists.entry((times.to_vec(), unknown.to_vec())).or_default() += 1;
+    pub(super) fn add(&mut self, list: &List) {
+        match self.lists.get_mut(list) {
+            Some(count) => *count += 1,
+            None => {
+                self.lists.insert(list.clone(), 1);
+            }
+        }
     }
 
     /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all times.
