@@ -24,13 +24,15 @@ pub struct Profile {
     pub depth_max: u8,
     /// Farthest neighbour that may be a reference, at most 32.
     pub window: usize,
+    /// Bits that a reference must save: what it costs to follow, as size.
+    pub reference_bits: u32,
 }
 
 impl Profile {
     /// Small.
-    pub const ARCHIVE: Self = Self { depth_max: 2, window: 32 };
+    pub const ARCHIVE: Self = Self { depth_max: 2, window: 32, reference_bits: 1 };
     /// Fast.
-    pub const SPEED: Self = Self { depth_max: 1, window: 32 };
+    pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 3 };
 }
 
 /// Records that are looked at together; no reference leaves them. A multiple of the block.
@@ -250,7 +252,7 @@ fn references_of(
             let bits = record.bits_against(slot, &records[other], columns, alone, model, room)?;
             // Another block costs another look.
             let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
-            Some((other, bits + far))
+            Some((other, bits + far + profile.reference_bits))
         });
         costs.push(alone, others);
     }

@@ -91,8 +91,12 @@ fn window_of(page: &Page, window: Window) -> Vec<u64> {
 
 #[test]
 fn pages_come_back_and_windows_are_those_of_the_layers() {
-    let profiles =
-        [Profile::ARCHIVE, Profile::SPEED, Profile { depth_max: 0, window: 1 }, Profile { depth_max: 4, window: 3 }];
+    let profiles = [
+        Profile::ARCHIVE,
+        Profile::SPEED,
+        Profile { depth_max: 0, ..Profile::SPEED },
+        Profile { depth_max: 4, window: 3, ..Profile::SPEED },
+    ];
     // Up to 6, and up to 200 captures: masks of phases, and more phases than a mask has.
     for (seed, captures) in [(1, 6), (2, 30), (3, 200), (4, 1)] {
         let pages = pages(seed, captures);
