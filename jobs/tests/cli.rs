@@ -139,7 +139,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     let answers = || questions.map(|question| succeeds(dir.path(), question));
     let of_layers = answers();
     assert!(fails(dir.path(), "bench cells {}/store", 1).contains("webstrata cells"));
-    let report = succeeds(dir.path(), "cells {}/store --profile speed");
+    let report = succeeds(dir.path(), "cells {}/store --codec strata-speed");
     assert!(report.starts_with("1 cells of epoch 1\n"), "{report}");
     assert_eq!(answers(), of_layers);
     assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
@@ -151,7 +151,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     damaged[last] ^= 1;
     fs::write(&image, &damaged).unwrap();
     assert!(fails(dir.path(), questions[0], 1).contains("write it again"));
-    succeeds(dir.path(), "cells {}/store");
+    succeeds(dir.path(), "cells {}/store --codec link3");
     assert_eq!(answers(), of_layers);
 
     // Another build has other layers: its answers do not come from the old cells.

@@ -4,7 +4,6 @@
 //! [`Cells`] are those of an epoch, and answer as the layers do. In-links come from the backward store's own ranges; an exact
 //! answer asks only those sources that link in no range that lies wholly in the window. Threads share cells freely.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,11 +12,11 @@ use webstrata_layers::{
     CaptureTime, Error as LayersError, InLinks, Links, Page, Precision, RangeLength, Store, Window, key,
 };
 
-use crate::backward::{Backward, Room, Wanted};
-use crate::codec::strata::Strata;
+use crate::backward::Wanted;
 use crate::error::{Damage, Error};
 use crate::image::{self, Image, Label};
 use crate::load::source_of;
+use crate::store::{BackwardStore, ForwardStore, open_backward, open_forward};
 use crate::url_store::UrlStore;
 
 /// One partition of one row.
@@ -25,8 +24,8 @@ pub struct Cell {
     path: PathBuf,
     label: Label,
     urls: UrlStore,
-    forward: Strata,
-    backward: Backward,
+    forward: Box<dyn ForwardStore>,
+    backward: Box<dyn BackwardStore>,
 }
 
 impl Cell {
@@ -47,8 +46,8 @@ impl Cell {
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
         let nodes = usize::try_from(label.nodes).unwrap_or(usize::MAX);
         let urls = UrlStore::open(urls).map_err(damaged)?;
-        let forward = Strata::open(forward).map_err(damaged)?;
-        let backward = Backward::open(backward, label.first, nodes).map_err(damaged)?;
+        let forward = open_forward(label.codec, forward, label.first, nodes).map_err(damaged)?;
+        let backward = open_backward(label.codec, backward, label.first, nodes).map_err(damaged)?;
         Ok(Some(Self { path, label, urls, forward, backward }))
     }
 
@@ -69,10 +68,6 @@ pub struct Cells {
     urls: u64,
     /// In order of UIDs, each with URLs.
     cells: Vec<(Vec<u8>, Cell)>,
-}
-
-thread_local! {
-    static ROOM: RefCell<Room> = RefCell::default();
 }
 
 impl Cells {
@@ -160,8 +155,7 @@ impl Cells {
             }
             sources.push(source);
         };
-        ROOM.with_borrow_mut(|room| cell.backward.sources(node, room, wanted, &mut visit))
-            .map_err(|damage| cell.damaged(damage))?;
+        cell.backward.sources(node, &wanted, &mut visit).map_err(|damage| cell.damaged(damage))?;
         if unsure.is_empty() {
             return Ok(());
         }
@@ -221,7 +215,9 @@ impl Links for Cells {
 
     fn captures(&self, uid: u64) -> Result<Vec<CaptureTime>, LayersError> {
         let (cell, node) = self.cell_of(uid)?;
-        cell.forward.captures(node).map_err(|damage| cell.damaged(damage))
+        let mut captures = Vec::new();
+        cell.forward.captures(node, &mut captures).map_err(|damage| cell.damaged(damage))?;
+        Ok(captures)
     }
 
     fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, LayersError> {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
-//!   8  version, 1 (32 bits); row (32)
-//!  16  partition (32); 0 (32)
+//!   8  version, 2 (32 bits); row (32)
+//!  16  partition (32); tag of the encoding of links (32): see [`CodecTag`]
 //!  24  first UID, number of URLs (64 each)
 //!  40  length of in-link ranges: 0 month, 1 year, 2 + days (64)
 //!  48  hash of the layers that the cell was built from (64)
@@ -12,8 +12,8 @@
 //! 136  sections, each from a multiple of 64 on
 //! ```
 //!
-//! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::codec::strata`] and
-//! [`crate::backward`]. Opening maps the file and compares the checksums, at the speed of memory; nothing is decoded. A file
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`]; for strata in [`crate::codec::strata`] and
+//! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the file and compares the checksums, at the speed of memory; nothing is decoded. A file
 //! that is not whole, or whose layers are others, does not open.
 
 use std::fs::File;
@@ -24,11 +24,12 @@ use bytes::Bytes;
 use webstrata_layers::RangeLength;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::codec::CodecTag;
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that is written and read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const HEAD: usize = 136;
 const SECTIONS: usize = 3;
 
@@ -39,6 +40,8 @@ pub struct Label {
     pub row: u32,
     /// The partition.
     pub partition: u32,
+    /// The encoding of links.
+    pub codec: CodecTag,
     /// UID of the first URL.
     pub first: u64,
     /// Number of URLs.
@@ -62,7 +65,7 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
     let failed = |source| Error::Io { path: path.to_owned(), source };
     let mut head = Vec::with_capacity(HEAD);
     head.extend_from_slice(MAGIC);
-    for value in [VERSION, label.row, label.partition, 0] {
+    for value in [VERSION, label.row, label.partition, u32::from(label.codec as u8)] {
         head.extend_from_slice(&value.to_le_bytes());
     }
     for value in [label.first, label.nodes, range_number(label.in_range), label.source] {
@@ -117,7 +120,8 @@ impl Image {
         Self::read(path, Bytes::from_owner(map))
     }
 
-    fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
+    /// Reads an image from bytes.
+    pub(crate) fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
         let wrong = |what| Error::Image { path: path.to_owned(), what };
         if bytes.get(..8) != Some(MAGIC) {
             return Err(wrong("it is not an image of a cell"));
@@ -134,9 +138,11 @@ impl Image {
         if word(HEAD - 8)? != xxh3_64(&bytes[..HEAD - 8]) {
             return Err(wrong("its head does not have its checksum"));
         }
+        let codec = u8::try_from(high(word(16)?)).ok().and_then(CodecTag::from_number);
         let label = Label {
             row: high(word(8)?),
             partition: low(word(16)?),
+            codec: codec.ok_or_else(|| wrong("its encoding of links is unknown"))?,
             first: word(24)?,
             nodes: word(32)?,
             in_range: number_range(word(40)?).ok_or_else(|| wrong("its length of ranges is unknown"))?,
@@ -184,7 +190,9 @@ mod tests {
     fn an_image_opens_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = path_of(directory.path(), 3, 12);
-        let label = Label { row: 3, partition: 12, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
+        let codec = CodecTag::Iir7;
+        let label =
+            Label { row: 3, partition: 12, codec, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
         let bytes = write(&path, &label, [b"urls", b"", &[1; 100]]).unwrap();
         let image = Image::open(&path).unwrap();
         assert_eq!(image.label, label);

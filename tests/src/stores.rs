@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use webstrata_datasets::LinkKinds;
 use webstrata_layers::{Counts, Links, Precision, RangeLength, Reader, Store, Window};
 use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
-use webstrata_serve::codec::strata::Profile;
+use webstrata_serve::codec::CodecTag;
 use webstrata_serve::load::{Options, write_cell};
 use webstrata_serve::{Cells, url_store};
 
@@ -134,9 +134,9 @@ pub fn assert_answers(store: &Path, oracle: &Oracle) {
 ///
 /// # Panics
 /// At the first difference.
-pub fn assert_cells(store: &Path, oracle: &Oracle, profile: Profile) {
+pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     let opened = Store::open(store).expect("a store");
-    let options = Options { profile, urls: url_store::Options::default() };
+    let options = Options { codec, urls: url_store::Options::default() };
     for row in &opened.manifest().rows {
         for partition in row.partitions.iter().filter(|partition| partition.urls > 0) {
             write_cell(&opened, row, partition, options).expect("a cell");

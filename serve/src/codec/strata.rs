@@ -25,6 +25,7 @@ mod presence;
 pub(crate) mod ranks;
 mod record;
 mod references;
+mod store;
 mod symbols;
 #[cfg(test)]
 mod tests;
