@@ -5,7 +5,7 @@
 //! beside it ([`Union`]). All give the same answers. A tag in the head of the image says which it is.
 
 use bytes::Bytes;
-use webstrata_layers::{CaptureTime, InLinks, Page, Window};
+use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window};
 
 use crate::backward::{self, Backward, Wanted};
 use crate::codec::strata::{self, Profile, Strata};
@@ -32,6 +32,12 @@ pub trait ForwardStore: Send + Sync {
     /// # Errors
     /// See [`ForwardStore`].
     fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, Damage>;
+
+    /// Replaces the contents of `spans` by when each link of a node was there: `webstrata_layers::Links::lifespans`.
+    ///
+    /// # Errors
+    /// See [`ForwardStore::page`].
+    fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), Damage>;
 
     /// All of a node's record; `None` where it has none.
     ///

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::iter::Peekable;
 
 use bytes::Bytes;
-use webstrata_layers::{CaptureTime, Change, InLinks, Page, Window, captures_in};
+use webstrata_layers::{CaptureTime, Change, InLinks, Lifespan, Page, Window, captures_in, lifespans_of};
 
 use crate::backward::Wanted;
 use crate::codec::parts::{Parts, push_words};
@@ -62,7 +62,7 @@ pub struct Union {
 }
 
 thread_local! {
-    /// Captures, and a list of sources.
+    /// Captures, and a list of links or sources.
     static SCRATCH: RefCell<(Captures, Vec<u64>)> = RefCell::default();
 }
 
@@ -158,6 +158,16 @@ impl ForwardStore for Union {
 
     fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, Damage> {
         Ok(self.side.times(node)?.any(|time| from <= time && time <= to))
+    }
+
+    fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), Damage> {
+        spans.clear();
+        SCRATCH.with_borrow_mut(|(captures, links)| {
+            self.side.captures(node, captures)?;
+            self.links.list(node, links)?;
+            lifespans_of(&captures.times, &captures.unknown, links, self.side.changes(node)?, spans);
+            Ok(())
+        })
     }
 
     fn page(&self, node: usize) -> Result<Option<Page>, Damage> {

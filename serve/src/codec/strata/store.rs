@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use webstrata_layers::{CaptureTime, InLinks, Page, Window};
+use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window, lifespans_of};
 
 use crate::backward::{Backward, Room, Wanted};
 use crate::codec::{LinkCodec, Sizes};
@@ -10,10 +10,12 @@ use crate::error::Damage;
 use crate::store::{BackwardStore, ForwardStore};
 
 use super::times::Captures;
-use super::{SCRATCH, Strata};
+use super::{PART, SCRATCH, Strata, presence};
 
 thread_local! {
     static ROOM: RefCell<Room> = RefCell::default();
+    /// Links of a page, and the times of its known captures.
+    static LIVES: RefCell<(Vec<u64>, Vec<i64>)> = RefCell::default();
 }
 
 impl Strata {
@@ -24,6 +26,43 @@ impl Strata {
             let Some(own) = self.enough(levels).first_mut() else { return Ok(None) };
             let (_, captures) = self.head(record, 0, &mut own.list, &mut own.events)?;
             Ok(Some(read(captures)))
+        })
+    }
+
+    /// Appends the runs of phases of each link, as times; `false`, and none, where there are too many phases for masks.
+    fn lifespans_by_masks(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<bool, Damage> {
+        let Some(record) = self.record_of(node)? else { return Ok(true) };
+        SCRATCH.with_borrow_mut(|(levels, masks)| {
+            let Some((own, levels)) = self.enough(levels).split_first_mut() else { return Ok(false) };
+            let (_, captures) = self.head(record, 0, &mut own.list, &mut own.events)?;
+            LIVES.with_borrow_mut(|(links, known)| {
+                if !self.masks(record, 0, levels, links, masks)? {
+                    return Ok(false);
+                }
+                known.clear();
+                let mut unknown = captures.unknown.iter().peekable();
+                let each = (0..).zip(captures.times);
+                known.extend(each.filter(|(at, _)| unknown.next_if_eq(&at).is_none()).map(|(_, &time)| time));
+                // The known capture with which a phase begins; after the last phase, the end.
+                let begin = |phase: usize| match phase.checked_sub(1) {
+                    None => Some(0),
+                    Some(at) if at == own.events.len() => Some(known.len()),
+                    Some(at) => own.events.get(at).map(|&event| event as usize),
+                };
+                let time = |at: Option<usize>| at.and_then(|at| known.get(at).copied());
+                for (&link, &mask) in links.iter().zip(masks.iter()) {
+                    let mut rest = mask & presence::full(own.events.len() + 1);
+                    while rest != 0 {
+                        let from = rest.trailing_zeros();
+                        let to = from + (rest >> from).trailing_ones();
+                        let last = begin(to as usize).and_then(|end| end.checked_sub(1));
+                        let ends = time(begin(from as usize)).zip(time(last)).ok_or(Damage::Ends { part: PART })?;
+                        spans.push(Lifespan { link, first: ends.0, last: ends.1 });
+                        rest &= u64::MAX.checked_shl(to).unwrap_or(0);
+                    }
+                }
+                Ok(true)
+            })
         })
     }
 }
@@ -48,6 +87,16 @@ impl ForwardStore for Strata {
             own.times.get(next).is_some_and(|&time| time <= to)
         };
         Ok(self.with_captures(node, read)?.unwrap_or(false))
+    }
+
+    fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), Damage> {
+        spans.clear();
+        if !self.lifespans_by_masks(node, spans)?
+            && let Some(page) = Strata::page(self, node)?
+        {
+            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), spans);
+        }
+        Ok(())
     }
 
     fn page(&self, node: usize) -> Result<Option<Page>, Damage> {

@@ -109,7 +109,7 @@ impl Strata {
 
     /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts of
     /// the phases in the first level.
-    fn masks(
+    pub(super) fn masks(
         &self,
         record: usize,
         depth: usize,
