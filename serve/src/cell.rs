@@ -7,9 +7,10 @@
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use webstrata_layers::manifest::PartitionEntry;
 use webstrata_layers::{
     CaptureTime, Direction, Error as LayersError, InLinks, Lifespan, Links, Page, Precision, RangeLength, Store,
@@ -37,22 +38,31 @@ impl Cell {
     ///
     /// # Errors
     /// An image that cannot be read, is damaged, or has another version.
-    fn open(directory: &std::path::Path, row: u32, partition: &PartitionEntry) -> Result<Option<Self>, Error> {
+    fn open(directory: &Path, row: u32, partition: &PartitionEntry) -> Result<Option<Self>, Error> {
         let path = image::path_of(directory, row, partition.partition);
         if !path.exists() {
             return Ok(None);
         }
-        let Image { label, urls, forward, backward } = Image::open(&path)?;
+        let image = Image::open(&path)?;
+        let label = image.label;
         let expected = (row, partition.partition, partition.urls, source_of(partition));
         if (label.row, label.partition, label.nodes, label.source) != expected {
             return Ok(None);
         }
+        Self::of(path, image).map(Some)
+    }
+
+    fn of(path: PathBuf, image: Image) -> Result<Self, Error> {
+        let Image { label, urls, forward, backward } = image;
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
         let nodes = usize::try_from(label.nodes).unwrap_or(usize::MAX);
         let urls = UrlStore::open(urls).map_err(damaged)?;
+        if urls.len() != label.nodes {
+            return Err(damaged(Damage::Outside { part: "URLs", value: urls.len(), bound: label.nodes }));
+        }
         let forward = open_forward(label.codec, forward, label.first, nodes).map_err(damaged)?;
         let backward = open_backward(label.codec, backward, label.first, nodes).map_err(damaged)?;
-        Ok(Some(Self { path, label, urls, forward, backward }))
+        Ok(Self { path, label, urls, forward, backward })
     }
 
     /// What it is a cell of.
@@ -92,6 +102,14 @@ impl Cells {
             }
         }
         Ok(Some(Self { epoch: manifest.epoch, in_range: manifest.in_range, urls: manifest.counts.urls, cells }))
+    }
+
+    /// One cell alone, from an image in memory: what is fuzzed.
+    pub(crate) fn of_image(bytes: Bytes) -> Result<Self, Error> {
+        let image = Image::read(Path::new("an image"), bytes)?;
+        let (in_range, urls) = (image.label.in_range, image.label.first + image.label.nodes);
+        let cell = Cell::of(PathBuf::new(), image)?;
+        Ok(Self { epoch: 0, in_range, urls, cells: vec![(Vec::new(), cell)] })
     }
 
     /// The cells, in order of UIDs.

@@ -60,9 +60,8 @@ pub(crate) struct Image {
     pub(crate) backward: Bytes,
 }
 
-/// Writes an image under its final name, whole or not at all. Gives its size.
-pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
-    let failed = |source| Error::Io { path: path.to_owned(), source };
+/// The head of an image with these sections.
+fn head_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD);
     head.extend_from_slice(MAGIC);
     for value in [VERSION, label.row, label.partition, u32::from(label.codec as u8)] {
@@ -80,11 +79,19 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
     }
     let checksum = xxh3_64(&head);
     head.extend_from_slice(&checksum.to_le_bytes());
+    head
+}
+
+/// Writes an image under its final name, whole or not at all. Gives its size.
+pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(failed)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let draft = directory.join(format!(".{name}.{}.tmp", std::process::id()));
-    let done = write_all(&draft, &head, sections).and_then(|bytes| {
+    let done = File::create(&draft).and_then(|mut file| {
+        let bytes = write_all(&mut file, label, sections)?;
+        file.sync_all()?;
         std::fs::rename(&draft, path)?;
         File::open(directory)?.sync_all()?;
         Ok(bytes)
@@ -96,17 +103,43 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
     done.map_err(failed)
 }
 
-fn write_all(draft: &Path, head: &[u8], sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
-    let mut file = File::create(draft)?;
+fn write_all(out: &mut impl Write, label: &Label, sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
+    let head = head_of(label, sections);
     let mut written = 0;
-    for part in std::iter::once(head).chain(sections) {
-        file.write_all(part)?;
+    for part in std::iter::once(&head[..]).chain(sections) {
+        out.write_all(part)?;
         let zeros = part.len().next_multiple_of(64) - part.len();
-        file.write_all(&[0; 64][..zeros])?;
+        out.write_all(&[0; 64][..zeros])?;
         written += (part.len() + zeros) as u64;
     }
-    file.sync_all()?;
     Ok(written)
+}
+
+/// An image in memory.
+pub(crate) fn bytes_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Memory takes all that is written to it.
+    let _ = write_all(&mut bytes, label, sections);
+    bytes
+}
+
+/// Gives an image the checksums of what it holds, as far as its head leads to sections.
+pub(crate) fn seal(bytes: &mut [u8]) {
+    for at in (0..SECTIONS).map(|number| 56 + 24 * number) {
+        let word = |at: usize| {
+            let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            word.and_then(|word| usize::try_from(u64::from_le_bytes(*word)).ok())
+        };
+        let end = word(at).zip(word(at + 8)).and_then(|(start, length)| Some((start, start.checked_add(length)?)));
+        let checksum = end.and_then(|(start, end)| bytes.get(start..end)).map(xxh3_64);
+        if let (Some(checksum), Some(place)) = (checksum, bytes.get_mut(at + 16..at + 24)) {
+            place.copy_from_slice(&checksum.to_le_bytes());
+        }
+    }
+    if let Some(head) = bytes.get_mut(..HEAD) {
+        let checksum = xxh3_64(&head[..HEAD - 8]);
+        head[HEAD - 8..].copy_from_slice(&checksum.to_le_bytes());
+    }
 }
 
 impl Image {
@@ -137,6 +170,9 @@ impl Image {
         }
         if word(HEAD - 8)? != xxh3_64(&bytes[..HEAD - 8]) {
             return Err(wrong("its head does not have its checksum"));
+        }
+        if word(24)?.checked_add(word(32)?).is_none() {
+            return Err(wrong("its UIDs do not end"));
         }
         let codec = u8::try_from(high(word(16)?)).ok().and_then(CodecTag::from_number);
         let label = Label {
