@@ -1,5 +1,5 @@
-//! `webstrata bench`: encodings of links beside one another on a graph, a table for each direction; and how long questions
-//! to the cells of a store take.
+//! `webstrata bench`: encodings of links beside one another on a graph or a store, a table for each direction; and how long
+//! questions to the cells of a store take.
 
 use crate::cli::{Outcome, location};
 use anyhow::bail;
@@ -12,7 +12,7 @@ use webstrata_layers::{Location, Store};
 use webstrata_serve::Cells;
 use webstrata_serve::cell_bench;
 use webstrata_serve::codec::bv_files::import;
-use webstrata_serve::codec_bench::{Table, measure, picture, transpose};
+use webstrata_serve::codec_bench::{Table, measure, measure_store, picture, transpose};
 
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
@@ -46,10 +46,11 @@ struct CellsArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  webstrata bench codecs cnr-2000\n  \
-                        webstrata bench codecs cnr-2000 uk-2007-05 --svg codecs.svg")]
+                        webstrata bench codecs cnr-2000 uk-2007-05 --svg codecs.svg\n  \
+                        webstrata bench codecs STORE")]
 struct CodecsArgs {
-    /// Graphs without time: basenames of WebGraph files (BASENAME.graph and
-    /// BASENAME.properties)
+    /// Stores, and graphs without time: basenames of WebGraph files
+    /// (BASENAME.graph and BASENAME.properties)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write the figures as JSON, too
@@ -97,10 +98,14 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut tables = Vec::new();
     for input in &args.inputs {
         let name = input.file_name().unwrap_or_default().to_string_lossy();
-        let forward = import(input)?;
-        let backward = transpose(&forward)?;
-        for (direction, lists) in [("forward", forward), ("backward", backward)] {
-            let table = measure(&format!("{name}, {direction}"), &lists)?;
+        let both = if input.is_dir() {
+            measure_store(&name, &Store::open(input)?)?
+        } else {
+            let forward = import(input)?;
+            let backward = transpose(&forward)?;
+            [measure(&format!("{name}, forward"), &forward)?, measure(&format!("{name}, backward"), &backward)?]
+        };
+        for table in both {
             print(&table, out)?;
             tables.push(table);
         }
@@ -119,17 +124,26 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 fn print(table: &Table, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(
         out,
-        "{}: {} nodes, {} links; every list of every codec is the same.\n",
-        table.graph, table.nodes, table.links
+        "{}: {} nodes, {} links{}; every list of every codec is the same.\n",
+        table.graph,
+        table.nodes,
+        table.links,
+        table.occurrences.map_or_else(String::new, |count| format!(", {count} occurrences"))
     )?;
-    writeln!(out, "| codec | data, bits a link | index | total | sequential, ns a link | random | build, s |")?;
-    writeln!(out, "|---|---|---|---|---|---|---|")?;
+    let timed = if table.occurrences.is_some() { " bits an occurrence |" } else { "" };
+    writeln!(out, "| codec | data, bits a link | index | total |{timed} sequential, ns a link | random | build, s |")?;
+    writeln!(out, "|---|---|---|---|{}---|---|---|", if timed.is_empty() { "" } else { "---|" })?;
     for row in &table.rows {
         let bits =
             [row.data_bytes, row.index_bytes, row.data_bytes + row.index_bytes].map(|bytes| table.bits_a_link(bytes));
+        let timed = match table.bits_an_occurrence(row) {
+            Some(bits) => format!(" {bits:.3} |"),
+            None if timed.is_empty() => String::new(),
+            None => " |".to_owned(),
+        };
         writeln!(
             out,
-            "| {} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.2} |",
+            "| {} | {:.2} | {:.2} | {:.2} |{timed} {:.1} | {:.1} | {:.2} |",
             row.codec,
             bits[0],
             bits[1],
@@ -151,11 +165,15 @@ fn to_json(table: &Table) -> serde_json::Value {
             "data_bytes": row.data_bytes,
             "index_bytes": row.index_bytes,
             "bits_a_link": table.bits_a_link(row.data_bytes + row.index_bytes),
+            "bits_an_occurrence": table.bits_an_occurrence(row),
             "sequential_ns_a_link": row.sequential_ns,
             "random_ns_a_link": row.random_ns,
             "build_cpu_seconds": row.build.as_secs_f64(),
         })
     };
     let rows: Vec<_> = table.rows.iter().map(row).collect();
-    json!({"graph": table.graph, "nodes": table.nodes, "links": table.links, "codecs": rows})
+    json!({
+        "graph": table.graph, "nodes": table.nodes, "links": table.links,
+        "occurrences": table.occurrences, "codecs": rows,
+    })
 }

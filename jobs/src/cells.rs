@@ -1,13 +1,14 @@
 //! `webstrata cells`: writes the cells of a store, so that questions are answered from memory.
 
 use crate::cli::{Format, FormatArgs, Outcome, location};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use webstrata_layers::{Location, Store};
-use webstrata_serve::codec::strata;
+use webstrata_serve::codec::CodecTag;
 use webstrata_serve::load::{Options, Written, write_cell};
 use webstrata_serve::url_store;
 
@@ -17,18 +18,12 @@ directions, with time. Images of cells lie in STORE/cells; `links` and `query`
 use them when all are there and belong to the store as it is. They are mapped
 into memory, so that questions need no time to load.
 
-Example:
-  webstrata cells STORE --profile speed";
+Of the encodings, strata is by far the smallest, and strata-speed a tenth larger
+and faster. The others are those of the literature, with times in plain arrays
+beside them; they give the same answers, and are there to be compared.
 
-/// What the links of cells are coded for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Profile {
-    /// Small
-    #[default]
-    Archive,
-    /// Fast, and about a tenth larger
-    Speed,
-}
+Example:
+  webstrata cells STORE --codec strata-speed";
 
 /// Arguments of `cells`.
 #[derive(Args, Debug)]
@@ -37,9 +32,9 @@ pub(crate) struct CellsArgs {
     /// Store: a directory
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// What links are coded for
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) profile: Profile,
+    /// Encoding of links
+    #[arg(long, value_name = "NAME", default_value = CodecTag::Strata.name(), value_parser = codec())]
+    pub(crate) codec: CodecTag,
     /// URLs in a block, 4 to 64: more are smaller and slower
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=64))]
     pub(crate) url_block: u8,
@@ -50,14 +45,17 @@ pub(crate) struct CellsArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// The name of an encoding.
+fn codec() -> impl TypedValueParser<Value = CodecTag> {
+    // The parser lets only these names through.
+    PossibleValuesParser::new(CodecTag::ALL.map(CodecTag::name))
+        .map(|name| CodecTag::from_name(&name).unwrap_or(CodecTag::Strata))
+}
+
 pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
-    let profile = match args.profile {
-        Profile::Archive => strata::Profile::ARCHIVE,
-        Profile::Speed => strata::Profile::SPEED,
-    };
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
-    let options = Options { profile, urls };
+    let options = Options { codec: args.codec, urls };
     let rows = &store.manifest().rows;
     let all: Vec<_> =
         rows.iter().flat_map(|row| row.partitions.iter().map(move |partition| (row, partition))).collect();

@@ -2,7 +2,7 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{bench, build, captures, cells, check, demo, generate, info, links, query};
+use crate::{bench, build, captures, cells, check, demo, generate, info, links, query, uids};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Links(links::LinksArgs),
     /// Times at which a page was captured
     Captures(captures::CapturesArgs),
+    /// Pages that were captured in a time, with their numbers
+    Uids(uids::UidsArgs),
     /// Answer questions from standard input, as JSON lines
     Query(query::QueryArgs),
     /// Write a made-up crawl as WARC, JSON lines or Parquet
@@ -60,6 +62,7 @@ impl Command {
             Command::Check(args) => check::run(&args, out),
             Command::Links(args) => links::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),
+            Command::Uids(args) => uids::run(&args, out),
             Command::Query(args) => query::run(&args, std::io::stdin().lock(), out),
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),

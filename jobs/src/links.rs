@@ -7,7 +7,7 @@ use crate::cli::{Format, FormatArgs, Outcome, Usage, location, time_from, time_t
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
-use webstrata_layers::{Lifespan, Links, Location, Precision, Window, format_time};
+use webstrata_layers::{Direction, Lifespan, Links, Location, Precision, Sample, Sampling, Window, format_time};
 
 const EXAMPLES: &str = "\
 Times have 4 to 14 digits or are RFC 3339. A short time is a whole period: for
@@ -17,7 +17,8 @@ every capture counts. Both ends belong to the window.
 Examples:
   webstrata links STORE http://example.org/ --from 2006 --to 200803
   webstrata links STORE http://example.org/ --in --at 20070601
-  webstrata links STORE http://example.org/ --lifespans";
+  webstrata links STORE http://example.org/ --lifespans
+  webstrata links STORE http://example.org/ --in --sample 100";
 
 /// Arguments of `links`.
 #[derive(Args, Debug)]
@@ -46,6 +47,18 @@ pub(crate) struct LinksArgs {
     /// With --in: faster, and may name pages too many
     #[arg(long, requires = "inward", conflicts_with = "lifespans")]
     pub(crate) range_precision: bool,
+    /// How many links, instead of which
+    #[arg(long, conflicts_with = "lifespans")]
+    pub(crate) count: bool,
+    /// So many of the links, pages with like links giving like samples
+    #[arg(long, value_name = "N", conflicts_with_all = ["lifespans", "count"])]
+    pub(crate) sample: Option<usize>,
+    /// Draw samples that have nothing to do with those of other pages
+    #[arg(long, requires = "sample")]
+    pub(crate) random: bool,
+    /// Another number draws another sample
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "sample")]
+    pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -78,9 +91,27 @@ fn print_links(
     window: Window,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let precision = if args.range_precision { Precision::Range } else { Precision::Exact };
-    let found =
-        if args.inward { links.in_links(asked.uid, window, precision)? } else { links.out_links(asked.uid, window)? };
+    let direction = match (args.inward, args.range_precision) {
+        (false, _) => Direction::Out,
+        (true, false) => Direction::In(Precision::Exact),
+        (true, true) => Direction::In(Precision::Range),
+    };
+    if args.count {
+        let count = links.degree(asked.uid, direction, window)?;
+        if args.format.format == Format::Json {
+            let mut answer = header(args, asked);
+            answer["count"] = json!(count);
+            writeln!(out, "{answer}")?;
+        } else {
+            writeln!(out, "{count}")?;
+        }
+        return Ok(());
+    }
+    let mut found = links.links(asked.uid, direction, window)?;
+    if let Some(count) = args.sample {
+        let sampling = if args.random { Sampling::Random } else { Sampling::Consistent };
+        Sample { count, sampling, seed: args.seed }.draw(asked.uid, &mut found);
+    }
     if args.format.format == Format::Json {
         let urls = found.iter().map(|&uid| links.url(uid)).collect::<Result<Vec<_>, _>>()?;
         let mut answer = header(args, asked);

@@ -18,6 +18,7 @@ mod links;
 mod metrics;
 mod progress;
 mod query;
+mod uids;
 
 use clap::Parser;
 use std::io::{self, BufWriter, Write};

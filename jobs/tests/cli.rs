@@ -13,8 +13,20 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 10] =
-    ["build", "info", "check", "links", "captures", "query", "generate", "demo", "bench", "bench codecs"];
+const SUBCOMMANDS: [&str; 12] = [
+    "build",
+    "cells",
+    "info",
+    "check",
+    "links",
+    "captures",
+    "uids",
+    "query",
+    "generate",
+    "demo",
+    "bench",
+    "bench codecs",
+];
 
 const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x","http://a.example/#top"]}
 {"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}
@@ -125,6 +137,11 @@ fn links_at_times() {
     assert_eq!(json["at"], "20061231235959");
     assert_eq!(json["links"], serde_json::json!(["http://a.example/", "http://b.example/x"]));
     assert_eq!(succeeds(dir.path(), "captures {}/store http://a.example/"), "20060115120000\n20070115120000\n");
+    assert_eq!((links(" --count"), links(" --sample 5")), ("3\n".to_owned(), links("")));
+    assert_eq!(links(" --sample 2").lines().count(), 2);
+    assert_eq!(succeeds(dir.path(), "uids {}/store"), "0 http://a.example/\n3 https://d.example/\n");
+    let json = succeeds(dir.path(), "uids {}/store --from 2007 --format json");
+    assert_eq!(json, "{\"uid\":0,\"url\":\"http://a.example/\"}\n");
 }
 
 #[test]
@@ -135,11 +152,16 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
         "links {}/store http://a.example/ --lifespans",
         "links {}/store http://b.example/x --in",
         "captures {}/store http://a.example/",
+        "links {}/store http://a.example/ --count",
+        "links {}/store http://a.example/ --sample 2 --seed 7",
+        "links {}/store http://b.example/x --in --sample 1 --random",
+        "uids {}/store",
+        "uids {}/store --from 2007 --format json",
     ];
     let answers = || questions.map(|question| succeeds(dir.path(), question));
     let of_layers = answers();
     assert!(fails(dir.path(), "bench cells {}/store", 1).contains("webstrata cells"));
-    let report = succeeds(dir.path(), "cells {}/store --profile speed");
+    let report = succeeds(dir.path(), "cells {}/store --codec strata-speed");
     assert!(report.starts_with("1 cells of epoch 1\n"), "{report}");
     assert_eq!(answers(), of_layers);
     assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
@@ -151,7 +173,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     damaged[last] ^= 1;
     fs::write(&image, &damaged).unwrap();
     assert!(fails(dir.path(), questions[0], 1).contains("write it again"));
-    succeeds(dir.path(), "cells {}/store");
+    succeeds(dir.path(), "cells {}/store --codec link3");
     assert_eq!(answers(), of_layers);
 
     // Another build has other layers: its answers do not come from the old cells.

@@ -14,9 +14,10 @@
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
 //! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
-//! [`query`] the questions, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`check`] proves that a store
+//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`check`] proves that a store
 //! keeps its promises.
 
+pub mod batch;
 mod blocks;
 mod body;
 #[cfg(feature = "s3")]
@@ -37,6 +38,7 @@ pub mod presence;
 pub mod query;
 mod read;
 mod records;
+pub mod sample;
 pub mod scan;
 pub mod schema;
 mod side;
@@ -44,6 +46,7 @@ pub mod store;
 pub mod time;
 mod url;
 
+pub use batch::Batch;
 pub use check::{CheckReport, check};
 pub use error::{Damage, Error};
 pub use helpers::{Attending, Helpers};
@@ -54,8 +57,9 @@ pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Proven
 pub use outlinks::OutlinksWriter;
 pub use page::{Flaw, InLinks, Page};
 pub use presence::{Change, PresenceError};
-pub use query::{CaptureTime, Lifespan, Links, Precision, captures_in};
+pub use query::{CaptureTime, Direction, Lifespan, Links, Precision, captures_in, lifespans_of};
 pub use read::Reader;
+pub use sample::{Sample, Sampling};
 pub use schema::Layer;
 pub use store::{RowDir, Store, StoreWriter};
 pub use time::{RangeLength, Window, format_time, parse_time};

@@ -1,13 +1,16 @@
 //! The questions that every form of a graph answers: trait [`Links`], with the answers about time written once.
 //!
 //! Reads pages and in-link records from whoever implements the trait; gives UIDs, rising, and seconds, UTC. Captures whose links
-//! are unknown never give links. Source: Avcular & Suel 2011, section 7 (the calls), DESIGN 5.2 (the three questions of time).
+//! are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that who asks often
+//! allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the calls), DESIGN 5.2 (the three questions of time).
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::page::{InLinks, Page};
 use crate::presence::{self, Change};
+use crate::sample::Sample;
 use crate::time::{RangeLength, Window};
 
 /// A capture of a page.
@@ -39,10 +42,22 @@ pub enum Precision {
     Range,
 }
 
+/// Which links are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Those of a page.
+    Out,
+    /// The pages that link to a URL.
+    In(Precision),
+}
+
 /// A link graph over time.
 pub trait Links {
     /// The epoch in which its UIDs are true.
     fn epoch(&self) -> u64;
+
+    /// How many URLs it has; UIDs are below that.
+    fn urls(&self) -> u64;
 
     /// The UID of a URL (WHATWG-serialised, without fragment).
     ///
@@ -55,6 +70,15 @@ pub trait Links {
     /// # Errors
     /// [`Error::UnknownUid`], here and in all calls that take a UID.
     fn url(&self, uid: u64) -> Result<String, Error>;
+
+    /// Replaces the contents of `url` by the URL of a UID, in UTF-8.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn url_into(&self, uid: u64, url: &mut Vec<u8>) -> Result<(), Error> {
+        *url = self.url(uid)?.into_bytes();
+        Ok(())
+    }
 
     /// The page, or `None` when the URL was never captured.
     ///
@@ -76,10 +100,93 @@ pub trait Links {
     /// # Errors
     /// See [`Links::url`].
     fn captures(&self, uid: u64) -> Result<Vec<CaptureTime>, Error> {
-        let Some(page) = self.page(uid)? else { return Ok(Vec::new()) };
+        let mut captures = Vec::new();
+        self.captures_into(uid, &mut captures)?;
+        Ok(captures)
+    }
+
+    /// As [`Links::captures`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        captures.clear();
+        let Some(page) = self.page(uid)? else { return Ok(()) };
         let mut unknown = page.unknown.iter().peekable();
         let capture = |(at, &time): (u32, &i64)| CaptureTime { time, known: unknown.next_if_eq(&&at).is_none() };
-        Ok((0..).zip(&page.timestamps).map(capture).collect())
+        captures.extend((0..).zip(&page.timestamps).map(capture));
+        Ok(())
+    }
+
+    /// Calls `visit` with each page that has a capture in the closed interval, its links known or not, in order of UIDs,
+    /// until it breaks.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn uids(&self, from: i64, to: i64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), Error> {
+        for uid in 0..self.urls() {
+            let Some(page) = self.page(uid)? else { continue };
+            let next = page.timestamps.partition_point(|&time| time < from);
+            if page.timestamps.get(next).is_some_and(|&time| time <= to) && visit(uid).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The links of the page, or what links to the URL, in the window, rising.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+        match direction {
+            Direction::Out => self.out_links(uid, window),
+            Direction::In(precision) => self.in_links(uid, window, precision),
+        }
+    }
+
+    /// As [`Links::links`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn links_into(&self, uid: u64, direction: Direction, window: Window, links: &mut Vec<u64>) -> Result<(), Error> {
+        *links = self.links(uid, direction, window)?;
+        Ok(())
+    }
+
+    /// How many [`Links::links`] gives.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+        Ok(self.links(uid, direction, window)?.len())
+    }
+
+    /// A sample of what [`Links::links`] gives, rising; all of it where that is no more than the sample may hold.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn sample(&self, uid: u64, direction: Direction, window: Window, sample: Sample) -> Result<Vec<u64>, Error> {
+        let mut links = Vec::new();
+        self.sample_into(uid, direction, window, sample, &mut links)?;
+        Ok(links)
+    }
+
+    /// As [`Links::sample`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn sample_into(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        sample: Sample,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Error> {
+        self.links_into(uid, direction, window, links)?;
+        sample.draw(uid, links);
+        Ok(())
     }
 
     /// The links of the page in the window.
@@ -148,20 +255,51 @@ pub trait Links {
     /// # Errors
     /// See [`Links::url`].
     fn lifespans(&self, uid: u64) -> Result<Vec<Lifespan>, Error> {
-        let Some(page) = self.page(uid)? else { return Ok(Vec::new()) };
-        let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-        let mut spans = Vec::with_capacity(page.links.len());
-        for (at, &link) in page.links.iter().enumerate() {
-            for (first, last) in presence::runs(changes_of(&page.changes, at), captures) {
-                let known = known_ends(first as usize, last as usize + 1, &page.unknown);
-                spans.extend(known.map(|(first, last)| Lifespan {
-                    link,
-                    first: page.timestamps[first as usize],
-                    last: page.timestamps[last as usize],
-                }));
-            }
-        }
+        let mut spans = Vec::new();
+        self.lifespans_into(uid, &mut spans)?;
         Ok(spans)
+    }
+
+    /// As [`Links::lifespans`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        spans.clear();
+        if let Some(page) = self.page(uid)? {
+            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), spans);
+        }
+        Ok(())
+    }
+}
+
+/// Appends the lifespans of links; see [`Links::lifespans`]. `times` and `unknown` rise, changes are sorted.
+pub fn lifespans_of(
+    times: &[i64],
+    unknown: &[u32],
+    links: &[u64],
+    changes: impl Iterator<Item = Change>,
+    spans: &mut Vec<Lifespan>,
+) {
+    let mut changes = changes.peekable();
+    for (at, &link) in (0u32..).zip(links) {
+        let mut run = |first: usize, end: usize| {
+            let known = known_ends(first, end.min(times.len()), unknown);
+            let span = |(first, last)| Lifespan { link, first: times[first as usize], last: times[last as usize] };
+            spans.extend(known.map(span));
+        };
+        let mut since = Some(0);
+        while let Some(change) = changes.next_if(|change| change.link <= at) {
+            let capture = change.capture as usize;
+            since = match since {
+                None => Some(capture),
+                Some(first) => {
+                    run(first, capture);
+                    None
+                }
+            };
+        }
+        since.into_iter().for_each(|first| run(first, times.len()));
     }
 }
 

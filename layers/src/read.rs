@@ -224,6 +224,10 @@ impl Links for Reader {
         self.store.manifest().epoch
     }
 
+    fn urls(&self) -> u64 {
+        self.urls
+    }
+
     fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
         let (mut wanted, mut probe) = (Vec::new(), Vec::new());
         key(url, &mut wanted);

@@ -22,6 +22,7 @@ use webstrata_layers::{Change, InLinks, Page, presence};
 use crate::bits::{BitReader, BitWriter};
 use crate::codec::strata::ranks::{self, Nodes};
 use crate::codec::strata::{Phased, Profile, Strata, encode_numbered};
+use crate::codec::{LinkCodec, Sizes};
 use crate::error::Damage;
 
 const PART: &str = "backward store";
@@ -318,6 +319,12 @@ impl Backward {
         let sets = words_at(sets..ranks).collect();
         let numbering = Numbering { first, nodes: nodes as u64, active: sources as u64 };
         Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata_at, strata, bytes })
+    }
+
+    /// Where the bytes are; what all sources have in common counts as tables.
+    pub fn sizes(&self) -> Sizes {
+        let Sizes { data, index, tables } = self.strata.sizes();
+        Sizes { data, index, tables: tables + self.strata_at as u64 }
     }
 
     /// When the source of a number links to anything here; `None` for one of another cell.

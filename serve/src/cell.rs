@@ -2,22 +2,26 @@
 //!
 //! A [`Cell`] is one partition of one row: a URL store, a forward and a backward link store, in the bytes of a mapped image.
 //! [`Cells`] are those of an epoch, and answer as the layers do. In-links come from the backward store's own ranges; an exact
-//! answer asks only those sources that link in no range that lies wholly in the window. Threads share cells freely.
+//! answer asks only those sources that link in no range that lies wholly in the window. Threads share cells freely; what an
+//! answer is made in is kept for each thread, so that strata allocate the answer alone.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use webstrata_layers::manifest::PartitionEntry;
 use webstrata_layers::{
-    CaptureTime, Error as LayersError, InLinks, Links, Page, Precision, RangeLength, Store, Window, key,
+    CaptureTime, Direction, Error as LayersError, InLinks, Lifespan, Links, Page, Precision, RangeLength, Store,
+    Window, key,
 };
 
-use crate::backward::{Backward, Room, Wanted};
-use crate::codec::strata::Strata;
+use crate::backward::Wanted;
 use crate::error::{Damage, Error};
 use crate::image::{self, Image, Label};
 use crate::load::source_of;
+use crate::store::{BackwardStore, ForwardStore, open_backward, open_forward};
 use crate::url_store::UrlStore;
 
 /// One partition of one row.
@@ -25,8 +29,8 @@ pub struct Cell {
     path: PathBuf,
     label: Label,
     urls: UrlStore,
-    forward: Strata,
-    backward: Backward,
+    forward: Box<dyn ForwardStore>,
+    backward: Box<dyn BackwardStore>,
 }
 
 impl Cell {
@@ -34,22 +38,31 @@ impl Cell {
     ///
     /// # Errors
     /// An image that cannot be read, is damaged, or has another version.
-    fn open(directory: &std::path::Path, row: u32, partition: &PartitionEntry) -> Result<Option<Self>, Error> {
+    fn open(directory: &Path, row: u32, partition: &PartitionEntry) -> Result<Option<Self>, Error> {
         let path = image::path_of(directory, row, partition.partition);
         if !path.exists() {
             return Ok(None);
         }
-        let Image { label, urls, forward, backward } = Image::open(&path)?;
+        let image = Image::open(&path)?;
+        let label = image.label;
         let expected = (row, partition.partition, partition.urls, source_of(partition));
         if (label.row, label.partition, label.nodes, label.source) != expected {
             return Ok(None);
         }
+        Self::of(path, image).map(Some)
+    }
+
+    fn of(path: PathBuf, image: Image) -> Result<Self, Error> {
+        let Image { label, urls, forward, backward } = image;
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
         let nodes = usize::try_from(label.nodes).unwrap_or(usize::MAX);
         let urls = UrlStore::open(urls).map_err(damaged)?;
-        let forward = Strata::open(forward).map_err(damaged)?;
-        let backward = Backward::open(backward, label.first, nodes).map_err(damaged)?;
-        Ok(Some(Self { path, label, urls, forward, backward }))
+        if urls.len() != label.nodes {
+            return Err(damaged(Damage::Outside { part: "URLs", value: urls.len(), bound: label.nodes }));
+        }
+        let forward = open_forward(label.codec, forward, label.first, nodes).map_err(damaged)?;
+        let backward = open_backward(label.codec, backward, label.first, nodes).map_err(damaged)?;
+        Ok(Self { path, label, urls, forward, backward })
     }
 
     /// What it is a cell of.
@@ -69,10 +82,6 @@ pub struct Cells {
     urls: u64,
     /// In order of UIDs, each with URLs.
     cells: Vec<(Vec<u8>, Cell)>,
-}
-
-thread_local! {
-    static ROOM: RefCell<Room> = RefCell::default();
 }
 
 impl Cells {
@@ -95,6 +104,14 @@ impl Cells {
         Ok(Some(Self { epoch: manifest.epoch, in_range: manifest.in_range, urls: manifest.counts.urls, cells }))
     }
 
+    /// One cell alone, from an image in memory: what is fuzzed.
+    pub(crate) fn of_image(bytes: Bytes) -> Result<Self, Error> {
+        let image = Image::read(Path::new("an image"), bytes)?;
+        let (in_range, urls) = (image.label.in_range, image.label.first + image.label.nodes);
+        let cell = Cell::of(PathBuf::new(), image)?;
+        Ok(Self { epoch: 0, in_range, urls, cells: vec![(Vec::new(), cell)] })
+    }
+
     /// The cells, in order of UIDs.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().map(|(_, cell)| cell)
@@ -109,21 +126,18 @@ impl Cells {
         Ok((cell, node.ok_or_else(unknown)?))
     }
 
-    /// Replaces the contents of `links` by the links of a page in the window: [`Links::out_links`] without its allocation.
-    ///
-    /// # Errors
-    /// See [`Links::url`].
-    pub fn out_links_into(&self, uid: u64, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
+    /// Asks the forward store of a UID's cell.
+    fn forward<T>(
+        &self,
+        uid: u64,
+        ask: impl FnOnce(&dyn ForwardStore, usize) -> Result<T, Damage>,
+    ) -> Result<T, LayersError> {
         let (cell, node) = self.cell_of(uid)?;
-        cell.forward.window(node, window, links).map_err(|damage| cell.damaged(damage))
+        ask(&*cell.forward, node).map_err(|damage| cell.damaged(damage))
     }
 
-    /// Replaces the contents of `sources` by what links to the URL in the window: [`Links::in_links`] without its
-    /// allocation.
-    ///
-    /// # Errors
-    /// See [`Links::url`].
-    pub fn in_links_into(
+    /// Replaces the contents of `sources` by what links to the URL in the window.
+    fn sources_into(
         &self,
         uid: u64,
         window: Window,
@@ -153,35 +167,50 @@ impl Cells {
             };
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
         };
-        let mut unsure = Vec::new();
-        let mut visit = |source: u64, sure: bool| {
-            if !sure {
-                unsure.push(sources.len());
-            }
-            sources.push(source);
-        };
-        ROOM.with_borrow_mut(|room| cell.backward.sources(node, room, wanted, &mut visit))
-            .map_err(|damage| cell.damaged(damage))?;
-        if unsure.is_empty() {
-            return Ok(());
-        }
-        let mut links = Vec::new();
-        let (mut kept, mut next) = (0, unsure.into_iter().peekable());
-        for at in 0..sources.len() {
-            let source = sources[at];
-            let holds = match next.next_if_eq(&at) {
-                None => true,
-                Some(_) => {
-                    self.out_links_into(source, window, &mut links)?;
-                    links.binary_search(&uid).is_ok()
+        with_scratch(|Scratch { unsure, links, .. }| {
+            unsure.clear();
+            let mut visit = |source: u64, sure: bool| {
+                if !sure && precision == Precision::Exact {
+                    unsure.push(sources.len());
                 }
+                sources.push(source);
             };
-            sources[kept] = source;
-            kept += usize::from(holds);
-        }
-        sources.truncate(kept);
-        Ok(())
+            cell.backward.sources(node, &wanted, &mut visit).map_err(|damage| cell.damaged(damage))?;
+            let Some(&first) = unsure.first() else { return Ok(()) };
+            let (mut kept, mut next) = (first, unsure.iter().peekable());
+            for at in first..sources.len() {
+                let source = sources[at];
+                let mut holds = true;
+                if next.next_if_eq(&&at).is_some() {
+                    self.forward(source, |store, node| store.window(node, window, links))?;
+                    holds = links.binary_search(&uid).is_ok();
+                }
+                sources[kept] = source;
+                kept += usize::from(holds);
+            }
+            sources.truncate(kept);
+            Ok(())
+        })
     }
+}
+
+/// What answers are made in.
+#[derive(Default)]
+struct Scratch {
+    key: Vec<u8>,
+    links: Vec<u64>,
+    unsure: Vec<usize>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    /// A list that is only counted or looked through.
+    static LOOKED_AT: RefCell<Vec<u64>> = RefCell::default();
+}
+
+/// Gives the scratch of this thread to one who does not ask cells with it in hand.
+fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+    SCRATCH.with_borrow_mut(work)
 }
 
 impl Links for Cells {
@@ -189,13 +218,19 @@ impl Links for Cells {
         self.epoch
     }
 
+    fn urls(&self) -> u64 {
+        self.urls
+    }
+
     fn uid(&self, url: &str) -> Result<Option<u64>, LayersError> {
-        let mut wanted = Vec::new();
-        key(url, &mut wanted);
-        let after = self.cells.partition_point(|(first, _)| *first <= wanted);
-        let Some((_, cell)) = after.checked_sub(1).map(|at| &self.cells[at]) else { return Ok(None) };
-        let node = cell.urls.find(&wanted).map_err(|damage| cell.damaged(damage))?;
-        Ok(node.map(|node| cell.label.first + node))
+        with_scratch(|Scratch { key: wanted, .. }| {
+            wanted.clear();
+            key(url, wanted);
+            let after = self.cells.partition_point(|(first, _)| *first <= *wanted);
+            let Some((_, cell)) = after.checked_sub(1).map(|at| &self.cells[at]) else { return Ok(None) };
+            let node = cell.urls.find(wanted).map_err(|damage| cell.damaged(damage))?;
+            Ok(node.map(|node| cell.label.first + node))
+        })
     }
 
     fn url(&self, uid: u64) -> Result<String, LayersError> {
@@ -205,9 +240,17 @@ impl Links for Cells {
         Ok(url)
     }
 
-    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, LayersError> {
+    fn url_into(&self, uid: u64, url: &mut Vec<u8>) -> Result<(), LayersError> {
         let (cell, node) = self.cell_of(uid)?;
-        Ok(cell.forward.page(node).map_err(|damage| cell.damaged(damage))?.map(Arc::new))
+        url.clear();
+        let mut text = String::from_utf8(std::mem::take(url)).unwrap_or_default();
+        let done = cell.urls.url(node as u64, &mut text);
+        *url = text.into_bytes();
+        done.map_err(|damage| cell.damaged(damage))
+    }
+
+    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, LayersError> {
+        Ok(self.forward(uid, |store, node| store.page(node))?.map(Arc::new))
     }
 
     fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, LayersError> {
@@ -219,24 +262,63 @@ impl Links for Cells {
         self.in_range
     }
 
-    fn captures(&self, uid: u64) -> Result<Vec<CaptureTime>, LayersError> {
-        let (cell, node) = self.cell_of(uid)?;
-        cell.forward.captures(node).map_err(|damage| cell.damaged(damage))
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
+        self.forward(uid, |store, node| store.captures(node, captures))
+    }
+
+    fn uids(&self, from: i64, to: i64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), LayersError> {
+        for cell in self.cells() {
+            for uid in cell.label.first..cell.label.first + cell.label.nodes {
+                if self.forward(uid, |store, node| store.captured(node, from, to))? && visit(uid).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, LayersError> {
-        let mut links = Vec::new();
-        self.out_links_into(uid, window, &mut links)?;
-        Ok(links)
-    }
-
-    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, LayersError> {
-        Ok(self.out_links(uid, window)?.binary_search(&link).is_ok())
+        self.links(uid, Direction::Out, window)
     }
 
     fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, LayersError> {
-        let mut sources = Vec::new();
-        self.in_links_into(uid, window, precision, &mut sources)?;
-        Ok(sources)
+        self.links(uid, Direction::In(precision), window)
+    }
+
+    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, LayersError> {
+        let mut links = Vec::new();
+        self.links_into(uid, direction, window, &mut links)?;
+        Ok(links)
+    }
+
+    fn links_into(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        links: &mut Vec<u64>,
+    ) -> Result<(), LayersError> {
+        match direction {
+            Direction::Out => self.forward(uid, |store, node| store.window(node, window, links)),
+            Direction::In(precision) => self.sources_into(uid, window, precision, links),
+        }
+    }
+
+    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, LayersError> {
+        LOOKED_AT.with_borrow_mut(|links| {
+            self.links_into(uid, direction, window, links)?;
+            Ok(links.len())
+        })
+    }
+
+    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, LayersError> {
+        LOOKED_AT.with_borrow_mut(|links| {
+            self.links_into(uid, Direction::Out, window, links)?;
+            Ok(links.binary_search(&link).is_ok())
+        })
+    }
+
+    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+        self.forward(uid, |store, node| store.lifespans(node, spans))
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use webstrata_layers::{Error, Links, Precision, Window};
+use webstrata_layers::{Direction, Error, Links, Precision, Sample, Sampling, Window};
 
 use crate::cell::Cells;
 
@@ -60,7 +60,7 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
         tries += 1;
         let uid = random.below(urls);
         any.push(uid);
-        cells.out_links_into(uid, Window::ALWAYS, &mut links)?;
+        cells.links_into(uid, Direction::Out, Window::ALWAYS, &mut links)?;
         if let Some(&link) = usize::try_from(random.below(links.len().max(1) as u64)).ok().and_then(|at| links.get(at))
         {
             pages.push(uid);
@@ -69,11 +69,15 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
     }
     [&mut pages, &mut any, &mut linked].into_iter().for_each(|list| list.truncate(count));
     let texts = any.iter().map(|&uid| cells.url(uid)).collect::<Result<Vec<_>, _>>()?;
-    let out = |at: usize, uid: u64, links: &mut Vec<u64>| cells.out_links_into(uid, windows[at], links);
-    let exact =
-        |at: usize, uid: u64, links: &mut Vec<u64>| cells.in_links_into(uid, windows[at], Precision::Exact, links);
-    let range =
-        |at: usize, uid: u64, links: &mut Vec<u64>| cells.in_links_into(uid, windows[at], Precision::Range, links);
+    let list = |direction| {
+        let windows = &windows;
+        move |at: usize, uid: u64, links: &mut Vec<u64>| cells.links_into(uid, direction, windows[at], links)
+    };
+    let (exact, range) = (Direction::In(Precision::Exact), Direction::In(Precision::Range));
+    let few = |at: usize, uid: u64, links: &mut Vec<u64>| {
+        let sample = Sample { count: 10, sampling: Sampling::Consistent, seed };
+        cells.sample_into(uid, range, windows[at], sample, links)
+    };
     let url = |_: usize, uid: u64, links: &mut Vec<u64>| {
         links.clear();
         links.push(cells.url(uid)?.len() as u64);
@@ -85,11 +89,12 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
         Ok(())
     };
     Ok(vec![
-        ask("out-links of pages", &pages, out)?,
-        ask("in-links of URLs, exact", &any, exact)?,
-        ask("in-links of URLs, by range", &any, range)?,
-        ask("in-links of link targets, exact", &linked, exact)?,
-        ask("in-links of link targets, by range", &linked, range)?,
+        ask("out-links of pages", &pages, list(Direction::Out))?,
+        ask("in-links of URLs, exact", &any, list(exact))?,
+        ask("in-links of URLs, by range", &any, list(range))?,
+        ask("in-links of link targets, exact", &linked, list(exact))?,
+        ask("in-links of link targets, by range", &linked, list(range))?,
+        ask("sample of 10 of them", &linked, few)?,
         ask("UID to URL", &any, url)?,
         ask("URL to UID", &any, uid)?,
     ])
@@ -138,11 +143,16 @@ impl Random {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `end`, which is not 0.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % end
+        self.0
+    }
+
+    /// A number below `end`, which is not 0.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
     }
 }

@@ -16,7 +16,7 @@ pub mod link1;
 pub mod link2;
 pub mod link3;
 mod nybble;
-mod parts;
+pub(crate) mod parts;
 mod referenced;
 pub mod shs;
 pub mod snode;

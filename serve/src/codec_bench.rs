@@ -3,11 +3,14 @@
 //! [`measure`] takes named lists, wherever they come from. Each encoding encodes them and is held to give back every list, in
 //! order and in random order; only then is it measured. Times are of this thread on a processor, the median of three
 //! measurements, each repeated until it takes long enough; random means all nodes in an order drawn from a seed. WebGraph's
-//! own rows go through its crate and its files alone, with nothing of ours between.
+//! own rows go through its crate and its files alone, with nothing of ours between. [`measure_store`] does the same with the
+//! links of a store, and counts what each encoding takes with time.
 
 mod picture;
+mod timed;
 
 pub use picture::picture;
+pub use timed::measure_store;
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +19,7 @@ use dsi_bitstream::prelude::BE;
 use webgraph::prelude::{BvGraph, LoadMem, RandomAccessGraph, SequentialLabeling, Static};
 
 use crate::codec::{self, CodecTag, LinkCodec, Lists, bv, bv_files, snode};
-use crate::error::{Damage, EncodeError};
+use crate::error::{Damage, EncodeError, Error};
 
 /// How long a measurement takes, at least.
 const LEAST: Duration = Duration::from_millis(150);
@@ -36,6 +39,8 @@ pub struct Row {
     pub data_bytes: u64,
     /// Bytes that lead to lists.
     pub index_bytes: u64,
+    /// All bytes of the lists with their times, where these are held.
+    pub timed_bytes: Option<u64>,
     /// Time to encode.
     pub build: Duration,
     /// Nanoseconds a link, all nodes in order.
@@ -53,6 +58,8 @@ pub struct Table {
     pub nodes: u64,
     /// Its links.
     pub links: u64,
+    /// Its links counted once a capture, where it has captures.
+    pub occurrences: Option<u64>,
     /// The encodings; all answer alike.
     pub rows: Vec<Row>,
 }
@@ -61,6 +68,11 @@ impl Table {
     /// Bits that bytes are for each link.
     pub fn bits_a_link(&self, bytes: u64) -> f64 {
         bytes as f64 * 8.0 / self.links.max(1) as f64
+    }
+
+    /// Bits that an encoding with time takes for each occurrence of a link.
+    pub fn bits_an_occurrence(&self, row: &Row) -> Option<f64> {
+        Some(row.timed_bytes? as f64 * 8.0 / self.occurrences?.max(1) as f64)
     }
 }
 
@@ -92,6 +104,9 @@ pub enum BenchError {
     /// There is no place for temporary files.
     #[error("no place for temporary files")]
     Temporary(#[from] std::io::Error),
+    /// The layers of a store cannot be read, or their records not be held.
+    #[error(transparent)]
+    Store(#[from] Error),
     /// Links lead out of the graph, so there is no transpose.
     #[error("a link leads to {uid}, outside the graph")]
     Outside {
@@ -184,7 +199,13 @@ pub fn measure(graph: &str, lists: &Lists) -> Result<Table, BenchError> {
     let own = own.chain([measure_codec("snode, no clusters", CodecTag::Snode, ranges, lists, &order)]);
     let native = NATIVE.iter().map(|(name, options)| measure_native(name, options, lists, &order));
     let rows = own.chain(native).collect::<Result<_, _>>()?;
-    Ok(Table { graph: graph.to_owned(), nodes: lists.nodes() as u64, links: lists.links.len() as u64, rows })
+    Ok(Table {
+        graph: graph.to_owned(),
+        nodes: lists.nodes() as u64,
+        links: lists.links.len() as u64,
+        occurrences: None,
+        rows,
+    })
 }
 
 fn measure_codec(
@@ -213,7 +234,15 @@ fn measure_codec(
     });
     let sizes = codec.sizes();
     let data_bytes = sizes.data + sizes.tables;
-    Ok(Row { codec: name.to_owned(), data_bytes, index_bytes: sizes.index, build, sequential_ns, random_ns })
+    Ok(Row {
+        codec: name.to_owned(),
+        data_bytes,
+        index_bytes: sizes.index,
+        timed_bytes: None,
+        build,
+        sequential_ns,
+        random_ns,
+    })
 }
 
 /// Compares every list, in order and in random order.
@@ -269,7 +298,7 @@ fn measure_native(name: &str, options: &bv::Options, lists: &Lists, order: &[usi
     });
     let bytes = |path: &Path| std::fs::metadata(path).map(|file| file.len());
     let (data_bytes, index_bytes) = (bytes(&basename.with_extension("graph"))?, bytes(&basename.with_extension("ef"))?);
-    Ok(Row { codec: name.to_owned(), data_bytes, index_bytes, build, sequential_ns, random_ns })
+    Ok(Row { codec: name.to_owned(), data_bytes, index_bytes, timed_bytes: None, build, sequential_ns, random_ns })
 }
 
 #[cfg(test)]

@@ -26,6 +26,14 @@ pub enum Damage {
         /// The largest value allowed, or the end of the allowed range.
         bound: u64,
     },
+    /// A record breaks an invariant.
+    #[error("{part}: {flaw}")]
+    Record {
+        /// The part of the image.
+        part: &'static str,
+        /// The invariant.
+        flaw: webstrata_layers::Flaw,
+    },
 }
 
 /// What can go wrong with cells and their files.
@@ -49,7 +57,7 @@ pub enum Error {
         what: &'static str,
     },
     /// An image of another version.
-    #[error("{path} has version {got}, and only {expected} is read; write it again with `webstrata cells`", path = path.display())]
+    #[error("{path} has version {got}, and only {expected} is read; `webstrata cells` writes images anew", path = path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -72,6 +80,9 @@ pub enum Error {
     /// URLs that cannot be encoded.
     #[error("URLs of the cell: {0}")]
     Urls(#[from] url_store::EncodeError),
+    /// Links that the encoding cannot hold.
+    #[error(transparent)]
+    Links(#[from] EncodeError),
     /// A store that has no directory, for images to lie in.
     #[error("cells are written beside the layers, in a directory of this machine; {path} is none", path = path.display())]
     NoDirectory {

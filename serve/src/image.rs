@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
-//!   8  version, 1 (32 bits); row (32)
-//!  16  partition (32); 0 (32)
+//!   8  version, 2 (32 bits); row (32)
+//!  16  partition (32); tag of the encoding of links (32): see [`CodecTag`]
 //!  24  first UID, number of URLs (64 each)
 //!  40  length of in-link ranges: 0 month, 1 year, 2 + days (64)
 //!  48  hash of the layers that the cell was built from (64)
@@ -12,8 +12,8 @@
 //! 136  sections, each from a multiple of 64 on
 //! ```
 //!
-//! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::codec::strata`] and
-//! [`crate::backward`]. Opening maps the file and compares the checksums, at the speed of memory; nothing is decoded. A file
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`]; for strata in [`crate::codec::strata`] and
+//! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the file and compares the checksums, at the speed of memory; nothing is decoded. A file
 //! that is not whole, or whose layers are others, does not open.
 
 use std::fs::File;
@@ -24,11 +24,12 @@ use bytes::Bytes;
 use webstrata_layers::RangeLength;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::codec::CodecTag;
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that is written and read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const HEAD: usize = 136;
 const SECTIONS: usize = 3;
 
@@ -39,6 +40,8 @@ pub struct Label {
     pub row: u32,
     /// The partition.
     pub partition: u32,
+    /// The encoding of links.
+    pub codec: CodecTag,
     /// UID of the first URL.
     pub first: u64,
     /// Number of URLs.
@@ -57,12 +60,11 @@ pub(crate) struct Image {
     pub(crate) backward: Bytes,
 }
 
-/// Writes an image under its final name, whole or not at all. Gives its size.
-pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
-    let failed = |source| Error::Io { path: path.to_owned(), source };
+/// The head of an image with these sections.
+fn head_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD);
     head.extend_from_slice(MAGIC);
-    for value in [VERSION, label.row, label.partition, 0] {
+    for value in [VERSION, label.row, label.partition, u32::from(label.codec as u8)] {
         head.extend_from_slice(&value.to_le_bytes());
     }
     for value in [label.first, label.nodes, range_number(label.in_range), label.source] {
@@ -77,11 +79,19 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
     }
     let checksum = xxh3_64(&head);
     head.extend_from_slice(&checksum.to_le_bytes());
+    head
+}
+
+/// Writes an image under its final name, whole or not at all. Gives its size.
+pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(failed)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let draft = directory.join(format!(".{name}.{}.tmp", std::process::id()));
-    let done = write_all(&draft, &head, sections).and_then(|bytes| {
+    let done = File::create(&draft).and_then(|mut file| {
+        let bytes = write_all(&mut file, label, sections)?;
+        file.sync_all()?;
         std::fs::rename(&draft, path)?;
         File::open(directory)?.sync_all()?;
         Ok(bytes)
@@ -93,17 +103,43 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
     done.map_err(failed)
 }
 
-fn write_all(draft: &Path, head: &[u8], sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
-    let mut file = File::create(draft)?;
+fn write_all(out: &mut impl Write, label: &Label, sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
+    let head = head_of(label, sections);
     let mut written = 0;
-    for part in std::iter::once(head).chain(sections) {
-        file.write_all(part)?;
+    for part in std::iter::once(&head[..]).chain(sections) {
+        out.write_all(part)?;
         let zeros = part.len().next_multiple_of(64) - part.len();
-        file.write_all(&[0; 64][..zeros])?;
+        out.write_all(&[0; 64][..zeros])?;
         written += (part.len() + zeros) as u64;
     }
-    file.sync_all()?;
     Ok(written)
+}
+
+/// An image in memory.
+pub(crate) fn bytes_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Memory takes all that is written to it.
+    let _ = write_all(&mut bytes, label, sections);
+    bytes
+}
+
+/// Gives an image the checksums of what it holds, as far as its head leads to sections.
+pub(crate) fn seal(bytes: &mut [u8]) {
+    for at in (0..SECTIONS).map(|number| 56 + 24 * number) {
+        let word = |at: usize| {
+            let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            word.and_then(|word| usize::try_from(u64::from_le_bytes(*word)).ok())
+        };
+        let end = word(at).zip(word(at + 8)).and_then(|(start, length)| Some((start, start.checked_add(length)?)));
+        let checksum = end.and_then(|(start, end)| bytes.get(start..end)).map(xxh3_64);
+        if let (Some(checksum), Some(place)) = (checksum, bytes.get_mut(at + 16..at + 24)) {
+            place.copy_from_slice(&checksum.to_le_bytes());
+        }
+    }
+    if let Some(head) = bytes.get_mut(..HEAD) {
+        let checksum = xxh3_64(&head[..HEAD - 8]);
+        head[HEAD - 8..].copy_from_slice(&checksum.to_le_bytes());
+    }
 }
 
 impl Image {
@@ -117,7 +153,8 @@ impl Image {
         Self::read(path, Bytes::from_owner(map))
     }
 
-    fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
+    /// Reads an image from bytes.
+    pub(crate) fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
         let wrong = |what| Error::Image { path: path.to_owned(), what };
         if bytes.get(..8) != Some(MAGIC) {
             return Err(wrong("it is not an image of a cell"));
@@ -134,9 +171,14 @@ impl Image {
         if word(HEAD - 8)? != xxh3_64(&bytes[..HEAD - 8]) {
             return Err(wrong("its head does not have its checksum"));
         }
+        if word(24)?.checked_add(word(32)?).is_none() {
+            return Err(wrong("its UIDs do not end"));
+        }
+        let codec = u8::try_from(high(word(16)?)).ok().and_then(CodecTag::from_number);
         let label = Label {
             row: high(word(8)?),
             partition: low(word(16)?),
+            codec: codec.ok_or_else(|| wrong("its encoding of links is unknown"))?,
             first: word(24)?,
             nodes: word(32)?,
             in_range: number_range(word(40)?).ok_or_else(|| wrong("its length of ranges is unknown"))?,
@@ -184,7 +226,9 @@ mod tests {
     fn an_image_opens_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = path_of(directory.path(), 3, 12);
-        let label = Label { row: 3, partition: 12, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
+        let codec = CodecTag::Iir7;
+        let label =
+            Label { row: 3, partition: 12, codec, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
         let bytes = write(&path, &label, [b"urls", b"", &[1; 100]]).unwrap();
         let image = Image::open(&path).unwrap();
         assert_eq!(image.label, label);

@@ -5,12 +5,14 @@
 //! the right server, are not built yet.
 //!
 //! ```text
-//! layers --> [load: url_store, codec::strata, backward] --> [image] --> [Cells: Links] --> answers
+//! layers --> [load: url_store, store] --> [image] --> [Cells: Links] --> answers
 //! ```
 //!
 //! Map: [`url_store`] URLs and their numbers; [`codec`] lists of links, one encoding a file, of which [`codec::strata`] also
-//! knows time; [`backward`] in-links; [`image`] the file of a cell, [`load`] writes it from layers, [`cell`] answers from it;
-//! [`codec_bench`] measures encodings, [`cell_bench`] cells; `bits` and `huffman` what they are written in.
+//! knows time; [`backward`] in-links over strata; [`union`] any encoding with its times beside it (`side`); [`store`] what is
+//! asked of all of them; [`image`] the file of a cell, [`load`] writes it from layers, [`cell`] answers from it;
+//! [`codec_bench`] measures encodings, [`cell_bench`] cells; [`probe`] damages all of it;
+//! `bits` and `huffman` what they are written in.
 
 pub mod backward;
 mod bits;
@@ -22,6 +24,10 @@ mod error;
 mod huffman;
 pub mod image;
 pub mod load;
+pub mod probe;
+mod side;
+pub mod store;
+pub mod union;
 pub mod url_store;
 
 pub use cell::Cells;

@@ -2,7 +2,8 @@
 //!
 //! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the cell; and one
 //! row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice; where records are
-//! not held, once more.
+//! not held, once more. Encodings of links other than strata read each once,
+//! and have all links of one direction in memory.
 
 use std::path::PathBuf;
 
@@ -10,16 +11,16 @@ use webstrata_layers::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{Layer, Store, key, scan};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::codec::strata::{Profile, encode_pages};
+use crate::codec::CodecTag;
 use crate::error::Error;
 use crate::image::{self, Label};
-use crate::{backward, url_store};
+use crate::{store, url_store};
 
 /// How cells are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How links are coded.
-    pub profile: Profile,
+    pub codec: CodecTag,
     /// How URLs are coded.
     pub urls: url_store::Options,
 }
@@ -68,14 +69,15 @@ pub fn write_cell(
     let pages = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::pages(store, partition).map(|page| page.map_err(Error::from)))
     };
-    let forward = encode_pages(first, (nodes, rows(Layer::Ol)), &pages, options.profile)?;
+    let forward = store::encode_forward(options.codec, first, (nodes, rows(Layer::Ol)), &pages)?;
     let in_links = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::in_links(store, partition).map(|record| record.map_err(Error::from)))
     };
-    let backward = backward::encode(first, (nodes, rows(Layer::Il)), &in_links, options.profile)?;
+    let backward = store::encode_backward(options.codec, first, (nodes, rows(Layer::Il)), &in_links)?;
     let label = Label {
         row: row.row,
         partition: partition.partition,
+        codec: options.codec,
         first,
         nodes: partition.urls,
         in_range: store.manifest().in_range,

@@ -4,12 +4,12 @@
 #   tests/interop/oracle.sh QUESTIONS SEED CAPTURES...
 #
 # CAPTURES: *.jsonl, *.jsonl.gz, *.parquet (needs pyarrow). Builds one store from them, asks QUESTIONS questions, once of
-# its layers and once of its cells, and prints how many answers are wrong; exit code 1 where any is. The oracle is
-# tools/oracle.py in the directory of shared test data: WEBSTRATA_SHARED, or `shared` beside this workspace.
-# WEBSTRATA: the binary, if it is not on the PATH.
+# its layers and once of cells of each encoding that CODECS names (strata if it is not set), and prints how many answers
+# are wrong; exit code 1 where any is. The oracle is tools/oracle.py in the directory of shared test data:
+# WEBSTRATA_SHARED, or `shared` beside this workspace. WEBSTRATA: the binary, if it is not on the PATH.
 set -euo pipefail
 if [ $# -lt 3 ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 questions=$1 seed=$2
@@ -29,5 +29,7 @@ ask() {
     "$python" "$oracle" compare "$work/q.expected.jsonl" "$work/answers.jsonl"
 }
 ask layers
-"$webstrata" cells "$work/store"
-ask cells
+for codec in ${CODECS:-strata}; do
+    "$webstrata" cells "$work/store" --codec "$codec"
+    ask "cells, $codec"
+done

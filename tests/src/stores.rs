@@ -4,11 +4,14 @@
 use crate::oracle::{Oracle, Totals, When};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::LinkKinds;
-use webstrata_layers::{Counts, Links, Precision, RangeLength, Reader, Store, Window};
+use webstrata_layers::{
+    Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
+};
 use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
-use webstrata_serve::codec::strata::Profile;
+use webstrata_serve::codec::CodecTag;
 use webstrata_serve::load::{Options, write_cell};
 use webstrata_serve::{Cells, url_store};
 
@@ -134,9 +137,9 @@ pub fn assert_answers(store: &Path, oracle: &Oracle) {
 ///
 /// # Panics
 /// At the first difference.
-pub fn assert_cells(store: &Path, oracle: &Oracle, profile: Profile) {
+pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     let opened = Store::open(store).expect("a store");
-    let options = Options { profile, urls: url_store::Options::default() };
+    let options = Options { codec, urls: url_store::Options::default() };
     for row in &opened.manifest().rows {
         for partition in row.partitions.iter().filter(|partition| partition.urls > 0) {
             write_cell(&opened, row, partition, options).expect("a cell");
@@ -158,8 +161,59 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, profile: Profile) {
             assert_eq!(ranges(&cells), ranges(&reader), "{url} {window:?}");
         }
     }
+    assert_pieces(&cells, &reader, oracle);
     assert!(cells.uid("http://nobody.example/").expect("cells").is_none());
     assert!(cells.url(opened.manifest().counts.urls).is_err());
+}
+
+/// Degrees, samples, batches and pages of a time, against lists of the layers.
+fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
+    let uids: Vec<u64> = (0..reader.urls()).rev().collect();
+    let times: Vec<i64> = oracle.times().into_iter().collect();
+    let (from, to) = (times[times.len() / 3], times[times.len() / 2]);
+    let window = Window::Seen { from, to };
+    let (mut lists, mut samples, mut texts) = (Batch::default(), Batch::default(), Batch::default());
+    for direction in [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)] {
+        for sampling in [Sampling::Consistent, Sampling::Random] {
+            let sample = Sample { count: 3, sampling, seed: 5 };
+            lists.fill(&uids, |&uid, list| cells.links_into(uid, direction, window, list)).expect("cells");
+            samples.fill(&uids, |&uid, list| cells.sample_into(uid, direction, window, sample, list)).expect("cells");
+            for ((&uid, list), drawn) in uids.iter().zip(lists.iter()).zip(samples.iter()) {
+                assert_eq!(list, reader.links(uid, direction, window).expect("layers"), "{uid} {direction:?}");
+                assert_eq!(cells.degree(uid, direction, window).expect("cells"), list.len());
+                assert_eq!(
+                    drawn,
+                    reader.sample(uid, direction, window, sample).expect("layers"),
+                    "{uid} {direction:?}"
+                );
+            }
+        }
+    }
+    texts.fill(&uids, |&uid, text| cells.url_into(uid, text)).expect("cells");
+    assert!(texts.iter().zip(&uids).all(|(text, &uid)| reader.url(uid).expect("layers").as_bytes() == text));
+    for (from, to) in [(from, to), (i64::MIN, i64::MAX), (from, from), (to, from), (i64::MIN, times[0] - 1)] {
+        let expected = oracle.urls().into_iter().filter(|url| {
+            let captures = oracle.captures(url);
+            captures.iter().any(|&(time, _)| from <= time && time <= to)
+        });
+        let mut expected: Vec<u64> = expected.map(|url| reader.uid(url).expect("layers").expect("a UID")).collect();
+        expected.sort_unstable();
+        for links in [cells as &dyn Links, reader] {
+            let mut found = Vec::new();
+            let visit = &mut |uid| {
+                found.push(uid);
+                ControlFlow::Continue(())
+            };
+            links.uids(from, to, visit).expect("an answer");
+            assert_eq!(found, expected, "{from} to {to}");
+        }
+    }
+    let mut first = None;
+    let visit = &mut |uid| {
+        assert_eq!(first.replace(uid), None, "called after a break");
+        ControlFlow::Break(())
+    };
+    cells.uids(i64::MIN, i64::MAX, visit).expect("an answer");
 }
 
 fn window(when: When) -> Window {

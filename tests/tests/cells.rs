@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_layers::Store;
 use webstrata_pipeline::{Progress, build};
-use webstrata_serve::codec::strata::Profile;
+use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::path_of;
 use webstrata_serve::{Cells, Error};
 use webstrata_tests::crawls::{Crawl, Size};
@@ -32,11 +32,21 @@ fn cells_answer_as_the_oracle_and_the_layers() {
         (33, Size { pages: 8, captures: 1500, links: 10 }, 1 << 19),
         (34, Size { pages: 300, captures: 900, links: 30 }, 100),
     ] {
-        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+        for codec in [CodecTag::Strata, CodecTag::StrataSpeed] {
             let dir = tempfile::tempdir().unwrap();
             let crawl = Crawl::random(seed, size);
-            assert_cells(&store_of(&crawl, dir.path(), partition_urls), &crawl.oracle(), profile);
+            assert_cells(&store_of(&crawl, dir.path(), partition_urls), &crawl.oracle(), codec);
         }
+    }
+}
+
+#[test]
+fn cells_of_every_encoding_answer_as_the_oracle_and_the_layers() {
+    for (seed, partition_urls) in [(37, 1 << 19), (38, 12)] {
+        let dir = tempfile::tempdir().unwrap();
+        let crawl = Crawl::random(seed, Size { pages: 25, captures: 250, links: 9 });
+        let (store, oracle) = (store_of(&crawl, dir.path(), partition_urls), crawl.oracle());
+        CodecTag::ALL.into_iter().for_each(|codec| assert_cells(&store, &oracle, codec));
     }
 }
 
@@ -47,7 +57,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     let store = store_of(&crawl, dir.path(), 1 << 19);
     let opened = Store::open(store.as_path()).unwrap();
     assert!(Cells::open(&opened).unwrap().is_none(), "no image was written yet");
-    assert_cells(&store, &crawl.oracle(), Profile::ARCHIVE);
+    assert_cells(&store, &crawl.oracle(), CodecTag::Strata);
 
     let row = &opened.manifest().rows[0];
     let path = path_of(&store, row.row, row.partitions[0].partition);
@@ -69,7 +79,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     let other = tempfile::tempdir().unwrap();
     let crawl = Crawl::random(36, Size { pages: 30, captures: 200, links: 8 });
     let other_store = store_of(&crawl, other.path(), 1 << 19);
-    assert_cells(&other_store, &crawl.oracle(), Profile::ARCHIVE);
+    assert_cells(&other_store, &crawl.oracle(), CodecTag::Strata);
     let image = fs::read(path_of(&other_store, row.row, row.partitions[0].partition)).unwrap();
     assert!(open(&image).unwrap().is_none());
 }

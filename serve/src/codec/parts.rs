@@ -6,7 +6,7 @@ use crate::error::Damage;
 
 /// Takes words and parts off the front of an encoding.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     rest: Bytes,
     /// What damage is said to be in.
     codec: &'static str,
@@ -14,12 +14,12 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Starts at the first byte.
-    pub(super) fn new(bytes: Bytes, codec: &'static str) -> Self {
+    pub(crate) fn new(bytes: Bytes, codec: &'static str) -> Self {
         Self { rest: bytes, codec }
     }
 
     /// The next word.
-    pub(super) fn word(&mut self) -> Result<u64, Damage> {
+    pub(crate) fn word(&mut self) -> Result<u64, Damage> {
         let word = self.rest.first_chunk().map(|word| u64::from_le_bytes(*word));
         let word = word.ok_or(Damage::Ends { part: self.codec })?;
         let _ = self.rest.split_to(8);
@@ -27,7 +27,7 @@ impl Parts {
     }
 
     /// The next word, which must not exceed `bound`.
-    pub(super) fn word_within(&mut self, bound: u64) -> Result<u64, Damage> {
+    pub(crate) fn word_within(&mut self, bound: u64) -> Result<u64, Damage> {
         let value = self.word()?;
         if value > bound {
             return Err(Damage::Outside { part: self.codec, value, bound });
@@ -36,14 +36,14 @@ impl Parts {
     }
 
     /// The next word as a length in memory; lists and parts are below 2^48.
-    pub(super) fn length(&mut self) -> Result<usize, Damage> {
+    pub(crate) fn length(&mut self) -> Result<usize, Damage> {
         let bound = 1u64 << 48;
         let value = self.word_within(bound)?;
         usize::try_from(value).map_err(|_| Damage::Outside { part: self.codec, value, bound })
     }
 
     /// The next `count` items of `width` bytes.
-    pub(super) fn take(&mut self, count: usize, width: usize) -> Result<Bytes, Damage> {
+    pub(crate) fn take(&mut self, count: usize, width: usize) -> Result<Bytes, Damage> {
         match count.checked_mul(width) {
             Some(length) if length <= self.rest.len() => Ok(self.rest.split_to(length)),
             _ => Err(Damage::Ends { part: self.codec }),
@@ -51,34 +51,34 @@ impl Parts {
     }
 
     /// Whether nothing is left.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// All that is left.
-    pub(super) fn rest(self) -> Bytes {
+    pub(crate) fn rest(self) -> Bytes {
         self.rest
     }
 }
 
 /// Appends words.
-pub(super) fn push_words(out: &mut Vec<u8>, words: &[u64]) {
+pub(crate) fn push_words(out: &mut Vec<u8>, words: &[u64]) {
     words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
 /// Bytes that hold each of the values up to `max`: 4 or 8.
-pub(super) fn width_of(max: u64) -> usize {
+pub(crate) fn width_of(max: u64) -> usize {
     if u32::try_from(max).is_ok() { 4 } else { 8 }
 }
 
 /// Appends the `width` low bytes of a value.
-pub(super) fn push_wide(out: &mut Vec<u8>, value: u64, width: usize) {
+pub(crate) fn push_wide(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&value.to_le_bytes()[..width]);
 }
 
 /// Item `at` of an array of items of `width` bytes, 4 or 8; `None` outside.
 #[inline]
-pub(super) fn wide_at(array: &[u8], at: usize, width: usize) -> Option<u64> {
+pub(crate) fn wide_at(array: &[u8], at: usize, width: usize) -> Option<u64> {
     let rest = array.get(at.checked_mul(width)?..)?;
     match width {
         4 => rest.first_chunk().map(|item| u64::from(u32::from_le_bytes(*item))),
@@ -87,6 +87,6 @@ pub(super) fn wide_at(array: &[u8], at: usize, width: usize) -> Option<u64> {
 }
 
 /// A damaged place: a node that a cell does not have.
-pub(super) fn no_such_node(node: usize, nodes: usize) -> Damage {
+pub(crate) fn no_such_node(node: usize, nodes: usize) -> Damage {
     Damage::Outside { part: "node", value: node as u64, bound: nodes as u64 }
 }

@@ -27,6 +27,7 @@ pub(crate) mod ranks;
 mod record;
 mod references;
 mod scan;
+mod store;
 mod symbols;
 #[cfg(test)]
 mod tests;

@@ -181,7 +181,8 @@ pub(super) trait Sink {
 #[inline]
 fn truncated(bound: u64) -> (u32, u64) {
     let bits = 64 - bound.leading_zeros();
-    (bits, (1u64 << bits) - bound)
+    // 2^64 is 0 here.
+    (bits, 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(bound))
 }
 
 /// How often each symbol came.

@@ -49,7 +49,7 @@ pub(super) struct Phases {
 
 impl Phases {
     /// Each phase but the first begins with an event, an index among known captures.
-    fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
+    pub(super) fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
         self.starts.clear();
         let Captures { times, unknown } = captures;
         if unknown.is_empty() {
@@ -138,7 +138,7 @@ impl Strata {
 
     /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts of
     /// the phases in the first level.
-    fn masks(
+    pub(super) fn masks(
         &self,
         place: Place,
         depth: usize,
@@ -153,7 +153,7 @@ impl Strata {
     }
 
     /// As [`Self::masks`], of a record whose head was read.
-    fn masks_after(
+    pub(super) fn masks_after(
         &self,
         mut head: Head<'_>,
         depth: usize,

@@ -258,6 +258,10 @@ impl Times {
         read_rising(tables, bits, unknown_count, count, Context::TimesIndex, &mut index);
         match outside {
             Some(value) => Err(Damage::Outside { part: PART, value, bound: self.table.len() as u64 }),
+            // A symbol that is no gap ends a list early.
+            None if (times.len() as u64, unknown.len() as u64) != (count, unknown_count) => {
+                Err(Damage::Ends { part: PART })
+            }
             None => Ok(()),
         }
     }

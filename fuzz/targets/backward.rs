@@ -1,0 +1,10 @@
+//! Fuzzes `Target::Backward`; see `serve/src/probe.rs` for what the input means.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use webstrata_serve::probe::{Target, probe};
+
+fuzz_target!(|input: &[u8]| {
+    probe(Target::Backward, input);
+});

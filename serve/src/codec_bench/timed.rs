@@ -1,0 +1,102 @@
+//! Encodings of a store's links, with time: the tables of a graph, and what each encoding takes as a link store of a cell.
+//!
+//! All partitions of the store are one cell here, in memory. The union of links over all captures is measured as a graph is;
+//! then every encoding holds the records with their times too (see [`crate::store`]), and gives back each of them as the layers
+//! have it before its bytes are counted.
+
+use std::fmt::Debug;
+
+use webstrata_layers::{InLinks, Layer, Page, Store, scan};
+
+use crate::codec::{CodecTag, Lists};
+use crate::error::{Damage, Error};
+use crate::store::{encode_backward, encode_forward, open_backward, open_forward};
+
+use super::{BenchError, Table, measure};
+
+/// Measures all encodings on the links of a store and on its in-links.
+///
+/// # Errors
+/// Layers that cannot be read, an encoding that fails or answers wrongly.
+pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError> {
+    let counts = store.manifest().counts;
+    let nodes = usize::try_from(counts.urls).unwrap_or(usize::MAX);
+    let partitions = || store.manifest().rows.iter().flat_map(|row| &row.partitions);
+    let with = |layer| partitions().filter(move |partition| partition.file(layer).is_some_and(|file| file.rows > 0));
+    let pages = with(Layer::Ol).flat_map(|partition| scan::pages(store, partition));
+    let pages: Vec<Page> = pages.collect::<Result<_, _>>().map_err(Error::from)?;
+    let sources = with(Layer::Il).flat_map(|partition| scan::in_links(store, partition));
+    let sources: Vec<InLinks> = sources.collect::<Result<_, _>>().map_err(Error::from)?;
+
+    let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
+    let mut forward = measure(&format!("{name}, forward"), &lists)?;
+    let again = || -> Box<dyn Iterator<Item = Result<Page, Error>>> { Box::new(pages.iter().cloned().map(Ok)) };
+    let encode = |tag| encode_forward(tag, 0, (nodes, pages.len()), &again);
+    let compare = |tag, bytes: Vec<u8>| {
+        let own = open_forward(tag, bytes.into(), 0, nodes)?;
+        differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| own.page(node))
+    };
+    with_time(&mut forward, counts.occurrences, encode, compare)?;
+
+    let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
+    let mut backward = measure(&format!("{name}, backward"), &lists)?;
+    let again = || -> Box<dyn Iterator<Item = Result<InLinks, Error>>> { Box::new(sources.iter().cloned().map(Ok)) };
+    let encode = |tag| encode_backward(tag, 0, (nodes, sources.len()), &again);
+    let compare = |tag, bytes: Vec<u8>| {
+        let own = open_backward(tag, bytes.into(), 0, nodes)?;
+        differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| own.record(node))
+    };
+    with_time(&mut backward, counts.occurrences, encode, compare)?;
+    Ok([forward, backward])
+}
+
+/// The lists of all nodes.
+fn union<'a>(nodes: usize, records: impl Iterator<Item = (u64, &'a [u64])>) -> Lists {
+    let mut lists = Lists::default();
+    for (uid, links) in records {
+        while (lists.nodes() as u64) < uid {
+            lists.push(&[]);
+        }
+        lists.push(links);
+    }
+    while lists.nodes() < nodes {
+        lists.push(&[]);
+    }
+    lists
+}
+
+/// The first node whose record is another than it should be.
+fn differing<'a, T: PartialEq + Debug + 'a>(
+    nodes: usize,
+    records: impl Iterator<Item = (u64, &'a T)>,
+    record: impl Fn(usize) -> Result<Option<T>, Damage>,
+) -> Result<Option<usize>, Damage> {
+    let mut records = records.peekable();
+    for (node, uid) in (0..nodes).zip(0u64..) {
+        let expected = records.next_if(|&(own, _)| own == uid).map(|(_, record)| record);
+        if record(node)?.as_ref() != expected {
+            return Ok(Some(node));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds to a table what each of its encodings takes with time.
+fn with_time(
+    table: &mut Table,
+    occurrences: u64,
+    encode: impl Fn(CodecTag) -> Result<Vec<u8>, Error>,
+    compare: impl Fn(CodecTag, Vec<u8>) -> Result<Option<usize>, Damage>,
+) -> Result<(), BenchError> {
+    table.occurrences = Some(occurrences);
+    for row in &mut table.rows {
+        let Some(tag) = CodecTag::from_name(&row.codec) else { continue };
+        let bytes = encode(tag)?;
+        row.timed_bytes = Some(bytes.len() as u64);
+        let differs = compare(tag, bytes).map_err(|source| BenchError::Damage { codec: row.codec.clone(), source })?;
+        if let Some(node) = differs {
+            return Err(BenchError::Differs { codec: row.codec.clone(), node });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Small sound bytes of every kind, for probes to damage: a cell of 80 URLs with links from and to other cells.
+
+use std::sync::OnceLock;
+
+use webstrata_layers::{Change, InLinks, Page, RangeLength, key};
+
+use crate::cell_bench::Random;
+use crate::codec::{self, CodecTag, Lists};
+use crate::error::Error;
+use crate::image::{self, Label};
+use crate::store::{encode_backward, encode_forward};
+use crate::url_store;
+
+pub(super) const FIRST: u64 = 1000;
+pub(super) const NODES: usize = 80;
+
+/// Bytes of everything, for each tag.
+pub(super) struct Samples {
+    pub(super) urls: Vec<u8>,
+    pub(super) lists: Vec<Vec<u8>>,
+    pub(super) forward: Vec<Vec<u8>>,
+    pub(super) backward: Vec<Vec<u8>>,
+    pub(super) cells: Vec<Vec<u8>>,
+}
+
+/// The samples, made once; `None` where an encoder fails.
+pub(super) fn samples() -> Option<&'static Samples> {
+    static SAMPLES: OnceLock<Option<Samples>> = OnceLock::new();
+    SAMPLES.get_or_init(|| make().ok()).as_ref()
+}
+
+fn make() -> Result<Samples, Error> {
+    let (pages, sources) = (pages(), in_links());
+    let mut lists = Lists { first: FIRST, ..Lists::default() };
+    for uid in (FIRST..).take(NODES) {
+        let page = pages.iter().find(|page| page.uid == uid);
+        lists.push(page.map_or(&[], |page| &page.links[..]));
+    }
+    let mut keys: Vec<Vec<u8>> = (0..NODES).map(url_key).collect();
+    keys.sort_unstable();
+    let visit = |visit: &mut dyn FnMut(&[u8]) -> Result<(), url_store::EncodeError>| {
+        keys.iter().try_for_each(|key| visit(key)).map_err(Error::from)
+    };
+    let urls = url_store::encode(visit, url_store::Options::default())?;
+    let again = || -> Box<dyn Iterator<Item = Result<Page, Error>>> { Box::new(pages.iter().cloned().map(Ok)) };
+    let back = || -> Box<dyn Iterator<Item = Result<InLinks, Error>>> { Box::new(sources.iter().cloned().map(Ok)) };
+    let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
+        CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
+    };
+    let forward = all(&|tag| encode_forward(tag, FIRST, (NODES, pages.len()), &again))?;
+    let backward = all(&|tag| encode_backward(tag, FIRST, (NODES, sources.len()), &back))?;
+    let cell = |(at, codec): (usize, CodecTag)| {
+        let in_range = RangeLength::Days(10);
+        let label = Label { row: 1, partition: 0, codec, first: FIRST, nodes: NODES as u64, in_range, source: 0 };
+        image::bytes_of(&label, [&urls, &forward[at], &backward[at]])
+    };
+    Ok(Samples {
+        lists: all(&|tag| Ok(codec::encode(tag, &lists)?))?,
+        cells: CodecTag::ALL.into_iter().enumerate().map(cell).collect(),
+        urls,
+        forward,
+        backward,
+    })
+}
+
+fn url_key(at: usize) -> Vec<u8> {
+    let mut own = Vec::new();
+    key(&format!("http://host{}.example.org/{}/page{at:03}.html?x={}", at / 30, at / 9, at * at), &mut own);
+    own
+}
+
+/// UIDs of this cell, and some of others.
+fn links(random: &mut Random, count: u64) -> Vec<u64> {
+    let mut links: Vec<u64> = (0..count).map(|_| FIRST - 20 + random.below(NODES as u64 + 40)).collect();
+    links.sort_unstable();
+    links.dedup();
+    links
+}
+
+/// Changes of all links but the first, at captures that `known` has.
+fn changes(random: &mut Random, links: usize, known: &[u32]) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for link in (0u32..).take(links).skip(1) {
+        let from = usize::try_from(random.below(2 * known.len() as u64)).unwrap_or(0);
+        if let Some(&capture) = known.get(from).filter(|_| from > 0) {
+            changes.extend([known[0], capture].map(|capture| Change { link, capture }));
+            let gone = known.get(from + 1).filter(|_| random.below(2) == 0);
+            changes.extend(gone.map(|&capture| Change { link, capture }));
+        }
+    }
+    changes
+}
+
+fn pages() -> Vec<Page> {
+    let mut random = Random::new(4);
+    let mut all = Vec::new();
+    for uid in (FIRST..FIRST + NODES as u64).filter(|uid| uid % 5 != 0) {
+        // Some have more captures that differ than a mask has bits.
+        let count = 1 + random.below(if uid % 9 == 0 { 150 } else { 12 });
+        let step = if uid % 2 == 0 { 1 } else { 1 + random.below(5) };
+        let timestamps: Vec<i64> = (0..count).map(|at| 86_400 * i64::try_from(at * step).unwrap_or(0)).collect();
+        let unknown: Vec<u32> = (1u32..).take(timestamps.len() - 1).filter(|_| random.below(10) == 0).collect();
+        let known: Vec<u32> = (0u32..).take(timestamps.len()).filter(|at| !unknown.contains(at)).collect();
+        let count = random.below(if uid % 9 == 0 { 60 } else { 14 });
+        let links = links(&mut random, count);
+        let changes = changes(&mut random, links.len(), &known);
+        all.push(Page { uid, timestamps, unknown, links, changes });
+    }
+    all
+}
+
+fn in_links() -> Vec<InLinks> {
+    let mut random = Random::new(5);
+    let mut all = Vec::new();
+    for uid in (FIRST..FIRST + NODES as u64).filter(|uid| uid % 3 != 0) {
+        let count = 1 + random.below(if uid % 7 == 0 { 90 } else { 10 });
+        let ranges: Vec<i64> = (0..count).map(|at| 864_000 * i64::try_from(at).unwrap_or(0)).collect();
+        let count = 1 + random.below(12);
+        let sources = links(&mut random, count);
+        let known: Vec<u32> = (0u32..).take(ranges.len()).collect();
+        let changes = changes(&mut random, sources.len(), &known);
+        all.push(InLinks { uid, ranges, sources, changes });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_sound() {
+        pages().iter().for_each(|page| assert_eq!(page.flaw(), None, "{page:?}"));
+        in_links().iter().for_each(|record| assert_eq!(record.flaw(), None, "{record:?}"));
+    }
+}
