@@ -8,7 +8,7 @@ use crate::cell_bench::Random;
 use crate::codec::{self, CodecTag, Lists};
 use crate::error::Error;
 use crate::image::{self, Label};
-use crate::store::{encode_backward, encode_forward};
+use crate::store::{Given, encode_backward, encode_forward};
 use crate::url_store;
 
 pub(super) const FIRST: u64 = 1000;
@@ -47,15 +47,16 @@ fn make() -> Result<Samples, Error> {
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let forward = all(&|tag| encode_forward(tag, FIRST, (NODES, pages.len()), &again))?;
-    let backward = all(&|tag| encode_backward(tag, FIRST, (NODES, sources.len()), &back))?;
+    let given = |tag, count| Given { tag, first: FIRST, nodes: NODES, count, keys: Some(&keys) };
+    let forward = all(&|tag| encode_forward(given(tag, pages.len()), &again))?;
+    let backward = all(&|tag| encode_backward(given(tag, sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
         let in_range = RangeLength::Days(10);
         let label = Label { row: 1, partition: 0, codec, first: FIRST, nodes: NODES as u64, in_range, source: 0 };
         image::bytes_of(&label, [&urls, &forward[at], &backward[at]])
     };
     Ok(Samples {
-        lists: all(&|tag| Ok(codec::encode(tag, &lists)?))?,
+        lists: all(&|tag| Ok(codec::encode(tag, &lists, Some(&keys))?))?,
         cells: CodecTag::ALL.into_iter().enumerate().map(cell).collect(),
         urls,
         forward,
