@@ -278,6 +278,26 @@ pub struct Wanted {
     pub inner: Option<(usize, usize)>,
 }
 
+impl Wanted {
+    /// The first and the last wanted range where they are not inner ones, and whether there are other ones that are not.
+    pub(crate) fn edges(self) -> ([Option<usize>; 2], bool) {
+        let ((first, last), inner) = (self.ranges, self.inner.filter(|(first, last)| first <= last));
+        let edge = |range: usize| inner.is_none_or(|(from, to)| range < from || range > to).then_some(range);
+        let middle = inner.map_or(last - first > 1, |(from, to)| from > first + 1 || to + 1 < last);
+        ([edge(first), edge(last)], middle)
+    }
+}
+
+/// What the ranges of a source say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It links in an inner range.
+    Inner,
+    /// It links in no inner range, but in the first wanted one, the last one, or both; or in any, which both stand for where
+    /// there are more ranges that are not inner.
+    Edges([bool; 2]),
+}
+
 /// Room for one answer, used again and again.
 #[derive(Default)]
 pub struct Room {
@@ -337,7 +357,7 @@ impl Backward {
     }
 
     /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges (`None`: it
-    /// asks for none), and whether it does in an inner one.
+    /// asks for none), and in which of them.
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
@@ -346,59 +366,67 @@ impl Backward {
         node: usize,
         room: &mut Room,
         wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, bool),
+        visit: &mut dyn FnMut(u64, Found),
     ) -> Result<(), Damage> {
         let by_masks = self.strata.phased(node, &mut room.phased)?;
         let phased = &room.phased;
-        let Some(Wanted { ranges: (first, last), inner }) = wanted(&phased.times) else { return Ok(()) };
-        let inner = inner.filter(|(first, last)| first <= last);
-        let count = phased.times.len();
-        if last >= count {
+        let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
+        let (count, last) = (phased.times.len(), wanted.ranges.1);
+        if last >= count || wanted.ranges.0 > last {
             return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
         }
         let mut nodes = Nodes::new(&self.bytes[self.ranks..self.numbers]);
-        let is_all = |ranges: (usize, usize)| ranges == (0, count - 1);
-        if is_all((first, last)) && inner.is_some_and(is_all) {
-            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), true));
+        if wanted.inner == Some((0, count - 1)) {
+            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), Found::Inner));
             return Ok(());
         }
         if !by_masks {
-            return self.sources_slowly(node, (first, last), inner, visit);
+            return self.sources_slowly(node, wanted, visit);
         }
         if self.words == 0 {
             return Err(Damage::Ends { part: PART });
         }
         room.places.clear();
         room.places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
-        let whole = Cut::of(phased, &room.places, (first, last), self.words);
-        let inside = inner.map(|inner| Cut::of(phased, &room.places, inner, self.words));
+        let cut = |ranges| Cut::of(phased, &room.places, ranges, self.words);
+        let inner = wanted.inner.filter(|(first, last)| first <= last).map(cut);
+        let (edges, middle) = wanted.edges();
+        let edges = match middle {
+            true => [Some(cut(wanted.ranges)), None],
+            false => edges.map(|edge| edge.map(|range| cut((range, range)))),
+        };
         for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(number);
-            let sure = inside.as_ref().is_some_and(|inside| inside.meets(mask, set));
-            if sure || whole.meets(mask, set) {
-                visit(self.numbering.source(number, &mut nodes), sure);
-            }
+            let meets = |cut: &Option<Cut>| cut.as_ref().is_some_and(|cut| cut.meets(mask, set));
+            let found = if meets(&inner) {
+                Found::Inner
+            } else {
+                let [first, last] = [meets(&edges[0]), meets(&edges[1])];
+                if !first && !last {
+                    continue;
+                }
+                Found::Edges(if middle { [true; 2] } else { [first, last] })
+            };
+            visit(self.numbering.source(number, &mut nodes), found);
         }
         Ok(())
     }
 
-    fn sources_slowly(
-        &self,
-        node: usize,
-        ranges: (usize, usize),
-        inner: Option<(usize, usize)>,
-        visit: &mut dyn FnMut(u64, bool),
-    ) -> Result<(), Damage> {
+    fn sources_slowly(&self, node: usize, wanted: Wanted, visit: &mut dyn FnMut(u64, Found)) -> Result<(), Damage> {
         let Some(record) = self.record(node)? else { return Ok(()) };
         let meets = |own: &[Change], (first, last): (usize, usize)| {
             let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             presence::any_in(own, bound(first), bound(last))
         };
+        let (edges, middle) = wanted.edges();
         let mut changes = presence::by_link(&record.changes).peekable();
         for (at, &source) in (0u32..).zip(&record.sources) {
             let own = changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, own)| own);
-            if meets(own, ranges) {
-                visit(source, inner.is_some_and(|inner| meets(own, inner)));
+            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && meets(own, inner)) {
+                visit(source, Found::Inner);
+            } else if meets(own, wanted.ranges) {
+                let edge = |edge: Option<usize>| middle || edge.is_some_and(|range| meets(own, (range, range)));
+                visit(source, Found::Edges(edges.map(edge)));
             }
         }
         Ok(())
@@ -456,9 +484,9 @@ impl Cut {
         let (from, to) = (phase(first), phase(last));
         let phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
         let (mut all, mut each) = (vec![0; words], vec![0; (to - from + 1) * words]);
-        for range in first..=last {
+        for (range, &place) in (first..=last).zip(&places[first..]) {
             let at = phase(range);
-            let (word, bit) = (places[range] / 64, 1 << (places[range] % 64));
+            let (word, bit) = (place / 64, 1 << (place % 64));
             all[word] |= bit;
             each[(at - from) * words + word] |= bit;
         }

@@ -17,7 +17,7 @@ use webstrata_layers::{
     Window, key,
 };
 
-use crate::backward::Wanted;
+use crate::backward::{Found, Wanted};
 use crate::error::{Damage, Error};
 use crate::image::{self, Image, Label};
 use crate::load::source_of;
@@ -152,9 +152,12 @@ impl Cells {
             Window::Seen { from, to } => (from, to),
             Window::AsOf(time) => (i64::MIN, time),
         };
+        // The first and the last range that is asked for.
+        let edges = std::cell::Cell::new([0; 2]);
         let wanted = |ranges: &[i64]| {
             let first = ranges.partition_point(|&start| length.end(start) < from);
             let last = ranges.partition_point(|&start| start <= to).checked_sub(1)?;
+            edges.set([*ranges.get(first)?, ranges[last]]);
             let inner = match (precision, window) {
                 (Precision::Range, _) => Some((first, last)),
                 // The latest capture may be one without the link, whatever came before.
@@ -167,23 +170,35 @@ impl Cells {
             };
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
         };
-        with_scratch(|Scratch { unsure, links, .. }| {
+        with_scratch(|Scratch { unsure, links, captures, .. }| {
             unsure.clear();
-            let mut visit = |source: u64, sure: bool| {
-                if !sure && precision == Precision::Exact {
-                    unsure.push(sources.len());
+            let mut visit = |source: u64, found: Found| {
+                if let Found::Edges(edges) = found {
+                    unsure.push((sources.len(), edges));
                 }
                 sources.push(source);
             };
             cell.backward.sources(node, &wanted, &mut visit).map_err(|damage| cell.damaged(damage))?;
-            let Some(&first) = unsure.first() else { return Ok(()) };
+            let Some(&(first, _)) = unsure.first() else { return Ok(()) };
             let (mut kept, mut next) = (first, unsure.iter().peekable());
             for at in first..sources.len() {
                 let source = sources[at];
                 let mut holds = true;
-                if next.next_if_eq(&&at).is_some() {
-                    self.forward(source, |store, node| store.window(node, window, links))?;
-                    holds = links.binary_search(&uid).is_ok();
+                if let Some((_, own)) = next.next_if(|(unsure, _)| *unsure == at) {
+                    let mut by_captures = None;
+                    if let Window::Seen { from, to } = window {
+                        self.forward(source, |store, node| store.captures(node, captures))?;
+                        let edges = edges.get().into_iter().zip(own).filter(|(_, own)| **own);
+                        let ranges = edges.map(|(start, _)| (start, length.end(start)));
+                        by_captures = linked(ranges, (from, to), captures);
+                    }
+                    holds = match by_captures {
+                        Some(holds) => holds,
+                        None => {
+                            self.forward(source, |store, node| store.window(node, window, links))?;
+                            links.binary_search(&uid).is_ok()
+                        }
+                    };
                 }
                 sources[kept] = source;
                 kept += usize::from(holds);
@@ -194,12 +209,35 @@ impl Cells {
     }
 }
 
+/// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it does where
+/// all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
+fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), captures: &[CaptureTime]) -> Option<bool> {
+    let mut told = Some(false);
+    for (start, end) in ranges {
+        let (mut inside, mut outside) = (false, false);
+        let first = captures.partition_point(|capture| capture.time < start);
+        for capture in captures[first..].iter().take_while(|capture| capture.time <= end).filter(|own| own.known) {
+            let is_inside = from <= capture.time && capture.time <= to;
+            inside |= is_inside;
+            outside |= !is_inside;
+        }
+        match (inside, outside) {
+            (true, false) => return Some(true),
+            (true, true) => told = None,
+            (false, _) => {}
+        }
+    }
+    told
+}
+
 /// What answers are made in.
 #[derive(Default)]
 struct Scratch {
     key: Vec<u8>,
     links: Vec<u64>,
-    unsure: Vec<usize>,
+    captures: Vec<CaptureTime>,
+    /// Places of sources that are not sure, and in which edges of the window they link.
+    unsure: Vec<(usize, [bool; 2])>,
 }
 
 thread_local! {
