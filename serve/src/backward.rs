@@ -303,6 +303,8 @@ pub enum Found {
 pub struct Room {
     phased: Phased,
     places: Vec<usize>,
+    inner: Cut,
+    edges: [Cut; 2],
 }
 
 impl Backward {
@@ -386,22 +388,20 @@ impl Backward {
         if self.words == 0 {
             return Err(Damage::Ends { part: PART });
         }
-        room.places.clear();
-        room.places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
-        let cut = |ranges| Cut::of(phased, &room.places, ranges, self.words);
-        let inner = wanted.inner.filter(|(first, last)| first <= last).map(cut);
-        let (edges, middle) = wanted.edges();
-        let edges = match middle {
-            true => [Some(cut(wanted.ranges)), None],
-            false => edges.map(|edge| edge.map(|range| cut((range, range)))),
-        };
+        let Room { phased, places, inner, edges } = room;
+        places.clear();
+        places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
+        let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
+        cut(inner, wanted.inner);
+        let (own, middle) = wanted.edges();
+        let ranges = if middle { [Some(wanted.ranges), None] } else { own.map(|own| own.map(|range| (range, range))) };
+        edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
         for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(number);
-            let meets = |cut: &Option<Cut>| cut.as_ref().is_some_and(|cut| cut.meets(mask, set));
-            let found = if meets(&inner) {
+            let found = if inner.meets(mask, set) {
                 Found::Inner
             } else {
-                let [first, last] = [meets(&edges[0]), meets(&edges[1])];
+                let [first, last] = [edges[0].meets(mask, set), edges[1].meets(mask, set)];
                 if !first && !last {
                     continue;
                 }
@@ -467,7 +467,8 @@ impl Backward {
     }
 }
 
-/// A part of a record's ranges, as phases with the places of their ranges.
+/// A part of a record's ranges, as phases with the places of their ranges; nothing meets none.
+#[derive(Default)]
 struct Cut {
     /// Phases with a range in the part.
     phases: u64,
@@ -479,18 +480,22 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(phased: &Phased, places: &[usize], (first, last): (usize, usize), words: usize) -> Self {
+    /// Cuts out the ranges from a first to a last one, if there are any; each lies at its place.
+    fn set(&mut self, phased: &Phased, places: &[usize], ranges: Option<(usize, usize)>, words: usize) {
+        (self.phases, self.words) = (0, words);
+        self.all.clear();
+        self.each.clear();
+        let Some((first, last)) = ranges.filter(|(first, last)| first <= last) else { return };
         let phase = |range: usize| phased.events.partition_point(|&event| event as usize <= range);
         let (from, to) = (phase(first), phase(last));
-        let phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
-        let (mut all, mut each) = (vec![0; words], vec![0; (to - from + 1) * words]);
+        self.phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
+        self.all.resize(words, 0);
+        self.each.resize((to - from + 1) * words, 0);
         for (range, &place) in (first..=last).zip(&places[first..]) {
-            let at = phase(range);
             let (word, bit) = (place / 64, 1 << (place % 64));
-            all[word] |= bit;
-            each[(at - from) * words + word] |= bit;
+            self.all[word] |= bit;
+            self.each[(phase(range) - from) * words + word] |= bit;
         }
-        Self { phases, all, each, words }
     }
 
     /// Whether a source with these phases, active in `set`, links in this part.

@@ -19,7 +19,7 @@ use webstrata_layers::{
 
 use crate::backward::{Found, Wanted};
 use crate::error::{Damage, Error};
-use crate::image::{self, Image, Label};
+use crate::image::{self, Image, Label, Residence};
 use crate::load::source_of;
 use crate::store::{BackwardStore, ForwardStore, open_backward, open_forward};
 use crate::url_store::UrlStore;
@@ -38,12 +38,17 @@ impl Cell {
     ///
     /// # Errors
     /// An image that cannot be read, is damaged, or has another version.
-    fn open(directory: &Path, row: u32, partition: &PartitionEntry) -> Result<Option<Self>, Error> {
+    fn open(
+        directory: &Path,
+        row: u32,
+        partition: &PartitionEntry,
+        residence: Residence,
+    ) -> Result<Option<Self>, Error> {
         let path = image::path_of(directory, row, partition.partition);
         if !path.exists() {
             return Ok(None);
         }
-        let image = Image::open(&path)?;
+        let image = Image::open(&path, residence)?;
         let label = image.label;
         let expected = (row, partition.partition, partition.urls, source_of(partition));
         if (label.row, label.partition, label.nodes, label.source) != expected {
@@ -89,7 +94,7 @@ impl Cells {
     ///
     /// # Errors
     /// Images that cannot be read, are damaged, or have another version.
-    pub fn open(store: &Store) -> Result<Option<Self>, Error> {
+    pub fn open(store: &Store, residence: Residence) -> Result<Option<Self>, Error> {
         let manifest = store.manifest();
         let Some(directory) = store.location().directory().filter(|_| manifest.rows.len() == 1) else {
             return Ok(None);
@@ -97,7 +102,7 @@ impl Cells {
         let mut cells = Vec::new();
         for row in &manifest.rows {
             for partition in row.partitions.iter().filter(|partition| partition.urls > 0) {
-                let Some(cell) = Cell::open(directory, row.row, partition)? else { return Ok(None) };
+                let Some(cell) = Cell::open(directory, row.row, partition, residence)? else { return Ok(None) };
                 cells.push((partition.first_key_bytes().unwrap_or_default(), cell));
             }
         }
