@@ -157,20 +157,20 @@ impl Cells {
             Window::Seen { from, to } => (from, to),
             Window::AsOf(time) => (i64::MIN, time),
         };
-        // The first and the last range that is asked for.
-        let edges = std::cell::Cell::new([0; 2]);
+        // The first and the last range that is asked for, each from its first second to its last.
+        let edges = std::cell::Cell::new([(0, 0); 2]);
         let wanted = |ranges: &[i64]| {
-            let first = ranges.partition_point(|&start| length.end(start) < from);
+            let from_start = length.start(from);
+            let first = ranges.partition_point(|&start| start < from_start);
             let last = ranges.partition_point(|&start| start <= to).checked_sub(1)?;
-            edges.set([*ranges.get(first)?, ranges[last]]);
+            edges.set([*ranges.get(first)?, ranges[last]].map(|start| (start, length.end(start))));
             let inner = match (precision, window) {
                 (Precision::Range, _) => Some((first, last)),
                 // The latest capture may be one without the link, whatever came before.
                 (Precision::Exact, Window::AsOf(_)) => None,
                 (Precision::Exact, Window::Seen { .. }) => {
-                    let whole = ranges.partition_point(|&start| start < from);
-                    let end = ranges.partition_point(|&start| length.end(start) <= to).checked_sub(1);
-                    end.map(|end| (whole, end))
+                    let [(start, _), (_, end)] = edges.get();
+                    last.checked_sub(usize::from(end > to)).map(|last| (first + usize::from(start < from), last))
                 }
             };
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
@@ -193,8 +193,7 @@ impl Cells {
                     let mut by_captures = None;
                     if let Window::Seen { from, to } = window {
                         self.forward(source, |store, node| store.captures(node, captures))?;
-                        let edges = edges.get().into_iter().zip(own).filter(|(_, own)| **own);
-                        let ranges = edges.map(|(start, _)| (start, length.end(start)));
+                        let ranges = edges.get().into_iter().zip(own).filter_map(|(edge, own)| own.then_some(edge));
                         by_captures = linked(ranges, (from, to), captures);
                     }
                     holds = match by_captures {
