@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use webstrata_datasets::canonical;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
 use webstrata_serve::Cells;
+use webstrata_serve::image::Residence;
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
@@ -13,7 +14,7 @@ pub(crate) const READ_MEMORY: usize = 256 << 20;
 /// decoded blocks.
 pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<Box<dyn Links>> {
     let store = Store::open(store)?;
-    Ok(match Cells::open(&store)? {
+    Ok(match Cells::open(&store, Residence::Mapped)? {
         Some(cells) => Box::new(cells),
         None => Box::new(Reader::new(store, memory)?),
     })

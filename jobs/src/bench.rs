@@ -13,6 +13,7 @@ use webstrata_serve::Cells;
 use webstrata_serve::cell_bench;
 use webstrata_serve::codec::bv_files::import;
 use webstrata_serve::codec_bench::{Table, measure, measure_store, picture, transpose};
+use webstrata_serve::image::Residence;
 
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
@@ -42,6 +43,9 @@ struct CellsArgs {
     /// Seed of the dice
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Read images into memory instead of mapping them
+    #[arg(long)]
+    in_memory: bool,
 }
 
 #[derive(Args, Debug)]
@@ -70,8 +74,9 @@ pub(crate) fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 
 fn cells(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
+    let residence = if args.in_memory { Residence::Memory } else { Residence::Mapped };
     let start = Instant::now();
-    let Some(cells) = Cells::open(&store)? else {
+    let Some(cells) = Cells::open(&store, residence)? else {
         bail!("{} has no cells of its layers; `webstrata cells` writes them", args.store);
     };
     let counts = store.manifest().counts;

@@ -133,11 +133,33 @@ pub struct Wanted {
     pub inner: Option<(usize, usize)>,
 }
 
+impl Wanted {
+    /// The first and the last wanted range where they are not inner ones, and whether there are other ones that are not.
+    pub(crate) fn edges(self) -> ([Option<usize>; 2], bool) {
+        let ((first, last), inner) = (self.ranges, self.inner.filter(|(first, last)| first <= last));
+        let edge = |range: usize| inner.is_none_or(|(from, to)| range < from || range > to).then_some(range);
+        let middle = inner.map_or(last - first > 1, |(from, to)| from > first + 1 || to + 1 < last);
+        ([edge(first), edge(last)], middle)
+    }
+}
+
+/// What the ranges of a source say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It links in an inner range.
+    Inner,
+    /// It links in no inner range, but in the first wanted one, the last one, or both; or in any, which both stand for where
+    /// there are more ranges that are not inner.
+    Edges([bool; 2]),
+}
+
 /// Room for one answer, used again and again.
 #[derive(Default)]
 pub struct Room {
     phased: Phased,
     places: Vec<usize>,
+    inner: Cut,
+    edges: [Cut; 2],
 }
 
 impl Backward {
@@ -192,7 +214,7 @@ impl Backward {
     }
 
     /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges (`None`: it
-    /// asks for none), and whether it does in an inner one.
+    /// asks for none), and in which of them.
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
@@ -201,56 +223,62 @@ impl Backward {
         node: usize,
         room: &mut Room,
         wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, bool),
+        visit: &mut dyn FnMut(u64, Found),
     ) -> Result<(), Damage> {
         let by_masks = self.strata.phased(node, &mut room.phased)?;
         let phased = &room.phased;
-        let Some(Wanted { ranges: (first, last), inner }) = wanted(&phased.times) else { return Ok(()) };
-        let inner = inner.filter(|(first, last)| first <= last);
-        let count = phased.times.len();
-        if last >= count {
+        let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
+        let (count, last) = (phased.times.len(), wanted.ranges.1);
+        if last >= count || wanted.ranges.0 > last {
             return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
         }
         let mut nodes = Nodes::new(&self.bytes[self.ranks..self.numbers]);
-        let is_all = |ranges: (usize, usize)| ranges == (0, count - 1);
-        if is_all((first, last)) && inner.is_some_and(is_all) {
-            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), true));
+        if wanted.inner == Some((0, count - 1)) {
+            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), Found::Inner));
             return Ok(());
         }
         if !by_masks {
-            return self.sources_slowly(node, (first, last), inner, visit);
+            return self.sources_slowly(node, wanted, visit);
         }
-        room.places.clear();
-        room.places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
-        let whole = Cut::of(phased, &room.places, (first, last), self.words);
-        let inside = inner.map(|inner| Cut::of(phased, &room.places, inner, self.words));
+        let Room { phased, places, inner, edges } = room;
+        places.clear();
+        places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
+        let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
+        cut(inner, wanted.inner);
+        let (own, middle) = wanted.edges();
+        let ranges = if middle { [Some(wanted.ranges), None] } else { own.map(|own| own.map(|range| (range, range))) };
+        edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
         for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(number);
-            let sure = inside.as_ref().is_some_and(|inside| inside.meets(mask, set));
-            if sure || whole.meets(mask, set) {
-                visit(self.numbering.source(number, &mut nodes), sure);
-            }
+            let found = if inner.meets(mask, set) {
+                Found::Inner
+            } else {
+                let [first, last] = [edges[0].meets(mask, set), edges[1].meets(mask, set)];
+                if !first && !last {
+                    continue;
+                }
+                Found::Edges(if middle { [true; 2] } else { [first, last] })
+            };
+            visit(self.numbering.source(number, &mut nodes), found);
         }
         Ok(())
     }
 
-    fn sources_slowly(
-        &self,
-        node: usize,
-        ranges: (usize, usize),
-        inner: Option<(usize, usize)>,
-        visit: &mut dyn FnMut(u64, bool),
-    ) -> Result<(), Damage> {
+    fn sources_slowly(&self, node: usize, wanted: Wanted, visit: &mut dyn FnMut(u64, Found)) -> Result<(), Damage> {
         let Some(record) = self.record(node)? else { return Ok(()) };
         let meets = |own: &[Change], (first, last): (usize, usize)| {
             let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             presence::any_in(own, bound(first), bound(last))
         };
+        let (edges, middle) = wanted.edges();
         let mut changes = presence::by_link(&record.changes).peekable();
         for (at, &source) in (0u32..).zip(&record.sources) {
             let own = changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, own)| own);
-            if meets(own, ranges) {
-                visit(source, inner.is_some_and(|inner| meets(own, inner)));
+            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && meets(own, inner)) {
+                visit(source, Found::Inner);
+            } else if meets(own, wanted.ranges) {
+                let edge = |edge: Option<usize>| middle || edge.is_some_and(|range| meets(own, (range, range)));
+                visit(source, Found::Edges(edges.map(edge)));
             }
         }
         Ok(())
@@ -291,7 +319,8 @@ impl Backward {
     }
 }
 
-/// A part of a record's ranges, as phases with the places of their ranges.
+/// A part of a record's ranges, as phases with the places of their ranges; nothing meets none.
+#[derive(Default)]
 struct Cut {
     /// Phases with a range in the part.
     phases: u64,
@@ -303,19 +332,25 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(phased: &Phased, places: &[usize], (first, last): (usize, usize), words: usize) -> Self {
+    /// Cuts out the ranges from a first to a last one, if there are any; each lies at its place.
+    fn set(&mut self, phased: &Phased, places: &[usize], ranges: Option<(usize, usize)>, words: usize) {
+        (self.phases, self.words) = (0, words);
+        self.all.clear();
+        self.each.clear();
+        let Some((first, last)) = ranges.filter(|(first, last)| first <= last) else { return };
         let phase = |range: usize| phased.events.partition_point(|&event| event as usize <= range);
         let (from, to) = (phase(first), phase(last));
-        let phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
-        let (mut all, mut each) = (vec![0; words], vec![0; (to - from + 1) * words]);
-        let places = if words == 0 { &[] } else { &places[first..=last] };
-        for (range, &place) in (first..).zip(places) {
-            let at = phase(range);
-            let (word, bit) = (place / 64, 1 << (place % 64));
-            all[word] |= bit;
-            each[(at - from) * words + word] |= bit;
+        self.phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
+        if words == 0 {
+            return;
         }
-        Self { phases, all, each, words }
+        self.all.resize(words, 0);
+        self.each.resize((to - from + 1) * words, 0);
+        for (range, &place) in (first..=last).zip(&places[first..]) {
+            let (word, bit) = (place / 64, 1 << (place % 64));
+            self.all[word] |= bit;
+            self.each[(phase(range) - from) * words + word] |= bit;
+        }
     }
 
     /// Whether a source with these phases, active in `set`, links in this part.
@@ -411,7 +446,9 @@ mod tests {
                 let inner = (from, (from + to) / 2);
                 let mut found = Vec::new();
                 let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some(inner) });
-                backward.sources(node, &mut room, wanted, &mut |source, sure| found.push((source, sure))).unwrap();
+                backward
+                    .sources(node, &mut room, wanted, &mut |source, how| found.push((source, how == Found::Inner)))
+                    .unwrap();
                 let bound = |at: usize| u32::try_from(at).unwrap();
                 let present =
                     |(from, to)| presence::in_any(&record.changes, record.sources.len(), bound(from), bound(to));

@@ -17,9 +17,9 @@ use webstrata_layers::{
     Window, key,
 };
 
-use crate::backward::Wanted;
+use crate::backward::{Found, Wanted};
 use crate::error::{Damage, Error};
-use crate::image::{self, Image, Label};
+use crate::image::{self, Image, Label, Residence};
 use crate::load::source_of;
 use crate::store::{BackwardStore, ForwardStore, open_backward, open_forward};
 use crate::url_store::UrlStore;
@@ -38,12 +38,17 @@ impl Cell {
     ///
     /// # Errors
     /// An image that cannot be read, is damaged, or has another version.
-    fn open(directory: &Path, row: u32, partition: &PartitionEntry) -> Result<Option<Self>, Error> {
+    fn open(
+        directory: &Path,
+        row: u32,
+        partition: &PartitionEntry,
+        residence: Residence,
+    ) -> Result<Option<Self>, Error> {
         let path = image::path_of(directory, row, partition.partition);
         if !path.exists() {
             return Ok(None);
         }
-        let image = Image::open(&path)?;
+        let image = Image::open(&path, residence)?;
         let label = image.label;
         let expected = (row, partition.partition, partition.urls, source_of(partition));
         if (label.row, label.partition, label.nodes, label.source) != expected {
@@ -89,7 +94,7 @@ impl Cells {
     ///
     /// # Errors
     /// Images that cannot be read, are damaged, or have another version.
-    pub fn open(store: &Store) -> Result<Option<Self>, Error> {
+    pub fn open(store: &Store, residence: Residence) -> Result<Option<Self>, Error> {
         let manifest = store.manifest();
         let Some(directory) = store.location().directory().filter(|_| manifest.rows.len() == 1) else {
             return Ok(None);
@@ -97,7 +102,7 @@ impl Cells {
         let mut cells = Vec::new();
         for row in &manifest.rows {
             for partition in row.partitions.iter().filter(|partition| partition.urls > 0) {
-                let Some(cell) = Cell::open(directory, row.row, partition)? else { return Ok(None) };
+                let Some(cell) = Cell::open(directory, row.row, partition, residence)? else { return Ok(None) };
                 cells.push((partition.first_key_bytes().unwrap_or_default(), cell));
             }
         }
@@ -152,38 +157,52 @@ impl Cells {
             Window::Seen { from, to } => (from, to),
             Window::AsOf(time) => (i64::MIN, time),
         };
+        // The first and the last range that is asked for, each from its first second to its last.
+        let edges = std::cell::Cell::new([(0, 0); 2]);
         let wanted = |ranges: &[i64]| {
-            let first = ranges.partition_point(|&start| length.end(start) < from);
+            let from_start = length.start(from);
+            let first = ranges.partition_point(|&start| start < from_start);
             let last = ranges.partition_point(|&start| start <= to).checked_sub(1)?;
+            edges.set([*ranges.get(first)?, ranges[last]].map(|start| (start, length.end(start))));
             let inner = match (precision, window) {
                 (Precision::Range, _) => Some((first, last)),
                 // The latest capture may be one without the link, whatever came before.
                 (Precision::Exact, Window::AsOf(_)) => None,
                 (Precision::Exact, Window::Seen { .. }) => {
-                    let whole = ranges.partition_point(|&start| start < from);
-                    let end = ranges.partition_point(|&start| length.end(start) <= to).checked_sub(1);
-                    end.map(|end| (whole, end))
+                    let [(start, _), (_, end)] = edges.get();
+                    last.checked_sub(usize::from(end > to)).map(|last| (first + usize::from(start < from), last))
                 }
             };
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
         };
-        with_scratch(|Scratch { unsure, links, .. }| {
+        with_scratch(|Scratch { unsure, links, captures, .. }| {
             unsure.clear();
-            let mut visit = |source: u64, sure: bool| {
-                if !sure && precision == Precision::Exact {
-                    unsure.push(sources.len());
+            let mut visit = |source: u64, found: Found| {
+                if let Found::Edges(edges) = found {
+                    unsure.push((sources.len(), edges));
                 }
                 sources.push(source);
             };
             cell.backward.sources(node, &wanted, &mut visit).map_err(|damage| cell.damaged(damage))?;
-            let Some(&first) = unsure.first() else { return Ok(()) };
+            let Some(&(first, _)) = unsure.first() else { return Ok(()) };
             let (mut kept, mut next) = (first, unsure.iter().peekable());
             for at in first..sources.len() {
                 let source = sources[at];
                 let mut holds = true;
-                if next.next_if_eq(&&at).is_some() {
-                    self.forward(source, |store, node| store.window(node, window, links))?;
-                    holds = links.binary_search(&uid).is_ok();
+                if let Some((_, own)) = next.next_if(|(unsure, _)| *unsure == at) {
+                    let mut by_captures = None;
+                    if let Window::Seen { from, to } = window {
+                        self.forward(source, |store, node| store.captures(node, captures))?;
+                        let ranges = edges.get().into_iter().zip(own).filter_map(|(edge, own)| own.then_some(edge));
+                        by_captures = linked(ranges, (from, to), captures);
+                    }
+                    holds = match by_captures {
+                        Some(holds) => holds,
+                        None => {
+                            self.forward(source, |store, node| store.window(node, window, links))?;
+                            links.binary_search(&uid).is_ok()
+                        }
+                    };
                 }
                 sources[kept] = source;
                 kept += usize::from(holds);
@@ -194,12 +213,35 @@ impl Cells {
     }
 }
 
+/// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it does where
+/// all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
+fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), captures: &[CaptureTime]) -> Option<bool> {
+    let mut told = Some(false);
+    for (start, end) in ranges {
+        let (mut inside, mut outside) = (false, false);
+        let first = captures.partition_point(|capture| capture.time < start);
+        for capture in captures[first..].iter().take_while(|capture| capture.time <= end).filter(|own| own.known) {
+            let is_inside = from <= capture.time && capture.time <= to;
+            inside |= is_inside;
+            outside |= !is_inside;
+        }
+        match (inside, outside) {
+            (true, false) => return Some(true),
+            (true, true) => told = None,
+            (false, _) => {}
+        }
+    }
+    told
+}
+
 /// What answers are made in.
 #[derive(Default)]
 struct Scratch {
     key: Vec<u8>,
     links: Vec<u64>,
-    unsure: Vec<usize>,
+    captures: Vec<CaptureTime>,
+    /// Places of sources that are not sure, and in which edges of the window they link.
+    unsure: Vec<(usize, [bool; 2])>,
 }
 
 thread_local! {

@@ -13,8 +13,9 @@
 //! ```
 //!
 //! Numbers are little-endian. Sections are specified in [`crate::url_store`]; for strata in [`crate::codec::strata`] and
-//! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the file and compares the checksums, at the speed of memory; nothing is decoded. A file
-//! that is not whole, or whose layers are others, does not open.
+//! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the
+//! file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole, or
+//! whose layers are others, does not open. A writer locks its draft, so that drafts of killed ones are known.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -88,8 +89,10 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory).map_err(failed)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    clear_drafts(directory, &name).map_err(failed)?;
     let draft = directory.join(format!(".{name}.{}.tmp", std::process::id()));
     let done = File::create(&draft).and_then(|mut file| {
+        file.lock()?;
         let bytes = write_all(&mut file, label, sections)?;
         file.sync_all()?;
         std::fs::rename(&draft, path)?;
@@ -101,6 +104,19 @@ pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> 
         let _ = std::fs::remove_file(&draft);
     }
     done.map_err(failed)
+}
+
+/// Removes drafts of an image whose writers were killed: nobody holds their locks.
+fn clear_drafts(directory: &Path, name: &str) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_draft = file_name.strip_prefix('.').and_then(|rest| rest.strip_prefix(name)).is_some();
+        if is_draft && File::open(&path).is_ok_and(|draft| draft.try_lock().is_ok()) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_all(out: &mut impl Write, label: &Label, sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
@@ -142,10 +158,23 @@ pub(crate) fn seal(bytes: &mut [u8]) {
     }
 }
 
+/// Where the bytes of images are while cells answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Residence {
+    /// In the mapped file: shared with other processes; the system may drop what is not used, and read it again.
+    #[default]
+    Mapped,
+    /// In memory of this process.
+    Memory,
+}
+
 impl Image {
-    /// Maps an image and compares its checksums.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    /// Maps or reads an image and compares its checksums.
+    pub(crate) fn open(path: &Path, residence: Residence) -> Result<Self, Error> {
         let failed = |source| Error::Io { path: path.to_owned(), source };
+        if residence == Residence::Memory {
+            return Self::read(path, Bytes::from(std::fs::read(path).map_err(failed)?));
+        }
         let file = File::open(path).map_err(failed)?;
         #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
         // SAFETY: nobody changes the file while it is mapped: writers make new files, and what is removed stays mapped.
@@ -223,6 +252,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn drafts_of_killed_writers_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = path_of(directory.path(), 1, 0);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let draft = |writer: u32| path.with_file_name(format!(".part-00000.cell.{writer}.tmp"));
+        let other = path.with_file_name(".part-00001.cell.7.tmp");
+        std::fs::write(draft(7), "half").unwrap();
+        std::fs::write(&other, "half").unwrap();
+        let held = File::create(draft(8)).unwrap();
+        held.lock().unwrap();
+        let label = Label {
+            row: 1,
+            partition: 0,
+            codec: CodecTag::Strata,
+            first: 0,
+            nodes: 0,
+            in_range: RangeLength::Month,
+            source: 0,
+        };
+        write(&path, &label, [b""; 3]).unwrap();
+        assert_eq!([draft(7).exists(), draft(8).exists(), other.exists()], [false, true, true]);
+    }
+
+    #[test]
     fn an_image_opens_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = path_of(directory.path(), 3, 12);
@@ -230,7 +283,8 @@ mod tests {
         let label =
             Label { row: 3, partition: 12, codec, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
         let bytes = write(&path, &label, [b"urls", b"", &[1; 100]]).unwrap();
-        let image = Image::open(&path).unwrap();
+        let image = Image::open(&path, Residence::Mapped).unwrap();
+        assert_eq!(Image::open(&path, Residence::Memory).unwrap().label, label);
         assert_eq!(image.label, label);
         assert_eq!((&image.urls[..], &image.forward[..], &image.backward[..]), (&b"urls"[..], &b""[..], &[1; 100][..]));
         let whole = std::fs::read(&path).unwrap();

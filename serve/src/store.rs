@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window};
 
-use crate::backward::{self, Backward, Wanted};
+use crate::backward::{self, Backward, Found, Wanted};
 use crate::codec::strata::{self, Profile, Strata};
 use crate::codec::{CodecTag, Sizes};
 use crate::error::{Damage, EncodeError};
@@ -52,7 +52,7 @@ pub trait ForwardStore: Send + Sync {
 /// What links to URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait BackwardStore: Send + Sync {
     /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of the node's list of ranges
-    /// (`None`: it asks for none), and whether it does in an inner one. Neither may ask a store of this thread.
+    /// (`None`: it asks for none), and in which of them. Neither may ask a store of this thread.
     ///
     /// # Errors
     /// See [`BackwardStore`]; so in all calls.
@@ -60,7 +60,7 @@ pub trait BackwardStore: Send + Sync {
         &self,
         node: usize,
         wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, bool),
+        visit: &mut dyn FnMut(u64, Found),
     ) -> Result<(), Damage>;
 
     /// The record of a node as the layers have it; `None` where nothing links to it.

@@ -16,7 +16,7 @@ use std::iter::Peekable;
 use bytes::Bytes;
 use webstrata_layers::{CaptureTime, Change, InLinks, Lifespan, Page, Window, captures_in, lifespans_of};
 
-use crate::backward::Wanted;
+use crate::backward::{Found, Wanted};
 use crate::codec::parts::{Parts, push_words};
 use crate::codec::{self, CodecTag, LinkCodec, Lists, Sizes};
 use crate::error::{Damage, EncodeError};
@@ -186,21 +186,31 @@ impl BackwardStore for Union {
         &self,
         node: usize,
         wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, bool),
+        visit: &mut dyn FnMut(u64, Found),
     ) -> Result<(), Damage> {
         SCRATCH.with_borrow_mut(|(ranges, sources)| {
             self.side.captures(node, ranges)?;
-            let Some(Wanted { ranges: all, inner }) = wanted(&ranges.times) else { return Ok(()) };
+            let Some(wanted) = wanted(&ranges.times) else { return Ok(()) };
             self.links.list(node, sources)?;
             let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             let span = |(first, last)| (index(first), index(last));
-            let inner = inner.filter(|(first, last)| first <= last).map(span);
-            let spans = [span(all), inner.unwrap_or((0, 0))];
+            let inner = wanted.inner.filter(|(first, last)| first <= last);
+            let (edges, middle) = wanted.edges();
+            let edge = |edge: Option<usize>| edge.map_or((0, 0), |range| span((range, range)));
+            let spans = [span(wanted.ranges), inner.map_or((0, 0), span), edge(edges[0]), edge(edges[1])];
             let mut changes = self.side.changes(node)?.peekable();
             for (at, &source) in (0..).zip(sources.iter()) {
-                let [there, sure] = present(&mut changes, at, spans);
-                if there {
-                    visit(source, sure && inner.is_some());
+                let [any, sure, first, last] = present(&mut changes, at, spans);
+                if sure && inner.is_some() {
+                    visit(source, Found::Inner);
+                } else if any {
+                    visit(
+                        source,
+                        Found::Edges(
+                            [(edges[0], first), (edges[1], last)]
+                                .map(|(edge, there)| middle || there && edge.is_some()),
+                        ),
+                    );
                 }
             }
             Ok(())

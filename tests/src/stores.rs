@@ -12,6 +12,7 @@ use webstrata_layers::{
 };
 use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
 use webstrata_serve::codec::CodecTag;
+use webstrata_serve::image::Residence;
 use webstrata_serve::load::{Options, write_cell};
 use webstrata_serve::{Cells, url_store};
 
@@ -145,7 +146,8 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
             write_cell(&opened, row, partition, options).expect("a cell");
         }
     }
-    let cells = Cells::open(&opened).expect("sound cells").expect("a cell for each partition");
+    let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
+    let cells = Cells::open(&opened, residence).expect("sound cells").expect("a cell for each partition");
     let reader = reader(store);
     for url in oracle.urls() {
         let windows = windows(oracle, url);

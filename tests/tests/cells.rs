@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use webstrata_layers::{Store, key};
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
-use webstrata_serve::image::path_of;
+use webstrata_serve::image::{Residence, path_of};
 use webstrata_serve::load::{Options, write_cell};
 use webstrata_serve::{Cells, Error, url_store};
 use webstrata_tests::crawls::{Crawl, Size};
@@ -76,7 +76,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     let crawl = Crawl::random(35, Size { pages: 30, captures: 200, links: 8 });
     let store = store_of(&crawl, dir.path(), 1 << 19);
     let opened = Store::open(store.as_path()).unwrap();
-    assert!(Cells::open(&opened).unwrap().is_none(), "no image was written yet");
+    assert!(Cells::open(&opened, Residence::Mapped).unwrap().is_none(), "no image was written yet");
     assert_cells(&store, &crawl.oracle(), CodecTag::Strata);
 
     let row = &opened.manifest().rows[0];
@@ -84,7 +84,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     let whole = fs::read(&path).unwrap();
     let open = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
-        Cells::open(&opened)
+        Cells::open(&opened, Residence::Mapped)
     };
     for at in [0, 9, 30, 60, 130, 200, whole.len() / 2] {
         let mut damaged = whole.clone();

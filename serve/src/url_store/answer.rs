@@ -182,14 +182,15 @@ fn needed<'a, const N: usize>(
     start: usize,
     pieces: &'a mut [Piece; N],
 ) -> &'a [Piece] {
+    let entry = entry.min(N - 1);
     let mut ends = [start; N];
     let mut end = start;
-    for entry in 1..=entry.min(N - 1) {
+    for (entry, place) in (1..=entry).zip(&mut ends[1..]) {
         end += columns.rest(entry);
-        ends[entry] = end;
+        *place = end;
     }
     let (mut length, mut need) = (0, usize::MAX);
-    for entry in (1..=entry.min(N - 1)).rev() {
+    for entry in (1..=entry).rev() {
         let shared = columns.shared(entry);
         if shared < need {
             pieces[length] = Piece { start: ends[entry - 1], end: ends[entry], shared };

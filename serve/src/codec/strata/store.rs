@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window, lifespans_of};
 
-use crate::backward::{Backward, Room, Wanted};
+use crate::backward::{Backward, Found, Room, Wanted};
 use crate::codec::{LinkCodec, Sizes};
 use crate::error::Damage;
 use crate::store::{BackwardStore, ForwardStore};
@@ -114,7 +114,7 @@ impl BackwardStore for Backward {
         &self,
         node: usize,
         wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, bool),
+        visit: &mut dyn FnMut(u64, Found),
     ) -> Result<(), Damage> {
         ROOM.with_borrow_mut(|room| Backward::sources(self, node, room, wanted, visit))
     }

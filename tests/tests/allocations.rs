@@ -1,0 +1,88 @@
+//! Answers from cells of strata ask the allocator for nothing but themselves: where the answer has room, and each kind of
+//! question was asked before, there is no allocation.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fs;
+use std::ops::ControlFlow;
+use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Window};
+use webstrata_pipeline::{Progress, build};
+use webstrata_serve::codec::CodecTag;
+use webstrata_serve::image::Residence;
+use webstrata_serve::load::{Options, write_cell};
+use webstrata_serve::{Cells, url_store};
+use webstrata_tests::crawls::{Crawl, Size};
+use webstrata_tests::stores::options;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: hands all on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.set(COUNT.get() + 1);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn answers_allocate_nothing_but_themselves() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("crawl.jsonl");
+    let crawl = Crawl::random(41, Size { pages: 80, captures: 900, links: 20 });
+    fs::write(&input, crawl.json_lines().join("\n")).unwrap();
+    let store = dir.path().join("store");
+    build(&options(&store, vec![input]), &Progress::default()).unwrap();
+    let store = Store::open(store.as_path()).unwrap();
+    let row = &store.manifest().rows[0];
+    for codec in [CodecTag::Strata, CodecTag::StrataSpeed] {
+        let cell = Options { codec, urls: url_store::Options::default() };
+        write_cell(&store, row, &row.partitions[0], cell).unwrap();
+        let cells = Cells::open(&store, Residence::Mapped).unwrap().unwrap();
+        let counts = store.manifest().counts;
+        let (first, last) = (counts.first_time.unwrap(), counts.last_time.unwrap());
+        let (middle, quarter) = (first.midpoint(last), (last - first) / 4);
+        let windows = [
+            Window::ALWAYS,
+            Window::AsOf(middle),
+            Window::Seen { from: middle - quarter, to: middle + quarter },
+            Window::Seen { from: middle, to: middle },
+        ];
+        let directions = [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)];
+        let (mut links, mut captures, mut url) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ask_all = || {
+            for uid in 0..counts.urls {
+                for (direction, window) in directions.into_iter().flat_map(|own| windows.map(|window| (own, window))) {
+                    cells.links_into(uid, direction, window, &mut links).unwrap();
+                    cells.degree(uid, direction, window).unwrap();
+                    let sample = Sample { count: 3, sampling: Sampling::Consistent, seed: 1 };
+                    cells.sample_into(uid, direction, window, sample, &mut links).unwrap();
+                }
+                cells.has_link(uid, uid / 2, windows[2]).unwrap();
+                cells.captures_into(uid, &mut captures).unwrap();
+                cells.url_into(uid, &mut url).unwrap();
+                assert_eq!(cells.uid(std::str::from_utf8(&url).unwrap()).unwrap(), Some(uid));
+            }
+            cells.uids(first, middle, &mut |_| ControlFlow::Continue(())).unwrap();
+        };
+        ask_all();
+        let before = COUNT.get();
+        ask_all();
+        assert_eq!(COUNT.get() - before, 0, "{codec:?}");
+    }
+}
