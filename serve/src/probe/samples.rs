@@ -13,6 +13,8 @@ use crate::url_store;
 
 pub(super) const FIRST: u64 = 1000;
 pub(super) const NODES: usize = 80;
+/// What all keys begin with.
+pub(super) const DOMAIN: &[u8] = b"org,example,";
 
 /// Bytes of everything, for each tag.
 pub(super) struct Samples {
@@ -132,6 +134,7 @@ mod tests {
     #[test]
     fn records_are_sound() {
         pages().iter().for_each(|page| assert_eq!(page.flaw(), None, "{page:?}"));
+        assert!((0..NODES).all(|at| url_key(at).starts_with(DOMAIN)));
         in_links().iter().for_each(|record| assert_eq!(record.flaw(), None, "{record:?}"));
     }
 }
