@@ -152,7 +152,7 @@ fn cell(mut bytes: Vec<u8>) -> bool {
         }
     }
     let mut left = 1000;
-    let _ = cells.uids(0, 86_400, &mut |_| {
+    let _ = cells.uids(0..cells.urls(), (0, 86_400), &mut |_| {
         left -= 1;
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
