@@ -108,7 +108,8 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         } else {
             let forward = import(input)?;
             let backward = transpose(&forward)?;
-            [measure(&format!("{name}, forward"), &forward)?, measure(&format!("{name}, backward"), &backward)?]
+            let measure = |direction, lists| measure(&format!("{name}, {direction}"), lists, None);
+            [measure("forward", &forward)?, measure("backward", &backward)?]
         };
         for table in both {
             print(&table, out)?;

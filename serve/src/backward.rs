@@ -6,26 +6,31 @@
 //! source is active. Answers are those of the layers; no source is looked up for them.
 //!
 //! ```text
-//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes (64 bits each)
-//! table       all starts of ranges, rising (64 bits each)
+//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active sources
+//!             (64 bits each)
+//! table       all starts of ranges, rising (64 bits each); or empty
 //! sets        distinct sets of ranges, one bit a place in the table (whole 64-bit words)
 //! ranks       which nodes are active sources
 //! numbers     the set of each active source, packed
 //! strata      the records
 //! ```
 
-use std::collections::HashMap;
+mod activity;
 
 use bytes::Bytes;
 use webstrata_layers::{Change, InLinks, Page, presence};
 
-use crate::bits::{BitReader, BitWriter};
+use crate::bits::BitReader;
 use crate::codec::strata::ranks::{self, Nodes};
 use crate::codec::strata::{Phased, Profile, Strata, encode_numbered};
 use crate::codec::{LinkCodec, Sizes};
 use crate::error::Damage;
 
+use activity::Activity;
+
 const PART: &str = "backward store";
+/// What the sets of ranges of all nodes may take in memory.
+const SETS_BYTES_MAX: usize = 128 << 20;
 
 /// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising UIDs from `first` on, below `first + nodes`.
 ///
@@ -37,7 +42,17 @@ pub fn encode<'a, E: 'a>(
     records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
-    let activity = Activity::of(first, nodes, records)?;
+    encode_within(SETS_BYTES_MAX, first, (nodes, count), records, profile)
+}
+
+fn encode_within<'a, E: 'a>(
+    sets_bytes_max: usize,
+    first: u64,
+    (nodes, count): (usize, usize),
+    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    let activity = Activity::of(first, nodes, records, sets_bytes_max)?;
     let (mut out, ranks) = activity.store();
     let numbering = Numbering { first, nodes: nodes as u64, active: ranks::count(&ranks) as u64 };
     let pages = || -> Box<dyn Iterator<Item = Result<Page, E>> + '_> {
@@ -92,166 +107,6 @@ impl Numbering {
             }
             Some(_) => number.wrapping_sub(self.active).wrapping_add(self.nodes),
         }
-    }
-}
-
-/// Sets of `words` words each, in `wanted` words each; what is cut off must be 0.
-fn resized(sets: &[u64], words: usize, wanted: usize) -> Vec<u64> {
-    let kept = words.min(wanted);
-    let mut resized = vec![0; sets.len() / words * wanted];
-    // No words are wanted where there are no sets.
-    for (to, from) in resized.chunks_exact_mut(wanted.max(1)).zip(sets.chunks_exact(words)) {
-        to[..kept].copy_from_slice(&from[..kept]);
-    }
-    resized
-}
-
-/// When the sources in a cell link to anything in it.
-struct Activity {
-    first: u64,
-    table: Vec<i64>,
-    words: usize,
-    /// Words of each node's set.
-    sets: Vec<u64>,
-}
-
-impl Activity {
-    fn of<'a, E: 'a>(
-        first: u64,
-        nodes: usize,
-        records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
-    ) -> Result<Self, E> {
-        // Starts, rising, each with its place: in order of appearance at first.
-        let mut table: Vec<(i64, usize)> = Vec::new();
-        let (mut words, mut sets) = (1, vec![0; nodes]);
-        let mut places = Vec::new();
-        for record in records() {
-            let record = record?;
-            places.clear();
-            for &start in &record.ranges {
-                let at = table.binary_search_by_key(&start, |&(start, _)| start).unwrap_or_else(|at| {
-                    table.insert(at, (start, table.len()));
-                    at
-                });
-                places.push(table[at].1);
-            }
-            if table.len() > 64 * words {
-                let wider = table.len().div_ceil(64).next_power_of_two();
-                sets = resized(&sets, words, wider);
-                words = wider;
-            }
-            let all = places.iter().fold(vec![0u64; words], |mut all, &place| {
-                all[place / 64] |= 1 << (place % 64);
-                all
-            });
-            let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-            let mut changes = presence::by_link(&record.changes).peekable();
-            for (at, &source) in (0u32..).zip(&record.sources) {
-                let changed = changes.next_if(|(link, _)| *link == at);
-                let node = source.checked_sub(first).and_then(|node| usize::try_from(node).ok());
-                let Some(node) = node.filter(|&node| node < nodes) else { continue };
-                let set = &mut sets[node * words..][..words];
-                match changed {
-                    None => set.iter_mut().zip(&all).for_each(|(word, all)| *word |= all),
-                    Some((_, changes)) => {
-                        for (from, to) in presence::runs(changes, count) {
-                            for &place in &places[from as usize..=to as usize] {
-                                set[place / 64] |= 1 << (place % 64);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        // By time.
-        let fewest = table.len().div_ceil(64);
-        if table.iter().enumerate().any(|(at, &(_, place))| at != place) {
-            let mut by_place = vec![0; table.len()];
-            table.iter().enumerate().for_each(|(at, &(_, place))| by_place[place] = at);
-            let mut sorted = vec![0; words];
-            for set in sets.chunks_exact_mut(words).filter(|set| set.iter().any(|&word| word != 0)) {
-                sorted.fill(0);
-                for (place, &at) in by_place.iter().enumerate() {
-                    sorted[at / 64] |= (set[place / 64] >> (place % 64) & 1) << (at % 64);
-                }
-                set.copy_from_slice(&sorted);
-            }
-        }
-        let sets = if words == fewest { sets } else { resized(&sets, words, fewest) };
-        Ok(Self { first, table: table.into_iter().map(|(start, _)| start).collect(), words: fewest, sets })
-    }
-
-    fn node_of(&self, source: u64) -> Option<usize> {
-        let node = usize::try_from(source.checked_sub(self.first)?).ok()?;
-        (self.words > 0 && node < self.sets.len() / self.words).then_some(node)
-    }
-
-    fn places(&self, ranges: &[i64]) -> Vec<usize> {
-        ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect()
-    }
-
-    /// The record with changes only where its sources are active.
-    fn loosen(&self, record: InLinks) -> Page {
-        let places = self.places(&record.ranges);
-        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
-        let mut changes = Vec::new();
-        for (link, own) in presence::by_link(&record.changes) {
-            let source = record.sources.get(link as usize).copied();
-            let Some(node) = source.and_then(|source| self.node_of(source)) else {
-                changes.extend_from_slice(own);
-                continue;
-            };
-            let set = &self.sets[node * self.words..][..self.words];
-            let mut runs = presence::runs(own, count).into_iter().peekable();
-            let mut before = None;
-            for (range, &place) in (0u32..).zip(&places) {
-                if set[place / 64] >> (place % 64) & 1 == 0 {
-                    continue;
-                }
-                while runs.next_if(|&(_, to)| to < range).is_some() {}
-                let now = runs.peek().is_some_and(|&(from, _)| from <= range);
-                match before {
-                    // Until the source is first active its links count as they are then.
-                    None if !now => changes.push(Change { link, capture: 0 }),
-                    Some(before) if before != now => changes.push(Change { link, capture: range }),
-                    _ => {}
-                }
-                before = Some(now);
-            }
-        }
-        Page { uid: record.uid, timestamps: record.ranges, unknown: Vec::new(), links: record.sources, changes }
-    }
-
-    /// The parts before the strata; and the ranks again.
-    fn store(&self) -> (Vec<u8>, Vec<u8>) {
-        let mut numbers: HashMap<&[u64], usize> = HashMap::new();
-        let (mut distinct, mut of_source, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-        for (node, set) in self.sets.chunks_exact(self.words.max(1)).enumerate() {
-            if set.iter().any(|&word| word != 0) {
-                let next = numbers.len();
-                of_source.push(*numbers.entry(set).or_insert_with(|| {
-                    distinct.extend_from_slice(set);
-                    next
-                }));
-                sources.push(node);
-            }
-        }
-        let width = usize::BITS - numbers.len().saturating_sub(1).leading_zeros();
-        let nodes = self.sets.len() / self.words.max(1);
-        let ranks = ranks::encode(&sources, nodes);
-        let mut out = Vec::new();
-        for value in
-            [self.table.len() as u64, distinct.len() as u64, u64::from(width), ranks.len() as u64, sources.len() as u64]
-        {
-            out.extend_from_slice(&value.to_le_bytes());
-        }
-        self.table.iter().for_each(|start| out.extend_from_slice(&start.to_le_bytes()));
-        distinct.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
-        out.extend_from_slice(&ranks);
-        let mut packed = BitWriter::default();
-        of_source.iter().for_each(|&number| packed.write_wide(number as u64, width));
-        out.extend(packed.into_bytes());
-        (out, ranks)
     }
 }
 
@@ -349,7 +204,7 @@ impl Backward {
         Sizes { data, index, tables: tables + self.strata_at as u64 }
     }
 
-    /// When the source of a number links to anything here; `None` for one of another cell.
+    /// When the source of a number links to anything here; `None` for one of another cell, and where there are no sets.
     #[inline]
     fn set_of(&self, number: u64) -> Option<&[u64]> {
         let rank = self.numbering.rank(number).filter(|_| self.words > 0)?;
@@ -384,9 +239,6 @@ impl Backward {
         }
         if !by_masks {
             return self.sources_slowly(node, wanted, visit);
-        }
-        if self.words == 0 {
-            return Err(Damage::Ends { part: PART });
         }
         let Room { phased, places, inner, edges } = room;
         places.clear();
@@ -489,6 +341,9 @@ impl Cut {
         let phase = |range: usize| phased.events.partition_point(|&event| event as usize <= range);
         let (from, to) = (phase(first), phase(last));
         self.phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
+        if words == 0 {
+            return;
+        }
         self.all.resize(words, 0);
         self.each.resize((to - from + 1) * words, 0);
         for (range, &place) in (first..=last).zip(&places[first..]) {
@@ -561,31 +416,46 @@ mod tests {
         all
     }
 
-    fn encoded(records: &[InLinks]) -> Vec<u8> {
+    /// Bytes with sets of ranges, and without.
+    fn encoded(records: &[InLinks]) -> [Vec<u8>; 2] {
         let again =
             || -> Box<dyn Iterator<Item = Result<InLinks, Infallible>>> { Box::new(records.iter().cloned().map(Ok)) };
-        match encode(FIRST, (NODES, records.len()), &again, Profile::ARCHIVE) {
-            Ok(bytes) => bytes,
-            Err(never) => match never {},
-        }
+        [SETS_BYTES_MAX, 8 * NODES].map(|sets_bytes_max| {
+            match encode_within(sets_bytes_max, FIRST, (NODES, records.len()), &again, Profile::ARCHIVE) {
+                Ok(bytes) => bytes,
+                Err(never) => match never {},
+            }
+        })
     }
 
     #[test]
     fn records_come_back_and_sources_by_range_are_theirs() {
         let records = records();
-        let backward = Backward::open(Bytes::from(encoded(&records)), FIRST, NODES).unwrap();
+        let [loose, whole] = encoded(&records).map(|bytes| Backward::open(bytes.into(), FIRST, NODES).unwrap());
+        assert!(loose.words > 1 && whole.words == 0 && whole.table.is_empty());
+        [loose, whole].iter().for_each(|backward| assert_answers(backward, &records));
+    }
+
+    fn assert_answers(backward: &Backward, records: &[InLinks]) {
         let mut room = Room::default();
-        for record in &records {
+        for record in records {
             let node = usize::try_from(record.uid - FIRST).unwrap();
             assert_eq!(backward.record(node).unwrap().as_ref(), Some(record));
             let last = record.ranges.len() - 1;
             for (from, to) in [(0, last), (0, 0), (last / 2, last), (last / 3, last / 2)] {
+                let inner = (from, (from + to) / 2);
                 let mut found = Vec::new();
-                let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some((from, to)) });
-                backward.sources(node, &mut room, wanted, &mut |source, _| found.push(source)).unwrap();
+                let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some(inner) });
+                backward
+                    .sources(node, &mut room, wanted, &mut |source, how| found.push((source, how == Found::Inner)))
+                    .unwrap();
                 let bound = |at: usize| u32::try_from(at).unwrap();
-                let present = presence::in_any(&record.changes, record.sources.len(), bound(from), bound(to));
-                let expected: Vec<u64> = present.into_iter().map(|at| record.sources[at as usize]).collect();
+                let present =
+                    |(from, to)| presence::in_any(&record.changes, record.sources.len(), bound(from), bound(to));
+                let sure = present(inner);
+                let present = present((from, to)).into_iter();
+                let expected: Vec<(u64, bool)> =
+                    present.map(|at| (record.sources[at as usize], sure.contains(&at))).collect();
                 assert_eq!(found, expected, "{from} to {to} of {record:?}");
             }
         }
@@ -593,11 +463,19 @@ mod tests {
     }
 
     #[test]
+    fn urls_without_in_links_are_a_store_too() {
+        for bytes in encoded(&[]) {
+            let backward = Backward::open(bytes.into(), FIRST, NODES).unwrap();
+            assert!((0..NODES).all(|node| backward.record(node).unwrap().is_none()));
+        }
+    }
+
+    #[test]
     fn damaged_bytes_give_errors_or_other_answers() {
         let whole = encoded(&records());
         let (mut random, mut room) = (Random::new(3), Room::default());
-        for _ in 0..2000 {
-            let mut bytes = whole.clone();
+        for round in 0..2000 {
+            let mut bytes = whole[round % 2].clone();
             for _ in 0..=random.below(3) {
                 // Heads, tables and sets most often.
                 let end = if random.below(2) == 0 { 1000 } else { bytes.len() as u64 };

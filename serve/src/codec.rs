@@ -171,6 +171,11 @@ impl CodecTag {
         }
     }
 
+    /// Whether its encoder goes by the keys of URLs; all others need none.
+    pub const fn reads_keys(self) -> bool {
+        matches!(self, CodecTag::Snode)
+    }
+
     /// The tag with a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tag| tag.name() == name)
@@ -182,11 +187,12 @@ impl CodecTag {
     }
 }
 
-/// Encodes lists with the defaults of an encoding.
+/// Encodes lists with the defaults of an encoding; `keys`, if there are any, are the URL keys of the nodes, in order, of use
+/// where [`CodecTag::reads_keys`].
 ///
 /// # Errors
 /// Lists that the encoding cannot hold.
-pub fn encode(tag: CodecTag, lists: &Lists) -> Result<Vec<u8>, EncodeError> {
+pub fn encode(tag: CodecTag, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<Vec<u8>, EncodeError> {
     Ok(match tag {
         CodecTag::Csr => csr::encode(lists),
         CodecTag::Link1 => link1::encode(lists),
@@ -196,7 +202,7 @@ pub fn encode(tag: CodecTag, lists: &Lists) -> Result<Vec<u8>, EncodeError> {
         CodecTag::ShsByte => shs::encode(lists, shs::Unit::Byte, shs::STRIDE),
         CodecTag::ShsNybble => shs::encode(lists, shs::Unit::Nybble, shs::STRIDE),
         CodecTag::Iir7 => iir7::encode(lists, iir7::THRESHOLD),
-        CodecTag::Snode => snode::encode(lists, None, &snode::Options::default()),
+        CodecTag::Snode => snode::encode(lists, keys, &snode::Options::default()),
         CodecTag::Bv => bv::encode(lists, &bv::Options::default())?,
         CodecTag::Strata => strata::encode_lists(lists, strata::Profile::ARCHIVE),
         CodecTag::StrataSpeed => strata::encode_lists(lists, strata::Profile::SPEED),

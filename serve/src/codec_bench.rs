@@ -185,18 +185,22 @@ pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     Ok(Lists { first: lists.first, ends, links })
 }
 
-/// Measures all encodings on one graph.
+/// Measures all encodings on one graph; `keys`, if there are any, are the URL keys of its nodes, in order.
 ///
 /// # Errors
 /// An encoding that fails or answers wrongly.
-pub fn measure(graph: &str, lists: &Lists) -> Result<Table, BenchError> {
+pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<Table, BenchError> {
     let order = random_order(lists.nodes());
     let own = CodecTag::ALL
         .into_iter()
-        .map(|tag| measure_codec(tag.name(), tag, || codec::encode(tag, lists), lists, &order));
-    let ranges = snode::Options { clustered: false, ..snode::Options::default() };
-    let ranges = || Ok(snode::encode(lists, None, &ranges));
-    let own = own.chain([measure_codec("snode, no clusters", CodecTag::Snode, ranges, lists, &order)]);
+        .map(|tag| measure_codec(tag.name(), tag, || codec::encode(tag, lists, keys), lists, &order));
+    let snode = |name, keys, clustered| {
+        let options = snode::Options { clustered, ..snode::Options::default() };
+        measure_codec(name, CodecTag::Snode, || Ok(snode::encode(lists, keys, &options)), lists, &order)
+    };
+    let own = own.chain([snode("snode, no clusters", keys, false)]);
+    let own = own.chain(keys.map(|_| snode("snode, no URLs", None, true)));
+    let own = own.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
     let native = NATIVE.iter().map(|(name, options)| measure_native(name, options, lists, &order));
     let rows = own.chain(native).collect::<Result<_, _>>()?;
     Ok(Table {

@@ -3,7 +3,7 @@
 //! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the cell; and one
 //! row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice; where records are
 //! not held, once more. Encodings of links other than strata read each once,
-//! and have all links of one direction in memory.
+//! and have all links of one direction in memory; one that goes by URLs has their keys in memory, for a pass more.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::codec::CodecTag;
 use crate::error::Error;
 use crate::image::{self, Label};
-use crate::{store, url_store};
+use crate::store::{self, Given};
+use crate::url_store;
 
 /// How cells are made.
 #[derive(Clone, Copy, Debug)]
@@ -69,11 +70,14 @@ pub fn write_cell(
     let pages = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::pages(store, partition).map(|page| page.map_err(Error::from)))
     };
-    let forward = store::encode_forward(options.codec, first, (nodes, rows(Layer::Ol)), &pages)?;
+    let keys =
+        options.codec.reads_keys().then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>()).transpose()?;
+    let given = Given { tag: options.codec, first, nodes, count: rows(Layer::Ol), keys: keys.as_deref() };
+    let forward = store::encode_forward(given, &pages)?;
     let in_links = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::in_links(store, partition).map(|record| record.map_err(Error::from)))
     };
-    let backward = store::encode_backward(options.codec, first, (nodes, rows(Layer::Il)), &in_links)?;
+    let backward = store::encode_backward(Given { count: rows(Layer::Il), ..given }, &in_links)?;
     let label = Label {
         row: row.row,
         partition: partition.partition,
@@ -86,6 +90,18 @@ pub fn write_cell(
     let path = image::path_of(directory, row.row, partition.partition);
     image::write(&path, &label, [&urls, &forward, &backward])?;
     Ok(Written { path, urls: partition.urls, bytes: [urls.len(), forward.len(), backward.len()].map(|len| len as u64) })
+}
+
+/// The keys of a partition's URLs.
+pub(crate) fn keys_of<'a>(
+    store: &'a Store,
+    partition: &'a PartitionEntry,
+) -> impl Iterator<Item = Result<Vec<u8>, Error>> + 'a {
+    scan::urls(store, partition).map(|url| {
+        let mut own = Vec::new();
+        key(&url?, &mut own);
+        Ok(own)
+    })
 }
 
 /// A hash of the checksums of a partition's layers: an image of other layers is of no use.

@@ -13,6 +13,7 @@ use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Win
 
 use crate::backward::Wanted;
 use crate::cell::Cells;
+use crate::codec::snode::Snode;
 use crate::codec::{self, CodecTag};
 use crate::image;
 use crate::store::{open_backward, open_forward};
@@ -46,7 +47,7 @@ pub fn probe(target: Target, input: &[u8]) -> bool {
     let tag = CodecTag::ALL[pick];
     match target {
         Target::Urls => urls(edited(&samples.urls, edits).into()),
-        Target::Lists => codec::probe(tag, edited(&samples.lists[pick], edits).into()).is_ok(),
+        Target::Lists => lists(tag, edited(&samples.lists[pick], edits).into()),
         Target::Forward => forward(tag, edited(&samples.forward[pick], edits).into()),
         Target::Backward => backward(tag, edited(&samples.backward[pick], edits).into()),
         Target::Cell => cell(edited(&samples.cells[pick], edits)),
@@ -101,6 +102,16 @@ fn urls(bytes: Bytes) -> bool {
     true
 }
 
+fn lists(tag: CodecTag, bytes: Bytes) -> bool {
+    if let Some(snode) = Some(tag).filter(|tag| tag.reads_keys()).and_then(|_| Snode::open(bytes.clone()).ok()) {
+        let found = snode.domain(samples::DOMAIN).unwrap_or_default();
+        for supernode in found.into_iter().chain([0, snode.supernodes()]) {
+            let _ = snode.nodes_of(supernode);
+        }
+    }
+    codec::probe(tag, bytes).is_ok()
+}
+
 fn forward(tag: CodecTag, bytes: Bytes) -> bool {
     let Ok(store) = open_forward(tag, bytes, FIRST, NODES) else { return false };
     let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
@@ -134,24 +145,25 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     image::seal(&mut bytes);
     let Ok(cells) = Cells::of_image(bytes.into()) else { return false };
     let (mut url, mut batch) = (Vec::new(), Batch::default());
-    let uids: Vec<u64> = some(cells.urls()).chain(FIRST..FIRST + NODES as u64).collect();
+    // Few of the nodes: each store is asked for all of its own, where it is the target.
+    let ends = [0, FIRST - 1, FIRST + NODES as u64, cells.urls()];
+    let uids: Vec<u64> = (FIRST..FIRST + NODES as u64).step_by(7).chain(ends).collect();
     for &uid in &uids {
         if cells.url_into(uid, &mut url).is_ok() {
             let _ = cells.uid(&String::from_utf8_lossy(&url));
         }
         let _ = (cells.captures(uid), cells.lifespans(uid), cells.page(uid), cells.in_record(uid));
-    }
-    for window in WINDOWS {
-        for direction in [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)] {
-            for &uid in &uids {
+        for window in WINDOWS {
+            for direction in [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)] {
                 let _ = cells.degree(uid, direction, window);
-                let _ = cells.has_link(uid, FIRST, window);
             }
-            let sample = Sample { count: 2, sampling: Sampling::Random, seed: 1 };
-            let _ = batch.fill(&uids, |&uid, list| cells.sample_into(uid, direction, window, sample, list));
         }
+        let _ = cells.has_link(uid, FIRST, WINDOWS[1]);
     }
-    let mut left = 1000;
+    let sample = Sample { count: 2, sampling: Sampling::Random, seed: 1 };
+    let draw = |&uid: &u64, list: &mut Vec<u64>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
+    let _ = batch.fill(&uids, draw);
+    let mut left = 20;
     let _ = cells.uids(0..cells.urls(), (0, 86_400), &mut |_| {
         left -= 1;
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

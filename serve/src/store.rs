@@ -76,6 +76,21 @@ pub trait BackwardStore: Send + Sync {
 /// Records in order of UIDs, as encoders of stores read them.
 pub type Records<'a, T, E> = Box<dyn Iterator<Item = Result<T, E>> + 'a>;
 
+/// What encoders of link stores are given, besides records.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// How links are coded.
+    pub tag: CodecTag,
+    /// UID of node 0.
+    pub first: u64,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of records.
+    pub count: usize,
+    /// The URL keys of all nodes, in order, where the encoding goes by them: [`CodecTag::reads_keys`].
+    pub keys: Option<&'a [Vec<u8>]>,
+}
+
 /// The profile of strata that a tag stands for.
 fn profile(tag: CodecTag) -> Option<Profile> {
     match tag {
@@ -85,20 +100,18 @@ fn profile(tag: CodecTag) -> Option<Profile> {
     }
 }
 
-/// Encodes the `count` pages of a cell of `nodes` nodes from UID `first` on. `pages` is
-/// called more than once, but for encodings other than strata, which have all links in memory.
+/// Encodes the pages of a cell. `pages` is called more than once, but for encodings other than strata, which have all links
+/// in memory.
 ///
 /// # Errors
 /// Those of `pages`, and links that the encoding cannot hold.
 pub fn encode_forward<'a, E: From<EncodeError> + 'a>(
-    tag: CodecTag,
-    first: u64,
-    (nodes, count): (usize, usize),
+    given: Given<'a>,
     pages: &dyn Fn() -> Records<'a, Page, E>,
 ) -> Result<Vec<u8>, E> {
-    match profile(tag) {
-        Some(profile) => strata::encode_pages(first, (nodes, count), pages, profile),
-        None => union::encode(tag, first, nodes, pages()),
+    match profile(given.tag) {
+        Some(profile) => strata::encode_pages(given.first, (given.nodes, given.count), pages, profile),
+        None => union::encode(given, pages()),
     }
 }
 
@@ -107,9 +120,7 @@ pub fn encode_forward<'a, E: From<EncodeError> + 'a>(
 /// # Errors
 /// See [`encode_forward`].
 pub fn encode_backward<'a, E: From<EncodeError> + 'a>(
-    tag: CodecTag,
-    first: u64,
-    (nodes, count): (usize, usize),
+    given: Given<'a>,
     records: &dyn Fn() -> Records<'a, InLinks, E>,
 ) -> Result<Vec<u8>, E> {
     let page = |InLinks { uid, ranges, sources, changes }| Page {
@@ -119,9 +130,9 @@ pub fn encode_backward<'a, E: From<EncodeError> + 'a>(
         links: sources,
         changes,
     };
-    match profile(tag) {
-        Some(profile) => backward::encode(first, (nodes, count), records, profile),
-        None => union::encode(tag, first, nodes, records().map(|record| record.map(page))),
+    match profile(given.tag) {
+        Some(profile) => backward::encode(given.first, (given.nodes, given.count), records, profile),
+        None => union::encode(given, records().map(|record| record.map(page))),
     }
 }
 

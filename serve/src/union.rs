@@ -21,15 +21,13 @@ use crate::codec::parts::{Parts, push_words};
 use crate::codec::{self, CodecTag, LinkCodec, Lists, Sizes};
 use crate::error::{Damage, EncodeError};
 use crate::side::{Captures, Side, SideWriter};
-use crate::store::{BackwardStore, ForwardStore};
+use crate::store::{BackwardStore, ForwardStore, Given};
 
 const PART: &str = "links with plain times";
 
-/// Encodes the records of a cell of `nodes` nodes from UID `first` on, in order of UIDs.
+/// Encodes the records of a cell, in order of UIDs.
 pub(crate) fn encode<E: From<EncodeError>>(
-    tag: CodecTag,
-    first: u64,
-    nodes: usize,
+    Given { tag, first, nodes, keys, .. }: Given<'_>,
     records: impl Iterator<Item = Result<Page, E>>,
 ) -> Result<Vec<u8>, E> {
     let (mut lists, mut side) = (Lists { first, ..Lists::default() }, SideWriter::default());
@@ -46,7 +44,7 @@ pub(crate) fn encode<E: From<EncodeError>>(
         side.push(Some(&page));
     }
     pass(nodes, &mut lists, &mut side);
-    let links = codec::encode(tag, &lists)?;
+    let links = codec::encode(tag, &lists, keys)?;
     let mut out = Vec::new();
     push_words(&mut out, &[links.len() as u64]);
     out.extend(links);

@@ -20,7 +20,7 @@ fn shared() -> Option<PathBuf> {
 }
 
 fn open(tag: CodecTag, lists: &Lists) -> Box<dyn LinkCodec> {
-    codec::open(tag, codec::encode(tag, lists).unwrap().into()).unwrap()
+    codec::open(tag, codec::encode(tag, lists, None).unwrap().into()).unwrap()
 }
 
 /// Bits a link of each encoding.

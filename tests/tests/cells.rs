@@ -4,11 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use webstrata_layers::Store;
+use webstrata_layers::{Store, key};
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::{Residence, path_of};
-use webstrata_serve::{Cells, Error};
+use webstrata_serve::load::{Options, write_cell};
+use webstrata_serve::{Cells, Error, url_store};
 use webstrata_tests::crawls::{Crawl, Size};
 use webstrata_tests::stores::{assert_cells, options};
 
@@ -47,6 +48,28 @@ fn cells_of_every_encoding_answer_as_the_oracle_and_the_layers() {
         let crawl = Crawl::random(seed, Size { pages: 25, captures: 250, links: 9 });
         let (store, oracle) = (store_of(&crawl, dir.path(), partition_urls), crawl.oracle());
         CodecTag::ALL.into_iter().for_each(|codec| assert_cells(&store, &oracle, codec));
+    }
+}
+
+#[test]
+fn an_s_node_is_given_the_urls_of_its_cell() {
+    let dir = tempfile::tempdir().unwrap();
+    let crawl = Crawl::random(39, Size { pages: 25, captures: 250, links: 9 });
+    let store = Store::open(store_of(&crawl, dir.path(), 1 << 19).as_path()).unwrap();
+    let (row, urls) = (&store.manifest().rows[0], url_store::Options::default());
+    let partition = &row.partitions[0];
+    let mut own = Vec::new();
+    key(crawl.oracle().urls().first().unwrap(), &mut own);
+    let domain = own.split_inclusive(|&byte| byte == b',').take(2).collect::<Vec<_>>().concat();
+    let names = |codec: CodecTag| {
+        let written = write_cell(&store, row, partition, Options { codec, urls }).unwrap();
+        fs::read(&written.path).unwrap().windows(domain.len()).filter(|name| *name == domain).count()
+    };
+    let of_urls = names(CodecTag::Csr);
+    for codec in CodecTag::ALL {
+        // An index of domains has their names, for out-links and for in-links.
+        let of_links = if codec.reads_keys() { 2 } else { 0 };
+        assert_eq!(names(codec), of_urls + of_links, "{}", codec.name());
     }
 }
 

@@ -69,7 +69,7 @@ struct Edge {
 /// Encodes lists; `keys`, if there are any, are the URL keys of the nodes, in order.
 ///
 /// Panics when there are keys, but not one a node, and when there are 2^32 pages.
-pub fn encode(lists: &Lists, keys: Option<&[&[u8]]>, options: &Options) -> Vec<u8> {
+pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec<u8> {
     assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
     let options =
         Options { pages_max: options.pages_max.clamp(1, 2048), pages_min: options.pages_min.max(1), ..*options };
@@ -252,7 +252,7 @@ fn write_graphs(supernodes: &[Vec<Edge>]) -> (Vec<u8>, Vec<u8>, Vec<u64>) {
 }
 
 /// The domain index.
-fn write_domains(keys: &[&[u8]], homes: &[(usize, usize)]) -> Vec<u8> {
+fn write_domains(keys: &[Vec<u8>], homes: &[(usize, usize)]) -> Vec<u8> {
     let mut domains: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
     for (key, home) in keys.iter().zip(homes) {
         domains.entry(partition::domain(key)).or_default().insert(home.0);

@@ -10,7 +10,8 @@ use webstrata_layers::{InLinks, Layer, Page, Store, scan};
 
 use crate::codec::{CodecTag, Lists};
 use crate::error::{Damage, Error};
-use crate::store::{encode_backward, encode_forward, open_backward, open_forward};
+use crate::load::keys_of;
+use crate::store::{Given, encode_backward, encode_forward, open_backward, open_forward};
 
 use super::{BenchError, Table, measure};
 
@@ -28,10 +29,14 @@ pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError
     let sources = with(Layer::Il).flat_map(|partition| scan::in_links(store, partition));
     let sources: Vec<InLinks> = sources.collect::<Result<_, _>>().map_err(Error::from)?;
 
+    let keys = partitions().filter(|partition| partition.urls > 0).flat_map(|partition| keys_of(store, partition));
+    let keys: Vec<Vec<u8>> = keys.collect::<Result<_, _>>()?;
+    let given = |tag, count| Given { tag, first: 0, nodes, count, keys: Some(&keys) };
+
     let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
-    let mut forward = measure(&format!("{name}, forward"), &lists)?;
+    let mut forward = measure(&format!("{name}, forward"), &lists, Some(&keys))?;
     let again = || -> Box<dyn Iterator<Item = Result<Page, Error>>> { Box::new(pages.iter().cloned().map(Ok)) };
-    let encode = |tag| encode_forward(tag, 0, (nodes, pages.len()), &again);
+    let encode = |tag| encode_forward(given(tag, pages.len()), &again);
     let compare = |tag, bytes: Vec<u8>| {
         let own = open_forward(tag, bytes.into(), 0, nodes)?;
         differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| own.page(node))
@@ -39,9 +44,9 @@ pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError
     with_time(&mut forward, counts.occurrences, encode, compare)?;
 
     let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
-    let mut backward = measure(&format!("{name}, backward"), &lists)?;
+    let mut backward = measure(&format!("{name}, backward"), &lists, Some(&keys))?;
     let again = || -> Box<dyn Iterator<Item = Result<InLinks, Error>>> { Box::new(sources.iter().cloned().map(Ok)) };
-    let encode = |tag| encode_backward(tag, 0, (nodes, sources.len()), &again);
+    let encode = |tag| encode_backward(given(tag, sources.len()), &again);
     let compare = |tag, bytes: Vec<u8>| {
         let own = open_backward(tag, bytes.into(), 0, nodes)?;
         differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| own.record(node))

@@ -8,11 +8,13 @@ use crate::cell_bench::Random;
 use crate::codec::{self, CodecTag, Lists};
 use crate::error::Error;
 use crate::image::{self, Label};
-use crate::store::{encode_backward, encode_forward};
+use crate::store::{Given, encode_backward, encode_forward};
 use crate::url_store;
 
 pub(super) const FIRST: u64 = 1000;
 pub(super) const NODES: usize = 80;
+/// What all keys begin with.
+pub(super) const DOMAIN: &[u8] = b"org,example,";
 
 /// Bytes of everything, for each tag.
 pub(super) struct Samples {
@@ -47,15 +49,16 @@ fn make() -> Result<Samples, Error> {
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let forward = all(&|tag| encode_forward(tag, FIRST, (NODES, pages.len()), &again))?;
-    let backward = all(&|tag| encode_backward(tag, FIRST, (NODES, sources.len()), &back))?;
+    let given = |tag, count| Given { tag, first: FIRST, nodes: NODES, count, keys: Some(&keys) };
+    let forward = all(&|tag| encode_forward(given(tag, pages.len()), &again))?;
+    let backward = all(&|tag| encode_backward(given(tag, sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
         let in_range = RangeLength::Days(10);
         let label = Label { row: 1, partition: 0, codec, first: FIRST, nodes: NODES as u64, in_range, source: 0 };
         image::bytes_of(&label, [&urls, &forward[at], &backward[at]])
     };
     Ok(Samples {
-        lists: all(&|tag| Ok(codec::encode(tag, &lists)?))?,
+        lists: all(&|tag| Ok(codec::encode(tag, &lists, Some(&keys))?))?,
         cells: CodecTag::ALL.into_iter().enumerate().map(cell).collect(),
         urls,
         forward,
@@ -131,6 +134,7 @@ mod tests {
     #[test]
     fn records_are_sound() {
         pages().iter().for_each(|page| assert_eq!(page.flaw(), None, "{page:?}"));
+        assert!((0..NODES).all(|at| url_key(at).starts_with(DOMAIN)));
         in_links().iter().for_each(|record| assert_eq!(record.flaw(), None, "{record:?}"));
     }
 }

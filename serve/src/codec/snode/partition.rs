@@ -50,11 +50,18 @@ pub(super) fn domain(key: &[u8]) -> &[u8] {
 }
 
 /// Parts `start..end` into ranges, by keys where there are any.
-fn url_split(start: usize, end: usize, keys: Option<&[&[u8]]>, depth: usize, options: &Options, out: &mut Vec<Range>) {
+fn url_split(
+    start: usize,
+    end: usize,
+    keys: Option<&[Vec<u8>]>,
+    depth: usize,
+    options: &Options,
+    out: &mut Vec<Range>,
+) {
     if let Some(keys) = keys.filter(|_| depth <= LEVELS + 1 && (depth == 0 || end - start > options.pages_max)) {
         let mut from = start;
         for at in start + 1..=end {
-            if at == end || prefix(keys[at], depth) != prefix(keys[from], depth) {
+            if at == end || prefix(&keys[at], depth) != prefix(&keys[from], depth) {
                 url_split(from, at, Some(keys), depth + 1, options, out);
                 from = at;
             }
@@ -73,7 +80,7 @@ fn url_split(start: usize, end: usize, keys: Option<&[&[u8]]>, depth: usize, opt
 pub(super) fn refine<'a>(
     pages: usize,
     inner: usize,
-    keys: Option<&[&[u8]]>,
+    keys: Option<&[Vec<u8>]>,
     links: &impl Fn(usize) -> &'a [u32],
     options: &Options,
 ) -> Vec<Range> {
