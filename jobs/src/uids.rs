@@ -1,4 +1,4 @@
-//! `webstrata uids`: the pages of a store that were captured in a time, in order of UIDs.
+//! `webstrata uids`: the URLs of a store, of a host, a domain or a path, or those captured in a time, in order of UIDs.
 //!
 //! Printed as they are found, a line each; nothing is kept.
 
@@ -8,15 +8,19 @@ use clap::Args;
 use serde_json::json;
 use std::io::Write;
 use std::ops::ControlFlow;
+use webstrata_datasets::canonical;
 use webstrata_layers::Location;
+use webstrata_layers::key::{domain_prefix, host_prefix, url_prefix};
 
 const EXAMPLES: &str = "\
 A line is a UID and a URL. UIDs are numbers in the order of the store, which
 keeps URLs of one host together; another build may give others. Times are as in
 `webstrata links`.
 
-Example:
-  webstrata uids STORE --from 2006 --to 200803";
+Examples:
+  webstrata uids STORE --from 2006 --to 200803
+  webstrata uids STORE --domain example.org --all
+  webstrata uids STORE --prefix http://example.org/news/";
 
 /// Arguments of `uids`.
 #[derive(Args, Debug)]
@@ -31,6 +35,18 @@ pub(crate) struct UidsArgs {
     /// Pages with a capture up to this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
+    /// Also URLs that were linked to and never captured
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    pub(crate) all: bool,
+    /// Only URLs of this host
+    #[arg(long, value_name = "HOST", group = "part")]
+    pub(crate) host: Option<String>,
+    /// Only URLs of this host and its subdomains
+    #[arg(long, value_name = "HOST", group = "part")]
+    pub(crate) domain: Option<String>,
+    /// Only URLs that begin so, of any scheme and port
+    #[arg(long, value_name = "URL", group = "part")]
+    pub(crate) prefix: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -40,7 +56,12 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     if from > to {
         return Err(Usage("--from is later than --to").into());
     }
+    let prefix = prefix(args)?;
     let links = ask::open(&args.store, ask::READ_MEMORY)?;
+    let uids = match prefix {
+        Some(prefix) => links.with_prefix(&prefix)?,
+        None => 0..links.urls(),
+    };
     let (mut url, mut failed) = (Vec::new(), None);
     let mut line = |uid: u64| -> anyhow::Result<()> {
         links.url_into(uid, &mut url)?;
@@ -54,7 +75,11 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         }
         Ok(())
     };
-    links.uids(from, to, &mut |uid| match line(uid) {
+    if args.all {
+        uids.into_iter().try_for_each(line)?;
+        return Ok(Outcome::Done);
+    }
+    links.uids(uids, (from, to), &mut |uid| match line(uid) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             failed = Some(error);
@@ -62,4 +87,22 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         }
     })?;
     failed.map_or(Ok(Outcome::Done), Err)
+}
+
+/// With what the keys of the wanted URLs begin.
+fn prefix(args: &UidsArgs) -> anyhow::Result<Option<Vec<u8>>> {
+    let of_host = |host: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
+        let url = canonical(None, &format!("http://{host}/")).ok();
+        let host = url.as_deref().and_then(|url| url.strip_prefix("http://")?.strip_suffix('/'));
+        host.and_then(prefix).ok_or(Usage("--host and --domain want the name of a host"))
+    };
+    Ok(match (&args.host, &args.domain, &args.prefix) {
+        (Some(host), ..) => Some(of_host(host, host_prefix)?),
+        (_, Some(host), _) => Some(of_host(host, domain_prefix)?),
+        (.., Some(url)) => {
+            let url = canonical(None, url).map_err(|_| Usage("--prefix wants a URL with its scheme"))?;
+            Some(url_prefix(&url))
+        }
+        _ => None,
+    })
 }

@@ -140,6 +140,13 @@ fn links_at_times() {
     assert_eq!((links(" --count"), links(" --sample 5")), ("3\n".to_owned(), links("")));
     assert_eq!(links(" --sample 2").lines().count(), 2);
     assert_eq!(succeeds(dir.path(), "uids {}/store"), "0 http://a.example/\n3 https://d.example/\n");
+    let uids = |options: &str| succeeds(dir.path(), &format!("uids {{}}/store{options}"));
+    assert_eq!(uids(" --all --host B.example"), "1 http://b.example/x\n");
+    assert_eq!(uids(" --host b.example"), "");
+    assert_eq!(uids(" --all --domain example").lines().count(), 4);
+    assert_eq!(uids(" --prefix http://d.example/ --to 2006"), "3 https://d.example/\n");
+    assert!(fails(dir.path(), "uids {}/store --host b.example/x", 2).contains("name of a host"));
+    fails(dir.path(), "uids {}/store --host b.example --domain b.example", 2);
     let json = succeeds(dir.path(), "uids {}/store --from 2007 --format json");
     assert_eq!(json, "{\"uid\":0,\"url\":\"http://a.example/\"}\n");
 }

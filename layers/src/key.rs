@@ -90,6 +90,33 @@ pub fn url_of_key(key: &[u8]) -> Option<String> {
     (again == key).then_some(url)
 }
 
+/// With what the keys of all URLs begin that begin with this one, whatever their scheme and port (which keys end with).
+pub fn url_prefix(url: &str) -> Vec<u8> {
+    let mut out = key_of(url);
+    out.pop();
+    let digits = out.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    if out.len() > digits && out[out.len() - digits - 1] == MARK {
+        out.truncate(out.len() - digits - 1);
+    }
+    out
+}
+
+/// With what the keys of all URLs of a host begin; `None` for a host that has no usual keys.
+pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
+    let mut out = key_of(&format!("http://{host}/"));
+    let is_host = out[0] != b'!' && out.ends_with(&[b')', b'/', HTTP]) && !host.contains(['/', ':', '?']);
+    out.truncate(out.len() - 2);
+    is_host.then_some(out)
+}
+
+/// As [`host_prefix`], of a host and all its subdomains.
+pub fn domain_prefix(host: &str) -> Option<Vec<u8>> {
+    host_prefix(host).map(|mut out| {
+        out.pop();
+        out
+    })
+}
+
 /// The key of a URL as a new vector; for tests and single look-ups.
 pub fn key_of(url: &str) -> Vec<u8> {
     let mut out = Vec::new();
@@ -181,6 +208,27 @@ mod tests {
         "http://example.org/",
         "http://a_b.example.org/",
     ];
+
+    #[test]
+    fn prefixes_are_those_of_hosts_domains_and_paths() {
+        let urls = [
+            "http://example.com/a/b",
+            "https://example.com:8080/a/b?c",
+            "http://www.example.com/a/",
+            "http://example.community/a/",
+            "http://192.0.2.7/",
+            "http://user@example.com/a",
+        ];
+        let begins = |prefix: &[u8]| urls.map(|url| key_of(url).starts_with(prefix));
+        assert_eq!(begins(&host_prefix("example.com").unwrap()), [true, true, false, false, false, false]);
+        assert_eq!(begins(&domain_prefix("example.com").unwrap()), [true, true, true, false, false, false]);
+        assert_eq!(begins(&url_prefix("https://example.com:1/a/")), [true, true, false, false, false, false]);
+        assert_eq!(begins(&host_prefix("192.0.2.7").unwrap()), [false, false, false, false, true, false]);
+        assert_eq!(begins(&url_prefix("http://user@example.com/")), [false, false, false, false, false, true]);
+        for host in ["user@example.com", "example.com/a", "example.com:80", ""] {
+            assert_eq!(host_prefix(host), None, "{host}");
+        }
+    }
 
     #[test]
     fn domains_hosts_and_pages_lie_together() {

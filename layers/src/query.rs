@@ -4,10 +4,11 @@
 //! are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that who asks often
 //! allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the calls), DESIGN 5.2 (the three questions of time).
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::key::key;
 use crate::page::{InLinks, Page};
 use crate::presence::{self, Change};
 use crate::sample::Sample;
@@ -118,13 +119,38 @@ pub trait Links {
         Ok(())
     }
 
-    /// Calls `visit` with each page that has a capture in the closed interval, its links known or not, in order of UIDs,
-    /// until it breaks.
+    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see [`mod@crate::key`]).
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn uids(&self, from: i64, to: i64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), Error> {
-        for uid in 0..self.urls() {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Range<u64>, Error> {
+        let (mut url, mut own) = (Vec::new(), Vec::new());
+        let mut first = |is_above: &dyn Fn(&[u8]) -> bool| {
+            let (mut low, mut high) = (0, self.urls());
+            while low < high {
+                let middle = low.midpoint(high);
+                self.url_into(middle, &mut url)?;
+                key(&String::from_utf8_lossy(&url), &mut own);
+                if is_above(&own) { high = middle } else { low = middle + 1 }
+            }
+            Ok(low)
+        };
+        let start = first(&|key| key >= prefix)?;
+        Ok(start..first(&|key| key >= prefix && !key.starts_with(prefix))?)
+    }
+
+    /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in
+    /// order, until it breaks.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        for uid in uids {
             let Some(page) = self.page(uid)? else { continue };
             let next = page.timestamps.partition_point(|&time| time < from);
             if page.timestamps.get(next).is_some_and(|&time| time <= to) && visit(uid).is_break() {

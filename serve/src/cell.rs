@@ -6,7 +6,7 @@
 //! answer is made in is kept for each thread, so that strata allocate the answer alone.
 
 use std::cell::RefCell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -308,12 +308,30 @@ impl Links for Cells {
         self.forward(uid, |store, node| store.captures(node, captures))
     }
 
-    fn uids(&self, from: i64, to: i64, visit: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<(), LayersError> {
-        for cell in self.cells() {
-            for uid in cell.label.first..cell.label.first + cell.label.nodes {
-                if self.forward(uid, |store, node| store.captured(node, from, to))? && visit(uid).is_break() {
-                    return Ok(());
-                }
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Range<u64>, LayersError> {
+        // The last cell that begins before the prefix may end in it.
+        let begin = self.cells.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
+        let mut found: Option<Range<u64>> = None;
+        for (first, cell) in &self.cells[begin..] {
+            if first.as_slice() > prefix && !first.starts_with(prefix) {
+                break;
+            }
+            let own = cell.urls.prefix(prefix).map_err(|damage| cell.damaged(damage))?;
+            let own = cell.label.first + own.start..cell.label.first + own.end;
+            found = Some(found.filter(|found| !found.is_empty()).map_or(own.clone(), |found| found.start..own.end));
+        }
+        Ok(found.unwrap_or(0..0))
+    }
+
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), LayersError> {
+        for uid in uids {
+            if self.forward(uid, |store, node| store.captured(node, from, to))? && visit(uid).is_break() {
+                break;
             }
         }
         Ok(())

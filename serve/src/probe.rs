@@ -164,7 +164,7 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let draw = |&uid: &u64, list: &mut Vec<u64>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
     let _ = batch.fill(&uids, draw);
     let mut left = 20;
-    let _ = cells.uids(0, 86_400, &mut |_| {
+    let _ = cells.uids(0..cells.urls(), (0, 86_400), &mut |_| {
         left -= 1;
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

@@ -7,6 +7,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::LinkKinds;
+use webstrata_layers::key::key_of;
 use webstrata_layers::{
     Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
 };
@@ -206,8 +207,22 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
                 found.push(uid);
                 ControlFlow::Continue(())
             };
-            links.uids(from, to, visit).expect("an answer");
+            links.uids(0..links.urls(), (from, to), visit).expect("an answer");
             assert_eq!(found, expected, "{from} to {to}");
+        }
+    }
+    let keys: Vec<Vec<u8>> = (0..reader.urls()).map(|uid| key_of(&reader.url(uid).expect("layers"))).collect();
+    for prefix in keys.iter().flat_map(|key| [1, key.len() / 3, key.len() / 2, key.len()].map(|end| &key[..end])) {
+        let mut other = prefix.to_vec();
+        other.push(b'~');
+        for prefix in [prefix, &other] {
+            let matching = || keys.iter().filter(|key| key.starts_with(prefix));
+            for links in [cells as &dyn Links, reader] {
+                let found = links.with_prefix(prefix).expect("an answer");
+                assert_eq!(found.end - found.start, matching().count() as u64, "{prefix:?}");
+                let first = usize::try_from(found.start).expect("a UID");
+                assert!(matching().next().is_none_or(|key| *key == keys[first]), "{prefix:?}");
+            }
         }
     }
     let mut first = None;
@@ -215,7 +230,7 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
         assert_eq!(first.replace(uid), None, "called after a break");
         ControlFlow::Break(())
     };
-    cells.uids(i64::MIN, i64::MAX, visit).expect("an answer");
+    cells.uids(0..cells.urls(), (i64::MIN, i64::MAX), visit).expect("an answer");
 }
 
 fn window(when: When) -> Window {

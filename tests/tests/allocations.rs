@@ -78,7 +78,7 @@ fn answers_allocate_nothing_but_themselves() {
                 cells.url_into(uid, &mut url).unwrap();
                 assert_eq!(cells.uid(std::str::from_utf8(&url).unwrap()).unwrap(), Some(uid));
             }
-            cells.uids(first, middle, &mut |_| ControlFlow::Continue(())).unwrap();
+            cells.uids(0..counts.urls, (first, middle), &mut |_| ControlFlow::Continue(())).unwrap();
         };
         ask_all();
         let before = COUNT.get();
