@@ -77,7 +77,7 @@ fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
 
 /// Some of so many, the first and the last among them.
 fn some(count: u64) -> impl Iterator<Item = u64> {
-    (0..count).step_by(usize::try_from(count / 64 + 1).unwrap_or(usize::MAX)).chain(count.checked_sub(1))
+    (0..count).step_by(usize::try_from(count / 16 + 1).unwrap_or(usize::MAX)).chain(count.checked_sub(1))
 }
 
 const WINDOWS: [Window; 5] = [
@@ -116,9 +116,7 @@ fn forward(tag: CodecTag, bytes: Bytes) -> bool {
     let Ok(store) = open_forward(tag, bytes, FIRST, NODES) else { return false };
     let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
     for node in 0..=NODES {
-        for window in WINDOWS {
-            let _ = store.window(node, window, &mut links);
-        }
+        let _ = store.window(node, WINDOWS[node % WINDOWS.len()], &mut links);
         let _ = store.captures(node, &mut captures);
         let _ = store.captured(node, 0, 86_400);
         let _ = store.lifespans(node, &mut spans);
