@@ -115,6 +115,18 @@ fn an_s_node_knows_the_supernodes_of_a_domain() {
 }
 
 #[test]
+fn domains_of_one_page_share_a_supernode() {
+    let lists = clustered(9, 300, 7);
+    let keys: Vec<Vec<u8>> = (0..300).map(|node| format!("com,site{node:03},)/ http").into_bytes()).collect();
+    let options = snode::Options { pages_max: 40, pages_min: 20, clustered: false };
+    let node = snode::Snode::open(snode::encode(&lists, Some(&keys), &options).into()).unwrap();
+    compare("snode with many domains", &node, &lists);
+    let supernodes = node.domain(b"com,site045,").unwrap();
+    assert_eq!(supernodes.len(), 1);
+    assert_eq!(node.nodes_of(supernodes[0]).unwrap(), (40..60).collect::<Vec<_>>());
+}
+
+#[test]
 fn names_and_numbers_lead_to_tags() {
     for tag in CodecTag::ALL {
         assert_eq!(CodecTag::from_name(tag.name()), Some(tag));

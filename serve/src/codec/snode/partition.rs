@@ -7,8 +7,10 @@
 //! while the clusters do not settle, and the split is given up after a few attempts. Ranges are tried in random order, until
 //! as many in a row as 6 % of all could not be split.
 //!
-//! What the paper leaves open: no supernode is smaller than `pages_min` on average after a split or has more than `pages_max`
-//! pages, because a look-up costs as many steps as its graphs have pages and superedges.
+//! What the paper leaves open: neighbouring ranges of `pages_min` pages together are one, because link targets that were
+//! never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than `pages_min`
+//! on average after a split or has more than `pages_max` pages, because a look-up costs as many steps as its graphs have
+//! pages and superedges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,20 +51,16 @@ pub(super) fn domain(key: &[u8]) -> &[u8] {
     prefix(key, 0)
 }
 
-/// Parts `start..end` into ranges, by keys where there are any.
-fn url_split(
-    start: usize,
-    end: usize,
-    keys: Option<&[Vec<u8>]>,
-    depth: usize,
-    options: &Options,
-    out: &mut Vec<Range>,
-) {
+/// Start and end of a range.
+type Span = (usize, usize);
+
+/// Parts pages into ranges, by keys where there are any.
+fn url_split((start, end): Span, keys: Option<&[Vec<u8>]>, depth: usize, options: &Options, out: &mut Vec<Span>) {
     if let Some(keys) = keys.filter(|_| depth <= LEVELS + 1 && (depth == 0 || end - start > options.pages_max)) {
         let mut from = start;
         for at in start + 1..=end {
             if at == end || prefix(&keys[at], depth) != prefix(&keys[from], depth) {
-                url_split(from, at, Some(keys), depth + 1, options, out);
+                url_split((from, at), Some(keys), depth + 1, options, out);
                 from = at;
             }
         }
@@ -71,7 +69,7 @@ fn url_split(
     let mut from = start;
     while from < end {
         let to = end.min(from + options.pages_max);
-        out.push(Range { start: from, end: to, parts: vec![(from..to).collect()] });
+        out.push((from, to));
         from = to;
     }
 }
@@ -84,10 +82,19 @@ pub(super) fn refine<'a>(
     links: &impl Fn(usize) -> &'a [u32],
     options: &Options,
 ) -> Vec<Range> {
-    let mut ranges = Vec::new();
-    url_split(0, inner, keys, 0, options, &mut ranges);
+    let mut spans = Vec::new();
+    url_split((0, inner), keys, 0, options, &mut spans);
+    spans.dedup_by(|next, last| {
+        let few = next.1 - last.0 <= options.pages_min;
+        if few {
+            last.1 = next.1;
+        }
+        few
+    });
     // Targets outside the cell have no links of their own.
-    url_split(inner, pages, None, 0, options, &mut ranges);
+    url_split((inner, pages), None, 0, options, &mut spans);
+    let whole = |(start, end)| Range { start, end, parts: vec![(start..end).collect()] };
+    let mut ranges: Vec<Range> = spans.into_iter().map(whole).collect();
     let mut supernode = vec![0usize; pages];
     let mut supernodes = 0;
     for range in &ranges {
