@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Links(links::LinksArgs),
     /// Times at which a page was captured
     Captures(captures::CapturesArgs),
-    /// Pages that were captured in a time, with their numbers
+    /// URLs with their numbers: of a host, domain or path, or captured in a time
     Uids(uids::UidsArgs),
     /// Answer questions from standard input, as JSON lines
     Query(query::QueryArgs),
