@@ -30,9 +30,9 @@ pub struct Profile {
 
 impl Profile {
     /// Small.
-    pub const ARCHIVE: Self = Self { depth_max: 2, window: 32, reference_bits: 1 };
+    pub const ARCHIVE: Self = Self { depth_max: 2, window: 32, reference_bits: 2 };
     /// Fast.
-    pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 3 };
+    pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 5 };
 }
 
 /// Records that are looked at together; no reference leaves them. A multiple of the block.

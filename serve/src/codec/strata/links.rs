@@ -202,6 +202,9 @@ pub(super) fn read_copies(tables: &Tables, bits: &mut BitReader<'_>, links: &mut
 /// Merges `rest` into `links`, both rising.
 #[inline]
 pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
+    if rest.is_empty() {
+        return;
+    }
     let (mut left, mut to) = (links.len(), links.len() + rest.len());
     links.resize(to, 0);
     // From the end, so that links that come before all of the rest stay where they are. Links of the rest are few and far

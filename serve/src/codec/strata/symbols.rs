@@ -21,9 +21,11 @@ const GAPS: usize = GAP_END + 1;
 /// The symbol that ends a list of numbers.
 const NUMBER_END: usize = NUMBERS;
 /// Longest code in bits: so that all tables of a cell stay in the nearest cache.
-pub(super) const BITS_MAX: u32 = 11;
+const BITS_MAX: u32 = 11;
+/// The same of contexts of numbers, whose tables are larger and which have few symbols that come often.
+const NUMBER_BITS_MAX: u32 = 9;
 /// Patterns of so many bits.
-const ENTRIES: usize = 1 << BITS_MAX;
+const ENTRIES: usize = 1 << NUMBER_BITS_MAX;
 
 /// Which code writes a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +101,12 @@ impl Context {
             (true, false) => Self::FarAlone,
             (true, true) => Self::FarCopying,
         }
+    }
+
+    /// Longest code in bits.
+    fn bits_max(self) -> u32 {
+        // Flags have many symbols that come seldom; they would take room from the others.
+        if matches!(self, Self::Copies | Self::Events | Self::Initial) { BITS_MAX } else { NUMBER_BITS_MAX }
     }
 
     /// Symbols that can be asked for.
@@ -202,7 +210,7 @@ impl Counts {
     pub(super) fn fit(&self, open: bool) -> Model {
         let usual = (!open).then(Model::usual);
         let fit = |(counts, context): (&Vec<u64>, usize)| {
-            let own = fit_code(counts, open);
+            let own = fit_code(counts, Context::ALL[context].bits_max(), open);
             let usual = usual.and_then(|usual| usual.codes.get(context)).map(|(code, _)| code);
             let mut stored = BitWriter::default();
             own.store(&mut stored);
@@ -223,10 +231,10 @@ impl Counts {
     }
 }
 
-fn fit_code(counts: &[u64], open: bool) -> Code {
+fn fit_code(counts: &[u64], bits_max: u32, open: bool) -> Code {
     let scaled: Vec<u64> = counts.iter().map(|&count| if open { count * 64 + 1 } else { count }).collect();
     let used = scaled.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
-    Code::fit(&scaled[..used], BITS_MAX)
+    Code::fit(&scaled[..used], bits_max)
 }
 
 impl Sink for Counts {
@@ -279,7 +287,7 @@ impl Model {
                     symbol => 4 + 512 / (symbol as u64 + 1),
                 };
                 let counts: Vec<u64> = (0..=last).map(count).collect();
-                (fit_code(&counts, true), false)
+                (fit_code(&counts, context.bits_max(), true), false)
             };
             Self::of(Context::ALL.iter().map(code).collect())
         })
@@ -373,11 +381,11 @@ impl Tables {
         let mut tables = Self { numbers, plain: std::array::from_fn(|_| Decoder::default()) };
         for context in Context::ALL {
             let decoder = if stored.read(1) == 1 {
-                Decoder::load(stored, context.symbols(), BITS_MAX)?
+                Decoder::load(stored, context.symbols(), context.bits_max())?
             } else {
                 let mut usual = BitWriter::default();
                 Model::usual().codes[context as usize].0.store(&mut usual);
-                Decoder::load(&mut BitReader::new(&usual.into_bytes(), 0), context.symbols(), BITS_MAX)?
+                Decoder::load(&mut BitReader::new(&usual.into_bytes(), 0), context.symbols(), context.bits_max())?
             };
             let gaps = context.symbols() == GAPS;
             let entries = (0u64..).zip(&mut tables.numbers[context as usize]);
@@ -423,10 +431,10 @@ impl Numbers<'_> {
     #[inline(always)]
     pub(super) fn read(self, bits: &mut BitReader<'_>) -> Token {
         let word = bits.peek();
-        let Entry(entry) = self.0[(word & ((1 << BITS_MAX) - 1)) as usize];
+        let Entry(entry) = self.0[(word & ((1 << NUMBER_BITS_MAX) - 1)) as usize];
         let (length, shift) = (u32::from(entry & 15), u32::from(entry >> 4 & 63));
         let mantissa = u64::from(entry >> 10 & 15);
-        let value = if shift <= 56 - BITS_MAX {
+        let value = if shift <= 56 - NUMBER_BITS_MAX {
             bits.skip(length + shift);
             (mantissa << shift) | (word >> length & ((1u64 << shift) - 1))
         } else {
