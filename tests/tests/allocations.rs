@@ -1,7 +1,6 @@
 //! Answers from cells of strata ask the allocator for nothing but themselves: where the answer has room, and each kind of
 //! question was asked before, there is no allocation.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

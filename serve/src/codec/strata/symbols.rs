@@ -23,7 +23,7 @@ const NUMBER_END: usize = NUMBERS;
 /// Longest code in bits: so that all tables of a cell stay in the nearest cache.
 const BITS_MAX: u32 = 11;
 /// The same of contexts of numbers, whose tables are larger and which have few symbols that come often.
-const NUMBER_BITS_MAX: u32 = 9;
+const NUMBER_BITS_MAX: u32 = 10;
 /// Patterns of so many bits.
 const ENTRIES: usize = 1 << NUMBER_BITS_MAX;
 
