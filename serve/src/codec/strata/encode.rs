@@ -24,7 +24,7 @@ pub struct Profile {
     pub depth_max: u8,
     /// Farthest neighbour that may be a reference, at most 32.
     pub window: usize,
-    /// Bits that a reference must save: what it costs to follow, as size.
+    /// Bits that a reference must save besides its own: what it costs to follow, as size.
     pub reference_bits: u32,
 }
 

@@ -3,7 +3,7 @@
 //! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a window is
 //! an AND with each link's mask; by columns, the state when the window begins and what comes in it.
 
-use webstrata_layers::{CaptureTime, Change, Page, Window, captures_in};
+use webstrata_layers::{Change, Page, Window, captures_in};
 
 use crate::bits::BitReader;
 use crate::error::Damage;
@@ -138,7 +138,7 @@ impl Strata {
 
     /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts of
     /// the phases in the first level.
-    pub(super) fn masks(
+    fn masks(
         &self,
         place: Place,
         depth: usize,
@@ -211,18 +211,6 @@ impl Strata {
         presence::read_rows(&self.tables, &mut head.bits, masks, predicted, &mut own.rest_masks, rest, phases);
         links::merge_with(links, masks, &own.rest, &own.rest_masks);
         Ok(true)
-    }
-
-    /// The captures of a node, in order of time; none without a record.
-    ///
-    /// # Errors
-    /// See [`Self::window`].
-    pub fn captures(&self, node: usize) -> Result<Vec<CaptureTime>, Damage> {
-        let Some(place) = self.place_of(node)? else { return Ok(Vec::new()) };
-        let mut level = Level::default();
-        let (_, captures) = self.head(place, &mut level.list, &mut level.events)?;
-        let known = |at: u32| captures.unknown.binary_search(&at).is_err();
-        Ok((0..).zip(captures.times).map(|(at, &time)| CaptureTime { time, known: known(at) }).collect())
     }
 
     /// All of a node's record; `None` where it has none.
