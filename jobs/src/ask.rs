@@ -16,7 +16,7 @@ pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<
     let store = Store::open(store)?;
     Ok(match Cells::open(&store, Residence::Mapped)? {
         Some(cells) => Box::new(cells),
-        None => Box::new(Reader::new(store, memory)?),
+        None => Box::new(Reader::new(store, memory)),
     })
 }
 

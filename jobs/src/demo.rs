@@ -42,7 +42,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     writeln!(out, "\nThe crawl becomes a store: Parquet files with every link and when it was there.\n")?;
     step(out, &format!("webstrata build --out {store} {crawl}"))?;
 
-    let reader = Reader::new(Store::open(dir.join("store"))?, ask::READ_MEMORY)?;
+    let reader = Reader::new(Store::open(dir.join("store"))?, ask::READ_MEMORY);
     let Some(examples) = Examples::find(&reader)? else {
         bail!("the crawl of the demo holds no page that changes; please report this");
     };

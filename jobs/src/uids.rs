@@ -60,7 +60,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let links = ask::open(&args.store, ask::READ_MEMORY)?;
     let uids = match prefix {
         Some(prefix) => links.with_prefix(&prefix)?,
-        None => 0..links.urls(),
+        None => vec![0..links.urls()],
     };
     let (mut url, mut failed) = (Vec::new(), None);
     let mut line = |uid: u64| -> anyhow::Result<()> {
@@ -76,17 +76,20 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         Ok(())
     };
     if args.all {
-        uids.into_iter().try_for_each(line)?;
+        uids.into_iter().flatten().try_for_each(line)?;
         return Ok(Outcome::Done);
     }
-    links.uids(uids, (from, to), &mut |uid| match line(uid) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    })?;
-    failed.map_or(Ok(Outcome::Done), Err)
+    for uids in uids {
+        links.uids(uids, (from, to), &mut |uid| match line(uid) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failed.take().map_or(Ok(()), Err)?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// With what the keys of the wanted URLs begin.

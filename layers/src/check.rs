@@ -8,11 +8,13 @@
 //! each once, and sets are compared by the sum of hashes of their members and by their size.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::blocks::{Block, UrlBlock, View};
 use crate::error::{Damage, Error};
+use crate::evidence::EvidenceBlock;
 use crate::key::key;
 use crate::location::Location;
 use crate::manifest::{Counts, PartitionEntry};
@@ -78,10 +80,12 @@ pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
             broken.insert(&entry.path);
         }
     }
-    let mut sides = Sides { urls: manifest.counts.urls, in_range: manifest.in_range, ..Sides::default() };
+    let mut sides = Sides { in_range: manifest.in_range, ..Sides::default() };
     for row in &manifest.rows {
         let mut counts = Counts::default();
-        for partition in &row.partitions {
+        sides.urls = row.end_uid();
+        for (at, partition) in row.partitions.iter().enumerate() {
+            sides.records = row.records(at);
             // What the bytes of a broken file say is of no use; its checksum is the problem.
             let open = |layer: Layer| {
                 let entry = partition.file(layer).filter(|entry| !broken.contains(&entry.path))?;
@@ -98,16 +102,19 @@ pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
             }
             sides.incomplete |= out.is_none() || into.is_none();
             if let Some(files) = &out {
-                sides.check(files, partition, &mut report, |sides, view, changes| {
+                let evidence = open(Layer::Rv).and_then(|file| report.keep(file));
+                sides.incomplete |= evidence.is_none();
+                if let Some(evidence) = evidence {
+                    check_evidence(&evidence, files, sides.urls, &mut report);
+                }
+                sides.check(files, &mut report, |sides, view, changes| {
                     let page = view.page(changes)?;
                     counts.add_page(&page);
                     sides.add_page(&page)
                 });
             }
             if let Some(files) = &into {
-                sides.check(files, partition, &mut report, |sides, view, changes| {
-                    sides.add_in_links(&view.in_links(changes)?)
-                });
+                sides.check(files, &mut report, |sides, view, changes| sides.add_in_links(&view.in_links(changes)?));
             }
         }
         if counts != row.counts && !sides.incomplete {
@@ -152,6 +159,29 @@ fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckRe
     rows
 }
 
+/// Checks rv of a partition beside ol and ts.
+fn check_evidence(file: &LayerFile, [links, times, changes]: &[LayerFile; 3], urls: u64, report: &mut CheckReport) {
+    if file.groups != links.groups {
+        return report.problem(file.damaged(0, Damage::NotAligned));
+    }
+    for (group, place) in file.groups.iter().enumerate() {
+        let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
+        // What the other layers say is checked by itself.
+        let Ok(pages) = Block::read([links, times, changes], group) else { continue };
+        for row in 0..pages.len() {
+            let view = pages.view(row);
+            let aligned = (block.uids().get(row) == Some(&view.uid)).then_some(()).ok_or(Damage::NotAligned);
+            let sound = aligned.and_then(|()| block.get(row)).and_then(|own| {
+                let last = own.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
+                own.flaw(view.times.len()).map_or(Ok(()), |flaw| Err(flaw.into())).and(outside(last, 0, urls))
+            });
+            if let Err(damage) = sound {
+                report.problem(file.damaged(place.first_row + row as u64, damage));
+            }
+        }
+    }
+}
+
 /// A set of triples, by the sum of their hashes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Triples {
@@ -172,7 +202,10 @@ impl Triples {
 
 /// What is gathered over both sides of all partitions.
 struct Sides {
+    /// URLs that the row at hand may name.
     urls: u64,
+    /// UIDs whose records are in the partition at hand.
+    records: Range<u64>,
     in_range: RangeLength,
     out: Triples,
     into: Triples,
@@ -183,7 +216,7 @@ struct Sides {
 impl Default for Sides {
     fn default() -> Self {
         let (out, into) = (Triples::default(), Triples::default());
-        Self { urls: 0, in_range: RangeLength::Month, out, into, incomplete: false }
+        Self { urls: 0, records: 0..0, in_range: RangeLength::Month, out, into, incomplete: false }
     }
 }
 
@@ -192,7 +225,6 @@ impl Sides {
     fn check(
         &mut self,
         files: &[LayerFile; 3],
-        partition: &PartitionEntry,
         report: &mut CheckReport,
         mut record: impl FnMut(&mut Self, View<'_>, Vec<Change>) -> Result<(), Damage>,
     ) {
@@ -209,7 +241,7 @@ impl Sides {
             for row in 0..block.len() {
                 let view = block.view(row);
                 let mut decoded = Vec::new();
-                let (first, end) = (partition.first_uid, partition.first_uid + partition.urls);
+                let Range { start: first, end } = self.records;
                 let inside = presence::decode(view.changes, view.links.len(), view.times.len(), &mut decoded)
                     .map_err(Damage::from)
                     .and_then(|()| outside(Some(&view.uid), first, end))

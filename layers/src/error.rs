@@ -116,6 +116,16 @@ pub enum Error {
         /// The newest format known here.
         known: u32,
     },
+    /// The store was written by an earlier version, whose format is no longer read.
+    #[error("{path} has format {found}, this program reads {known}: build the store again", path = path.display())]
+    OlderFormat {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format known here.
+        known: u32,
+    },
     /// Another writer has the store open.
     #[error("{path} is locked by another writer{}", holder(owner, path, *outlives), path = path.display())]
     Locked {
@@ -239,14 +249,6 @@ pub enum Error {
         out_links: u64,
         /// Triples of the in side.
         in_links: u64,
-    },
-    /// The store has several rows, which this version cannot read as one.
-    #[error("{path} has {rows} rows; this version reads stores of one row", path = path.display())]
-    SeveralRows {
-        /// The store.
-        path: PathBuf,
-        /// How many.
-        rows: usize,
     },
 }
 

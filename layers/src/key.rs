@@ -109,6 +109,14 @@ pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     is_host.then_some(out)
 }
 
+/// The least bytes above all that begin with `prefix`; `None` where there are none.
+pub(crate) fn key_after(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut after = prefix[..=last].to_vec();
+    after[last] += 1;
+    Some(after)
+}
+
 /// As [`host_prefix`], of a host and all its subdomains.
 pub fn domain_prefix(host: &str) -> Option<Vec<u8>> {
     host_prefix(host).map(|mut out| {

@@ -5,6 +5,7 @@
 //! their row; each partition has one file a layer. No dates and no machine names: the same input gives the same bytes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use crate::schema::Layer;
 use crate::time::RangeLength;
 
 /// The newest format that this version reads, and the one that it writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A file of one layer and partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +43,9 @@ pub struct PartitionEntry {
     pub first_uid: u64,
     /// How many URLs it has: its UIDs are `first_uid..first_uid + urls`.
     pub urls: u64,
+    /// The least UID whose records (of all layers but url) are here: those below the next partition's, or below the end of
+    /// the row. In a store's oldest row the same as `first_uid`; later rows have records of URLs of earlier ones too.
+    pub first_record: u64,
     /// Key of its first URL in hexadecimal digits; empty when it has no URL.
     pub first_key: String,
     /// Its files: one a layer, in the order of [`Layer::ALL`].
@@ -57,10 +61,25 @@ pub struct RowEntry {
     pub first_uid: u64,
     /// How many URLs it has.
     pub urls: u64,
+    /// How many builds and updates it holds: the schedule of merges goes by that.
+    pub updates: u64,
     /// Its partitions, in key order.
     pub partitions: Vec<PartitionEntry>,
     /// What it holds.
     pub counts: Counts,
+}
+
+impl RowEntry {
+    /// The UID after its last.
+    pub fn end_uid(&self) -> u64 {
+        self.first_uid + self.urls
+    }
+
+    /// The UIDs whose records are in a partition, given by its place.
+    pub fn records(&self, partition: usize) -> Range<u64> {
+        let first = self.partitions.get(partition).map_or(self.end_uid(), |entry| entry.first_record);
+        first..self.partitions.get(partition + 1).map_or(self.end_uid(), |next| next.first_record)
+    }
 }
 
 /// What a row, or an epoch, holds.
@@ -188,6 +207,16 @@ pub enum ManifestFlaw {
         /// What is said.
         got: u64,
     },
+    /// Records of partitions do not begin at UID 0, do not rise, or pass the end of the row.
+    #[error("row {row}, partition {partition}: records from UID {got} on are not in order")]
+    Records {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// What is said.
+        got: u64,
+    },
     /// First keys are not hexadecimal, or do not rise.
     #[error("row {row}, partition {partition}: first key {key:?} is no key or does not rise")]
     FirstKey {
@@ -248,6 +277,7 @@ impl Manifest {
                 partition.sound(row.row, &mut key_before)?;
             }
             expect(row.row, row.first_uid.saturating_add(row.urls), next)?;
+            row.records_sound()?;
             let pages: u64 = row.partitions.iter().filter_map(|p| p.file(Layer::Ol)).map(|file| file.rows).sum();
             if row.counts.urls != row.urls || row.counts.pages != pages {
                 return Err(ManifestFlaw::Counts);
@@ -255,6 +285,20 @@ impl Manifest {
             counts.add(&row.counts);
         }
         if counts == self.counts { Ok(()) } else { Err(ManifestFlaw::Counts) }
+    }
+}
+
+impl RowEntry {
+    fn records_sound(&self) -> Result<(), ManifestFlaw> {
+        let mut least = 0;
+        for (at, PartitionEntry { partition, first_record, .. }) in self.partitions.iter().enumerate() {
+            let in_order = if at == 0 { *first_record == 0 } else { *first_record >= least };
+            if !in_order || *first_record > self.end_uid() {
+                return Err(ManifestFlaw::Records { row: self.row, partition: *partition, got: *first_record });
+            }
+            least = *first_record;
+        }
+        Ok(())
     }
 }
 
@@ -276,7 +320,7 @@ impl PartitionEntry {
             return Err(ManifestFlaw::Files { row, partition });
         }
         let rows = |layer| self.file(layer).map_or(0, |file| file.rows);
-        let out = rows(Layer::Ol) == rows(Layer::Ts) && rows(Layer::Ol) == rows(Layer::Bv);
+        let out = [Layer::Ts, Layer::Bv, Layer::Rv].iter().all(|&layer| rows(layer) == rows(Layer::Ol));
         let into = rows(Layer::Il) == rows(Layer::Tr) && rows(Layer::Il) == rows(Layer::Ibv);
         if rows(Layer::Url) != self.urls || !out || !into {
             return Err(ManifestFlaw::Rows { row, partition });

@@ -4,6 +4,8 @@
 //! breaks; writers refuse such records, readers and `check` report them. Cost: one pass over the record.
 
 use crate::presence::{self, Change};
+use crate::query::captures_in;
+use crate::time::Window;
 
 /// One page over all its captures: a record of OL, TS and BV together (Avcular & Suel 2011, section 4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +71,12 @@ pub enum Flaw {
     /// Changes out of order, outside the matrix, or at an unknown capture.
     #[error("change of link {} at capture {} is out of order, outside or at an unknown capture", .0.link, .0.capture)]
     Change(Change),
+    /// Digests that are not one a capture, or all of them 0.
+    #[error("{0} digests, which are not one a capture, or all 0")]
+    Digests(usize),
+    /// A revisit out of order or outside the captures, or its links out of order.
+    #[error("revisit at capture {0} is out of order or outside the captures, or its links are out of order")]
+    Revisit(u32),
     /// A link in no known capture, or a source in no range.
     #[error("link number {0} is in no known capture")]
     NeverPresent(u32),
@@ -92,6 +100,15 @@ impl Page {
             })
             .or_else(|| changes_flaw(&self.changes, self.links.len(), self.timestamps.len(), &self.unknown))
             .or_else(|| never_present(&self.changes, self.links.len(), self.timestamps.len(), &self.unknown))
+    }
+
+    /// Whether it has a link in a window.
+    pub fn has_link(&self, link: u64, window: Window) -> bool {
+        let Ok(at) = self.links.binary_search(&link) else { return false };
+        let Some((first, last)) = captures_in(&self.timestamps, &self.unknown, window) else { return false };
+        let own = self.changes.partition_point(|change| (change.link as usize) < at);
+        let count = self.changes[own..].partition_point(|change| change.link as usize == at);
+        presence::any_in(&self.changes[own..own + count], first, last)
     }
 
     /// How often a link was in a known capture, all links together.

@@ -8,7 +8,6 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::key::key;
 use crate::page::{InLinks, Page};
 use crate::presence::{self, Change};
 use crate::sample::Sample;
@@ -119,25 +118,12 @@ pub trait Links {
         Ok(())
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see [`mod@crate::key`]).
+    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see [`mod@crate::key`]). One
+    /// range for each row that has such URLs, in order.
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Range<u64>, Error> {
-        let (mut url, mut own) = (Vec::new(), Vec::new());
-        let mut first = |is_above: &dyn Fn(&[u8]) -> bool| {
-            let (mut low, mut high) = (0, self.urls());
-            while low < high {
-                let middle = low.midpoint(high);
-                self.url_into(middle, &mut url)?;
-                key(&String::from_utf8_lossy(&url), &mut own);
-                if is_above(&own) { high = middle } else { low = middle + 1 }
-            }
-            Ok(low)
-        };
-        let start = first(&|key| key >= prefix)?;
-        Ok(start..first(&|key| key >= prefix && !key.starts_with(prefix))?)
-    }
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error>;
 
     /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in
     /// order, until it breaks.
@@ -236,10 +222,7 @@ pub trait Links {
     /// # Errors
     /// See [`Links::url`].
     fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
-        let Some(page) = self.page(uid)? else { return Ok(false) };
-        let Ok(at) = page.links.binary_search(&link) else { return Ok(false) };
-        let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(false) };
-        Ok(presence::any_in(changes_of(&page.changes, at), first, last))
+        Ok(self.page(uid)?.is_some_and(|page| page.has_link(link, window)))
     }
 
     /// The pages that link to the URL in the window: those whose [`Links::out_links`] have it.
@@ -327,13 +310,6 @@ pub fn lifespans_of(
         }
         since.into_iter().for_each(|first| run(first, times.len()));
     }
-}
-
-/// The changes of one link.
-fn changes_of(changes: &[Change], link: usize) -> &[Change] {
-    let first = changes.partition_point(|change| (change.link as usize) < link);
-    let count = changes[first..].partition_point(|change| change.link as usize == link);
-    &changes[first..first + count]
 }
 
 /// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of a

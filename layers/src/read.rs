@@ -2,16 +2,20 @@
 //!
 //! A file is read whole once, against its checksum, when a question first needs it; so damage is an error, never an
 //! answer. Reads row groups on demand and keeps those used last, decoded, up to a bound of memory; files fetched from
-//! S3 count and go as they do, and are fetched again when needed. A UID leads to its partition through the manifest and
-//! to its row group through the file's statistics; a URL by its key, through first keys. Threads may share a reader:
-//! the cache is locked for look-ups, not while decoding (two threads may decode the same block; one is kept).
+//! S3 count and go as they do, and are fetched again when needed. A UID leads to its partitions through the manifest and
+//! to their row groups through the files' statistics; a URL by its key, through first keys. Each row may have a record of
+//! a UID, and the answer is from all of them together ([`crate::join`]). Threads may share a reader: the cache is locked
+//! for look-ups, not while decoding (two threads may decode the same block; one is kept).
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::blocks::{Block, Cache, UrlBlock, View};
 use crate::body::Body;
 use crate::error::{Damage, Error};
-use crate::key::key;
+use crate::evidence::{Evidence, EvidenceBlock};
+use crate::join;
+use crate::key::{key, key_after};
 use crate::manifest::{FileEntry, PartitionEntry};
 use crate::page::{InLinks, Page};
 use crate::parquet::{Footer, LayerFile};
@@ -23,21 +27,33 @@ use crate::time::{RangeLength, Window};
 
 /// Answers questions about one epoch of a store from its files.
 pub struct Reader {
-    store: Store,
-    /// Those that have URLs, in order.
-    partitions: Vec<Partition>,
+    pub(crate) store: Store,
+    /// Those of all rows, row after row.
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) rows: Vec<Row>,
     urls: u64,
     cache: Mutex<Cache<BlockId, Cached>>,
 }
 
-struct Partition {
-    entry: PartitionEntry,
+/// Where a row has its files.
+pub(crate) struct Row {
+    pub(crate) partitions: Range<usize>,
+    /// Those with URLs.
+    with_urls: Vec<usize>,
+    end_uid: u64,
+}
+
+pub(crate) struct Partition {
+    pub(crate) entry: PartitionEntry,
     first_key: Vec<u8>,
     /// Of the files that were needed so far.
-    footers: [OnceLock<Arc<Footer>>; 7],
+    footers: [OnceLock<Arc<Footer>>; Layer::ALL.len()],
     /// First keys of the row groups of the url layer, as far as known.
     group_keys: OnceLock<Vec<OnceLock<Vec<u8>>>>,
 }
+
+/// A record: its partition, its row group, its row there.
+type Place = (usize, Arc<Block>, usize);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct BlockId {
@@ -51,42 +67,45 @@ enum Kind {
     Urls,
     Out,
     In,
+    Evidence,
     /// A file that was fetched; it has no groups here.
     File(Layer),
 }
 
 impl Kind {
-    const OUT: [Layer; 3] = [Layer::Ol, Layer::Ts, Layer::Bv];
-    const IN: [Layer; 3] = [Layer::Il, Layer::Tr, Layer::Ibv];
+    /// The layers of links, times and changes.
+    fn layers(self) -> [Layer; 3] {
+        if self == Kind::In { [Layer::Il, Layer::Tr, Layer::Ibv] } else { [Layer::Ol, Layer::Ts, Layer::Bv] }
+    }
 }
 
 #[derive(Clone)]
 enum Cached {
     Urls(Arc<UrlBlock>),
     Records(Arc<Block>),
+    Evidence(Arc<EvidenceBlock>),
     File(Body),
 }
 
 impl Reader {
     /// A reader that keeps up to `memory_max` bytes of decoded blocks (at least the one in use).
-    ///
-    /// # Errors
-    /// Stores of several rows, which this version cannot read as one.
-    pub fn new(store: Store, memory_max: usize) -> Result<Self, Error> {
-        let rows = &store.manifest().rows;
-        if rows.len() > 1 {
-            return Err(Error::SeveralRows { path: store.location().path(""), rows: rows.len() });
+    pub fn new(store: Store, memory_max: usize) -> Self {
+        let manifest = store.manifest();
+        let (mut partitions, mut rows) = (Vec::new(), Vec::new());
+        for row in &manifest.rows {
+            let first = partitions.len();
+            partitions.extend(row.partitions.iter().map(|entry| Partition {
+                entry: entry.clone(),
+                first_key: entry.first_key_bytes().unwrap_or_default(),
+                footers: Default::default(),
+                group_keys: OnceLock::new(),
+            }));
+            let own = first..partitions.len();
+            let with_urls = own.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
+            rows.push(Row { partitions: own, with_urls, end_uid: row.end_uid() });
         }
-        let partition = |entry: &PartitionEntry| Partition {
-            entry: entry.clone(),
-            first_key: entry.first_key_bytes().unwrap_or_default(),
-            footers: Default::default(),
-            group_keys: OnceLock::new(),
-        };
-        let entries = rows.iter().flat_map(|row| &row.partitions).filter(|entry| entry.urls > 0);
-        let partitions = entries.map(partition).collect();
-        let urls = store.manifest().counts.urls;
-        Ok(Self { store, partitions, urls, cache: Mutex::new(Cache::new(memory_max)) })
+        let urls = manifest.counts.urls;
+        Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
     }
 
     /// The store that it reads.
@@ -94,11 +113,22 @@ impl Reader {
         &self.store
     }
 
-    /// The partition of a UID.
-    fn partition_of(&self, uid: u64) -> Result<usize, Error> {
-        let at = self.partitions.partition_point(|partition| partition.entry.first_uid + partition.entry.urls <= uid);
+    fn known(&self, uid: u64) -> Result<(), Error> {
         let unknown = || Error::UnknownUid { uid, epoch: self.epoch(), urls: self.urls };
-        if at < self.partitions.len() { Ok(at) } else { Err(unknown()) }
+        if uid < self.urls { Ok(()) } else { Err(unknown()) }
+    }
+
+    /// The partition that has the URL of a UID.
+    fn partition_of(&self, uid: u64) -> Result<usize, Error> {
+        self.known(uid)?;
+        Ok(self.partitions.partition_point(|partition| partition.entry.first_uid + partition.entry.urls <= uid))
+    }
+
+    /// The partition of a row that has the records of a UID; `None` where the row is older than the UID.
+    fn records_of(&self, row: &Row, uid: u64) -> Option<usize> {
+        let own = &self.partitions[row.partitions.clone()];
+        let at = own.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
+        (uid < row.end_uid).then_some(row.partitions.start + at)
     }
 
     fn entry(&self, partition: usize, layer: Layer) -> &FileEntry {
@@ -122,11 +152,11 @@ impl Reader {
         };
         match self.cached(id, read)? {
             Cached::File(body) => Ok(body),
-            Cached::Urls(_) | Cached::Records(_) => Err(self.misplaced(partition, layer)),
+            _ => Err(self.misplaced(partition, layer)),
         }
     }
 
-    fn footer(&self, partition: usize, layer: Layer) -> Result<&Arc<Footer>, Error> {
+    pub(crate) fn footer(&self, partition: usize, layer: Layer) -> Result<&Arc<Footer>, Error> {
         let place = &self.partitions[partition].footers[layer as usize];
         if let Some(footer) = place.get() {
             return Ok(footer);
@@ -136,7 +166,7 @@ impl Reader {
         Ok(place.get_or_init(|| Arc::new(footer)))
     }
 
-    fn file(&self, partition: usize, layer: Layer) -> Result<LayerFile, Error> {
+    pub(crate) fn file(&self, partition: usize, layer: Layer) -> Result<LayerFile, Error> {
         Ok(LayerFile { footer: Arc::clone(self.footer(partition, layer)?), body: self.body(partition, layer)? })
     }
 
@@ -150,7 +180,7 @@ impl Reader {
         Ok(block)
     }
 
-    fn url_block(&self, partition: usize, group: usize) -> Result<Arc<UrlBlock>, Error> {
+    pub(crate) fn url_block(&self, partition: usize, group: usize) -> Result<Arc<UrlBlock>, Error> {
         let id = BlockId { kind: Kind::Urls, partition, group };
         let read = || {
             let block = UrlBlock::read(&self.file(partition, Layer::Url)?, group, false)?;
@@ -159,26 +189,37 @@ impl Reader {
         };
         match self.cached(id, read)? {
             Cached::Urls(block) => Ok(block),
-            Cached::Records(_) | Cached::File(_) => Err(self.misplaced(partition, Layer::Url)),
+            _ => Err(self.misplaced(partition, Layer::Url)),
         }
     }
 
-    /// The block and the row of a UID's record; `None` when it has no record.
-    fn record(&self, kind: Kind, uid: u64) -> Result<Option<(Arc<Block>, usize)>, Error> {
-        let partition = self.partition_of(uid)?;
-        let layers = if kind == Kind::Out { Kind::OUT } else { Kind::IN };
+    /// Where a partition has the record of a UID; `None` when it has none.
+    fn record(&self, kind: Kind, partition: usize, uid: u64) -> Result<Option<Place>, Error> {
+        let layers = kind.layers();
         let Some(group) = self.footer(partition, layers[0])?.group_of(uid) else { return Ok(None) };
         let id = BlockId { kind, partition, group };
         let read = || {
-            let [links, times, changes] = layers.map(|layer| self.file(partition, layer));
-            let block = Block::read([&links?, &times?, &changes?], group)?;
+            let block = self.block(kind, partition, group)?;
             let bytes = block.bytes();
             Ok((Cached::Records(Arc::new(block)), bytes))
         };
         match self.cached(id, read)? {
-            Cached::Records(block) => Ok(block.row_of(uid).map(|row| (block, row))),
-            Cached::Urls(_) | Cached::File(_) => Err(self.misplaced(partition, layers[0])),
+            Cached::Records(block) => Ok(block.row_of(uid).map(|row| (partition, block, row))),
+            _ => Err(self.misplaced(partition, layers[0])),
         }
+    }
+
+    /// A row group of the out side, or of the in side.
+    fn block(&self, kind: Kind, partition: usize, group: usize) -> Result<Block, Error> {
+        let [links, times, changes] = kind.layers().map(|layer| self.file(partition, layer));
+        Block::read([&links?, &times?, &changes?], group)
+    }
+
+    /// Where each row that has a record of a UID has it, the oldest row first.
+    fn places(&self, kind: Kind, uid: u64) -> Result<Vec<Place>, Error> {
+        self.known(uid)?;
+        let partitions = self.rows.iter().filter_map(|row| self.records_of(row, uid));
+        partitions.filter_map(|partition| self.record(kind, partition, uid).transpose()).collect()
     }
 
     /// Cannot happen: the kind of a block follows from its id.
@@ -191,22 +232,75 @@ impl Reader {
     fn decode<T>(
         &self,
         kind: Kind,
-        view: View<'_>,
-        make: impl FnOnce(Vec<Change>) -> Result<T, Damage>,
+        (partition, block, row): &Place,
+        make: impl FnOnce(View<'_>, Vec<Change>) -> Result<T, Damage>,
     ) -> Result<T, Error> {
+        let view = block.view(*row);
         let mut changes = Vec::new();
         let decoded = presence::decode(view.changes, view.links.len(), view.times.len(), &mut changes);
-        decoded.map_err(Damage::from).and_then(|()| make(changes)).or_else(|damage| {
-            let layers = if kind == Kind::Out { Kind::OUT } else { Kind::IN };
-            let file = self.footer(self.partition_of(view.uid)?, layers[0])?;
+        decoded.map_err(Damage::from).and_then(|()| make(view, changes)).or_else(|damage| {
+            let file = self.footer(*partition, kind.layers()[0])?;
             let first_row = file.group_of(view.uid).map_or(0, |group| file.groups[group].first_row);
-            let row = self.record(kind, view.uid)?.map_or(0, |(_, row)| row);
-            Err(file.damaged(first_row + row as u64, damage))
+            Err(file.damaged(first_row + *row as u64, damage))
         })
     }
 
+    fn own_page(&self, place: &Place) -> Result<Page, Error> {
+        self.decode(Kind::Out, place, |view, changes| view.page(changes))
+    }
+
+    /// What the captures of a page say of one another; nothing for a URL that was never captured.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn evidence(&self, uid: u64) -> Result<Evidence, Error> {
+        let places = self.places(Kind::Out, uid)?;
+        let mut parts = Vec::new();
+        for place @ (partition, block, row) in &places {
+            let Some(group) = self.footer(*partition, Layer::Ol)?.group_of(uid) else { continue };
+            let id = BlockId { kind: Kind::Evidence, partition: *partition, group };
+            let read = || {
+                let block = EvidenceBlock::read(&self.file(*partition, Layer::Rv)?, group)?;
+                let bytes = block.bytes();
+                Ok((Cached::Evidence(Arc::new(block)), bytes))
+            };
+            let Cached::Evidence(found) = self.cached(id, read)? else {
+                return Err(self.misplaced(*partition, Layer::Rv));
+            };
+            let file = self.footer(*partition, Layer::Rv)?;
+            let damaged =
+                |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);
+            if found.uids().get(*row) != Some(&uid) {
+                return Err(damaged(Damage::NotAligned));
+            }
+            let evidence = found.get(*row).map_err(damaged)?;
+            if let Some(flaw) = evidence.flaw(block.view(*row).times.len()) {
+                return Err(damaged(flaw.into()));
+            }
+            parts.push((self.own_page(place)?, evidence));
+        }
+        match <[_; 1]>::try_from(parts) {
+            Ok([(_, evidence)]) => Ok(evidence),
+            Err(parts) => Ok(join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>())),
+        }
+    }
+
+    /// The row group of a row's URLs that has a key, if the row has it: the last one whose first key is not above it.
+    pub(crate) fn url_group(&self, row: usize, wanted: &[u8]) -> Result<Option<(usize, usize)>, Error> {
+        let with_urls = &self.rows[row].with_urls;
+        let after = with_urls.partition_point(|&at| self.partitions[at].first_key.as_slice() <= wanted);
+        let Some(&partition) = after.checked_sub(1).and_then(|at| with_urls.get(at)) else { return Ok(None) };
+        // The first key of the first one is the partition's.
+        let (mut group, mut end) = (0, self.footer(partition, Layer::Url)?.groups.len());
+        while end - group > 1 {
+            let middle = group + (end - group) / 2;
+            if self.group_key(partition, middle)? <= wanted { group = middle } else { end = middle }
+        }
+        Ok(Some((partition, group)))
+    }
+
     /// The first key of a row group of the url layer.
-    fn group_key(&self, partition: usize, group: usize) -> Result<&[u8], Error> {
+    pub(crate) fn group_key(&self, partition: usize, group: usize) -> Result<&[u8], Error> {
         let groups = self.footer(partition, Layer::Url)?.groups.len();
         let keys = self.partitions[partition].group_keys.get_or_init(|| vec![OnceLock::new(); groups]);
         if let Some(found) = keys[group].get() {
@@ -229,25 +323,12 @@ impl Links for Reader {
     }
 
     fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
-        let (mut wanted, mut probe) = (Vec::new(), Vec::new());
+        let mut wanted = Vec::new();
         key(url, &mut wanted);
-        let after = self.partitions.partition_point(|partition| partition.first_key <= wanted);
-        let Some(partition) = after.checked_sub(1) else { return Ok(None) };
-        // The last row group whose first key is not above the wanted one; the first one's is the partition's.
-        let (mut group, mut end) = (0, self.footer(partition, Layer::Url)?.groups.len());
-        while end - group > 1 {
-            let middle = group + (end - group) / 2;
-            if self.group_key(partition, middle)? <= wanted.as_slice() { group = middle } else { end = middle }
-        }
-        let block = self.url_block(partition, group)?;
-        let (mut low, mut high) = (block.first_uid(), block.first_uid() + block.len() as u64);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            key(block.url(middle).unwrap_or_default(), &mut probe);
-            match probe.cmp(&wanted) {
-                std::cmp::Ordering::Equal => return Ok(Some(middle)),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
+        for row in 0..self.rows.len() {
+            let (uid, found) = self.first_at_least(row, &wanted)?;
+            if found {
+                return Ok(Some(uid));
             }
         }
         Ok(None)
@@ -262,27 +343,54 @@ impl Links for Reader {
     }
 
     fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
-        let Some((block, row)) = self.record(Kind::Out, uid)? else { return Ok(None) };
-        let view = block.view(row);
-        let page = self.decode(Kind::Out, view, |changes| view.page(changes))?;
-        Ok(Some(Arc::new(page)))
+        let places = self.places(Kind::Out, uid)?;
+        let mut pages = places.iter().map(|place| self.own_page(place));
+        let Some(first) = pages.next().transpose()? else { return Ok(None) };
+        if places.len() == 1 {
+            return Ok(Some(Arc::new(first)));
+        }
+        let pages = std::iter::once(Ok(first)).chain(pages).collect::<Result<Vec<_>, _>>()?;
+        Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| Arc::new(joined.page)))
     }
 
     fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
-        let Some((block, row)) = self.record(Kind::In, uid)? else { return Ok(None) };
-        let view = block.view(row);
-        let record = self.decode(Kind::In, view, |changes| view.in_links(changes))?;
-        Ok(Some(Arc::new(record)))
+        let places = self.places(Kind::In, uid)?;
+        let decode = |place| self.decode(Kind::In, place, |view, changes| view.in_links(changes));
+        let mut records = places.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        if records.len() < 2 {
+            return Ok(records.pop().map(Arc::new));
+        }
+        Ok(join::in_links(&records.iter().collect::<Vec<_>>()).map(Arc::new))
     }
 
     fn in_range(&self) -> RangeLength {
         self.store.manifest().in_range
     }
 
-    /// As the provided method, but on the block: no page is built.
+    /// Of each row the keys lie together.
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+        let above = key_after(prefix);
+        let mut found = Vec::new();
+        for row in 0..self.rows.len() {
+            let (first, _) = self.first_at_least(row, prefix)?;
+            let end = above
+                .as_ref()
+                .map_or(Ok(self.rows[row].end_uid), |above| self.first_at_least(row, above).map(|(uid, _)| uid))?;
+            if first < end {
+                found.push(first..end);
+            }
+        }
+        Ok(found)
+    }
+
+    /// As the provided method, but on the block where one row alone has a record: no page is built.
     fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
-        let Some((block, row)) = self.record(Kind::Out, uid)? else { return Ok(false) };
-        let view = block.view(row);
+        let places = self.places(Kind::Out, uid)?;
+        let [(_, block, row)] = &places[..] else {
+            let page = self.page(uid)?;
+            return Ok(page.is_some_and(|page| page.has_link(link, window)));
+        };
+        let view = block.view(*row);
         let Ok(at) = view.links.binary_search(&link) else { return Ok(false) };
         let Some((first, last)) = captures_in(view.times, view.unknown, window) else { return Ok(false) };
         let (mut before, mut inside) = (0u32, false);

@@ -23,34 +23,34 @@ pub(crate) const ROWS_MAX: usize = 1 << 16;
 pub(crate) const VALUES_MAX: usize = 1 << 21;
 
 /// Lists of values, one after the other.
-struct Lists<T> {
+pub(crate) struct Lists<T> {
     /// Where each list ends, after a 0.
     ends: Vec<i32>,
-    values: Vec<T>,
+    pub(crate) values: Vec<T>,
     /// Which lists are not null.
     valid: Vec<bool>,
 }
 
 impl<T: Copy> Lists<T> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { ends: vec![0], values: Vec::new(), valid: Vec::new() }
     }
 
     /// Ends a list whose values were pushed to `values`.
-    fn end(&mut self) -> Result<(), Flaw> {
+    pub(crate) fn end(&mut self) -> Result<(), Flaw> {
         let end = i32::try_from(self.values.len()).map_err(|_| Flaw::TooLarge)?;
         self.valid.push(self.ends.last() != Some(&end));
         self.ends.push(end);
         Ok(())
     }
 
-    fn push(&mut self, values: &[T]) -> Result<(), Flaw> {
+    pub(crate) fn push(&mut self, values: &[T]) -> Result<(), Flaw> {
         self.values.extend_from_slice(values);
         self.end()
     }
 
     /// The offsets and values; empties this.
-    fn take(&mut self) -> (OffsetBuffer<i32>, Vec<T>, Vec<bool>) {
+    pub(crate) fn take(&mut self) -> (OffsetBuffer<i32>, Vec<T>, Vec<bool>) {
         let Self { ends, values, valid } = std::mem::replace(self, Self::new());
         (OffsetBuffer::new(ScalarBuffer::from(ends)), values, valid)
     }
@@ -134,7 +134,8 @@ impl Records {
     }
 }
 
-fn list<T: ArrowPrimitiveType>(
+/// A column of lists.
+pub(crate) fn list<T: ArrowPrimitiveType>(
     ends: OffsetBuffer<i32>,
     values: PrimitiveArray<T>,
     nulls: Option<NullBuffer>,

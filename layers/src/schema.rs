@@ -21,6 +21,8 @@ pub enum Layer {
     Ts,
     /// Which link was in which capture, as changes.
     Bv,
+    /// What revisits of a page refer to: digests of captures, and revisits.
+    Rv,
     /// In-links: the pages that ever linked to a URL.
     Il,
     /// The time ranges in which a URL was linked to.
@@ -31,7 +33,8 @@ pub enum Layer {
 
 impl Layer {
     /// All layers, in the order in which manifests list them.
-    pub const ALL: [Layer; 7] = [Layer::Url, Layer::Ol, Layer::Ts, Layer::Bv, Layer::Il, Layer::Tr, Layer::Ibv];
+    pub const ALL: [Layer; 8] =
+        [Layer::Url, Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv, Layer::Il, Layer::Tr, Layer::Ibv];
 
     /// The name, as in paths and manifests.
     pub fn name(self) -> &'static str {
@@ -43,6 +46,7 @@ impl Layer {
             Layer::Il => "il",
             Layer::Tr => "tr",
             Layer::Ibv => "ibv",
+            Layer::Rv => "rv",
         }
     }
 
@@ -50,15 +54,26 @@ impl Layer {
     pub fn schema(self) -> Arc<Schema> {
         let uid = Field::new("uid", DataType::UInt64, false);
         let list = |name: &str, of: DataType| Field::new(name, DataType::List(element(of)), false);
+        let maybe = |name: &str, of: DataType| list(name, of).with_nullable(true);
         let changes = || Field::new("changes", DataType::Binary, true);
         let columns = match self {
             Layer::Url => {
                 vec![uid, Field::new("url", DataType::Utf8, false), Field::new("surt", DataType::Utf8, false)]
             }
             Layer::Ol | Layer::Il => vec![uid, list("links", DataType::UInt64)],
-            Layer::Ts => vec![uid, list("timestamps", time()), list("unknown", DataType::UInt32).with_nullable(true)],
+            Layer::Ts => vec![uid, list("timestamps", time()), maybe("unknown", DataType::UInt32)],
             Layer::Tr => vec![uid, list("ranges", time())],
             Layer::Bv | Layer::Ibv => vec![uid, changes()],
+            Layer::Rv => vec![
+                uid,
+                maybe("digests", DataType::UInt64),
+                maybe("revisits", DataType::UInt32),
+                maybe("not_modified", DataType::UInt32),
+                maybe("referring", DataType::UInt32),
+                maybe("referred", time()),
+                maybe("with_links", DataType::UInt32),
+                maybe("links", DataType::UInt64),
+            ],
         };
         Arc::new(Schema::new(Fields::from(columns)))
     }

@@ -28,8 +28,9 @@ impl SideWriter {
         Ok(Self { files: [links?, times?, changes?], has_unknown, records: Records::new(), last: None })
     }
 
-    /// Adds a record, whose UID must be above that of the one before it, and in which no `flaw` was found.
-    pub(crate) fn push(&mut self, record: &Record<'_>, flaw: Option<Flaw>) -> Result<(), Error> {
+    /// Adds a record, whose UID must be above that of the one before it, and in which no `flaw` was found; whether it begins
+    /// another row group.
+    pub(crate) fn push(&mut self, record: &Record<'_>, flaw: Option<Flaw>) -> Result<bool, Error> {
         let uid = record.uid;
         if let Some(previous) = self.last.filter(|&previous| previous >= uid) {
             return Err(Error::OutOfOrder { what: "UID", previous: previous.to_string(), got: uid.to_string() });
@@ -38,7 +39,8 @@ impl SideWriter {
         flaw.map_or(Ok(()), |flaw| Err(bad(flaw)))?;
         self.last = Some(uid);
         let full = self.records.push(record).map_err(bad)?;
-        full.map_or(Ok(()), |columns| self.write(columns))
+        let begins = full.is_some();
+        full.map_or(Ok(()), |columns| self.write(columns)).map(|()| begins)
     }
 
     /// Writes what is left, and says what was written, in the order of the layers.

@@ -296,6 +296,9 @@ fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
     if version.format > FORMAT {
         return Err(Error::NewerFormat { path, found: version.format, known: FORMAT });
     }
+    if version.format < FORMAT {
+        return Err(Error::OlderFormat { path, found: version.format, known: FORMAT });
+    }
     let manifest: Manifest = serde_json::from_slice(&text).map_err(syntax)?;
     let named = (manifest.epoch != epoch).then_some(ManifestFlaw::Epoch(manifest.epoch));
     match named.or_else(|| manifest.flaw()) {

@@ -73,7 +73,7 @@ fn uids_outside() {
         |_| {},
         |epoch| {
             let [first, second] = &mut epoch.rows[0].partitions[..] else { panic!() };
-            for at in 1..4 {
+            for at in 1..5 {
                 std::mem::swap(&mut first.files[at], &mut second.files[at]);
                 std::mem::swap(&mut first.files[at].partition, &mut second.files[at].partition);
             }
@@ -103,10 +103,10 @@ fn files_that_are_of_another_layer() {
         |_| {},
         |epoch| {
             let files = &mut epoch.rows[0].partitions[0].files;
-            let (ol, il) = (files[1].clone(), files[4].clone());
+            let (ol, il) = (files[1].clone(), files[5].clone());
             // Same columns, so nothing in the file tells; the graph does.
             files[1] = FileEntry { layer: Layer::Ol, ..il };
-            files[4] = FileEntry { layer: Layer::Il, ..ol };
+            files[5] = FileEntry { layer: Layer::Il, ..ol };
         },
     );
     assert!(!found.is_empty());

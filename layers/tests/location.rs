@@ -35,7 +35,7 @@ fn places() -> (tempfile::TempDir, Vec<Location>) {
 }
 
 fn answers(location: &Location, memory_max: usize) -> Vec<String> {
-    let reader = Reader::new(Store::open(location).unwrap(), memory_max).unwrap();
+    let reader = Reader::new(Store::open(location).unwrap(), memory_max);
     let of_uid = |uid: u64| {
         let url = reader.url(uid).unwrap();
         assert_eq!(reader.uid(&url).unwrap(), Some(uid));

@@ -79,7 +79,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let model = Model::new(captures, URLS, RangeLength::Days(days));
         model.write(dir.path(), partitions);
-        let reader = Reader::new(Store::open(dir.path()).unwrap(), 1 << 16).unwrap();
+        let reader = Reader::new(Store::open(dir.path()).unwrap(), 1 << 16);
         let captures = &model.captures;
         prop_assert_eq!(reader.epoch(), 1);
         for uid in 0..URLS {
@@ -131,7 +131,7 @@ fn range_answers_are_exact_on_whole_ranges() {
     ]);
     let dir = tempfile::tempdir().unwrap();
     Model::new(captures, 4, RangeLength::Days(30)).write(dir.path(), 1);
-    let reader = Reader::new(Store::open(dir.path()).unwrap(), 0).unwrap();
+    let reader = Reader::new(Store::open(dir.path()).unwrap(), 0);
     let ask = |from, to, precision| reader.in_links(3, Window::Seen { from, to }, precision).unwrap();
     assert_eq!(ask(0, month - 1, Precision::Range), [0]);
     assert_eq!(ask(month, 2 * month - 1, Precision::Range), [1]);
@@ -148,7 +148,7 @@ fn range_answers_are_exact_on_whole_ranges() {
 fn uids_that_name_no_url_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     Model::new(Captures::new(), 4, RangeLength::Month).write(dir.path(), 2);
-    let reader = Reader::new(Store::open(dir.path()).unwrap(), 0).unwrap();
+    let reader = Reader::new(Store::open(dir.path()).unwrap(), 0);
     assert!(reader.page(3).unwrap().is_none() && reader.in_record(3).unwrap().is_none());
     for error in [reader.url(4).unwrap_err(), reader.page(4).unwrap_err(), reader.in_record(u64::MAX).unwrap_err()] {
         assert!(matches!(error, webstrata_layers::Error::UnknownUid { epoch: 1, urls: 4, .. }), "{error}");

@@ -44,7 +44,7 @@ fn write(dir: &Path) -> Result<(), Error> {
             urls.push(uid, &url(uid), "x")?;
             let page = page(uid);
             counts.add_page(&page);
-            out.push(&page)?;
+            out.push(&page, &Evidence::default())?;
         }
         let first_key = urls.first_key();
         let files = [urls.finish()?, out.finish()?, InlinksWriter::create(&row, partition)?.finish()?].concat();
@@ -52,11 +52,12 @@ fn write(dir: &Path) -> Result<(), Error> {
             partition,
             first_uid: uids.start,
             urls: uids.end - uids.start,
+            first_record: uids.start,
             first_key,
             files,
         });
     }
-    let row = RowEntry { row: row.row(), first_uid: 0, urls: PAGES, partitions, counts };
+    let row = RowEntry { row: row.row(), first_uid: 0, urls: PAGES, updates: 1, partitions, counts };
     writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance: Provenance::default() })?;
     Ok(())
 }
@@ -66,7 +67,7 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
     let dir = tempfile::tempdir().map_err(|source| Error::Io { path: "temporary".into(), source })?;
     write(dir.path())?;
     // Room for about two blocks, so that blocks come and go.
-    let reader = Reader::new(Store::open(dir.path())?, 48 << 20)?;
+    let reader = Reader::new(Store::open(dir.path())?, 48 << 20);
     for uid in 0..PAGES {
         assert_eq!(reader.page(uid)?.as_deref(), Some(&page(uid)));
     }

@@ -36,12 +36,13 @@ fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
 
 /// Asks about everything, so that each file is read.
 fn ask_all(dir: &Path) -> Result<(), Error> {
-    let reader = Reader::new(Store::open(dir)?, 1 << 20)?;
+    let reader = Reader::new(Store::open(dir)?, 1 << 20);
     for uid in 0..6 {
         reader.uid(&Model::url(uid))?;
         reader.url(uid)?;
         reader.captures(uid)?;
         reader.lifespans(uid)?;
+        reader.evidence(uid)?;
         for window in [Window::ALWAYS, Window::AsOf(1_149_120_000)] {
             reader.out_links(uid, window)?;
             reader.in_links(uid, window, query::Precision::Exact)?;
@@ -55,7 +56,7 @@ fn the_same_rows_give_the_same_bytes() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     dirs.iter().for_each(|dir| model().write(dir.path(), 2));
     let [a, b] = dirs.each_ref().map(|dir| files_below(dir.path()));
-    assert_eq!(a.len(), 2 * 7 + 3);
+    assert_eq!(a.len(), 2 * 8 + 3);
     for (a, b) in a.iter().zip(&b) {
         assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
     }
@@ -145,11 +146,13 @@ fn manifests_that_lie_are_refused() {
         open(&good.replacen(from, to, 1))
     };
     open(&good).unwrap();
-    let newer = with("\"format\": 1", "\"format\": 7").unwrap_err();
-    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 1, .. }));
-    assert!(newer.to_string().ends_with("has format 7, this program knows up to 1"), "{newer}");
+    let newer = with("\"format\": 2", "\"format\": 7").unwrap_err();
+    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 2, .. }));
+    assert!(newer.to_string().ends_with("has format 7, this program knows up to 2"), "{newer}");
     // A newer format may look quite different: the version is still what is said.
-    assert!(matches!(open("{\"format\": 2, \"strata\": []}"), Err(Error::NewerFormat { found: 2, .. })));
+    assert!(matches!(open("{\"format\": 3, \"strata\": []}"), Err(Error::NewerFormat { found: 3, .. })));
+    let older = with("\"format\": 2", "\"format\": 1").unwrap_err();
+    assert!(older.to_string().ends_with("has format 1, this program reads 2: build the store again"), "{older}");
     for (from, to) in [
         ("rows/000001/url/part-00000", "rows/../../url/part-00000"),
         ("rows/000001/url/part-00000", "/rows/000001/url/part-00000"),
@@ -160,6 +163,8 @@ fn manifests_that_lie_are_refused() {
         ("\"epoch\": 1", "\"epoch\": 2"),
         ("\"urls\": 6", "\"urls\": 5"),
         ("\"first_uid\": 3", "\"first_uid\": 4"),
+        ("\"first_record\": 0", "\"first_record\": 1"),
+        ("\"first_record\": 3", "\"first_record\": 7"),
         ("\"first_key\": \"", "\"first_key\": \"x"),
         ("\"first_key\": \"636f6d", "\"first_key\": \"ff6f6d"),
     ] {
@@ -247,11 +252,12 @@ fn writers_refuse_disorder_with_both_values() {
     assert_eq!(urls.finish().unwrap()[0].rows, 2);
 
     let page = Page { uid: 7, timestamps: vec![1], links: vec![1], ..Page::default() };
+    let none = Evidence::default();
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
-    out.push(&page).unwrap();
-    assert_eq!(text(out.push(&page)), "UID out of order: 7 after 7");
-    assert_eq!(text(out.push(&Page { uid: 3, ..page.clone() })), "UID out of order: 3 after 7");
-    let bad = text(out.push(&Page { uid: 8, links: vec![5, 4], ..page }));
+    out.push(&page, &none).unwrap();
+    assert_eq!(text(out.push(&page, &none)), "UID out of order: 7 after 7");
+    assert_eq!(text(out.push(&Page { uid: 3, ..page.clone() }, &none)), "UID out of order: 3 after 7");
+    let bad = text(out.push(&Page { uid: 8, links: vec![5, 4], ..page }, &none));
     assert_eq!(bad, "record of UID 8: link 4 after 5");
 
     let record = InLinks { uid: 7, ranges: vec![0], sources: vec![1], changes: vec![] };
@@ -273,7 +279,7 @@ fn a_full_disk_is_an_error_with_the_path() {
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
     let page = |uid| Page { uid, timestamps: vec![1], links: (0..64).map(|at| uid * at).collect(), ..Page::default() };
-    let error = (1..200_000).find_map(|uid| out.push(&page(uid)).err());
+    let error = (1..200_000).find_map(|uid| out.push(&page(uid), &Evidence::default()).err());
     let error = error.unwrap_or_else(|| out.finish().unwrap_err());
     assert!(
         matches!(&error, Error::Io { path: at, source } if *at == path && source.raw_os_error() == Some(28)),

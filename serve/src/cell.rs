@@ -308,7 +308,7 @@ impl Links for Cells {
         self.forward(uid, |store, node| store.captures(node, captures))
     }
 
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Range<u64>, LayersError> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, LayersError> {
         // The last cell that begins before the prefix may end in it.
         let begin = self.cells.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
         let mut found: Option<Range<u64>> = None;
@@ -320,7 +320,7 @@ impl Links for Cells {
             let own = cell.label.first + own.start..cell.label.first + own.end;
             found = Some(found.filter(|found| !found.is_empty()).map_or(own.clone(), |found| found.start..own.end));
         }
-        Ok(found.unwrap_or(0..0))
+        Ok(found.into_iter().filter(|found| !found.is_empty()).collect())
     }
 
     fn uids(

@@ -67,17 +67,21 @@ impl Model {
             let first_key = urls.first_key();
             let mut out = OutlinksWriter::create(row, partition).unwrap();
             let inside = |uid: u64| first_uid <= uid && uid < end;
-            self.pages.iter().filter(|page| inside(page.uid)).for_each(|page| out.push(page).unwrap());
+            self.pages
+                .iter()
+                .filter(|page| inside(page.uid))
+                .for_each(|page| out.push(page, &Evidence::default()).unwrap());
             let mut into = InlinksWriter::create(row, partition).unwrap();
             self.in_links.iter().filter(|record| inside(record.uid)).for_each(|record| into.push(record).unwrap());
             let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
-            PartitionEntry { partition, first_uid, urls: end - first_uid, first_key, files }
+            PartitionEntry { partition, first_uid, urls: end - first_uid, first_record: first_uid, first_key, files }
         };
         let (urls, counts) = (self.urls, self.counts());
         let row = RowEntry {
             row: rows[0].row(),
             first_uid: 0,
             urls,
+            updates: 1,
             partitions: (0..partitions).map(entry).collect(),
             counts,
         };

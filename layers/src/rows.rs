@@ -1,0 +1,268 @@
+//! The rows of a store one by one, in order: what updates and merges read.
+//!
+//! Streams of the URLs and records of one row ([`RowPages`], [`RowInLinks`], [`RowUrls`]), each from a UID on or between two;
+//! and a cursor that finds rising keys in the URLs of one row ([`UrlCursor`]). Rows go by number, the oldest is 0. Streams
+//! hold one row group and read each once; what they read is checked as all answers are. A stream ends after its first error.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::blocks::{Block, UrlBlock};
+use crate::error::{Damage, Error};
+use crate::evidence::{Evidence, EvidenceBlock};
+use crate::key::key;
+use crate::page::{InLinks, Page};
+use crate::presence;
+use crate::read::Reader;
+use crate::schema::Layer;
+
+impl Reader {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The UIDs of a row's URLs.
+    pub fn row_uids(&self, row: usize) -> Range<u64> {
+        let entry = &self.store.manifest().rows[row];
+        entry.first_uid..entry.end_uid()
+    }
+
+    /// The UID of a row's first URL whose key is not below `wanted`, the UID after its last where there is none, and whether
+    /// that URL has this key.
+    ///
+    /// # Errors
+    /// What the storage refuses.
+    pub fn first_at_least(&self, row: usize, wanted: &[u8]) -> Result<(u64, bool), Error> {
+        UrlCursor::new(self, row).seek(wanted)
+    }
+
+    /// The records of pages that a row has, of UIDs in a range.
+    pub fn row_pages(&self, row: usize, uids: Range<u64>) -> RowPages<'_> {
+        RowPages { groups: self.groups(row, Layer::Ol, uids), block: None }
+    }
+
+    /// The records of in-links that a row has, of UIDs in a range.
+    pub fn row_in_links(&self, row: usize, uids: Range<u64>) -> RowInLinks<'_> {
+        RowInLinks { groups: self.groups(row, Layer::Il, uids), block: None }
+    }
+
+    /// A row's URLs, of UIDs in a range.
+    pub fn row_urls(&self, row: usize, uids: Range<u64>) -> RowUrls<'_> {
+        RowUrls { groups: self.groups(row, Layer::Url, uids), block: None }
+    }
+
+    fn groups(&self, row: usize, layer: Layer, uids: Range<u64>) -> Groups<'_> {
+        Groups { reader: self, layer, partitions: self.rows[row].partitions.clone(), group: 0, row: 0, uids }
+    }
+}
+
+/// The row groups of a layer, and of those aligned with it, that may have UIDs of a range.
+struct Groups<'a> {
+    reader: &'a Reader,
+    layer: Layer,
+    /// Partitions to come, and the next row group of the first of them.
+    partitions: Range<usize>,
+    group: usize,
+    /// The next row of the block that is held.
+    row: usize,
+    uids: Range<u64>,
+}
+
+impl Groups<'_> {
+    /// The next one: its partition and number.
+    fn next(&mut self) -> Result<Option<(usize, usize)>, Error> {
+        while !self.uids.is_empty() && !self.partitions.is_empty() {
+            let partition = self.partitions.start;
+            let groups = &self.reader.footer(partition, self.layer)?.groups;
+            let own = groups.iter().enumerate().skip(self.group);
+            let found = own.clone().find(|(_, group)| group.last_uid >= self.uids.start);
+            if let Some((at, group)) = found {
+                if group.first_uid >= self.uids.end {
+                    return Ok(None);
+                }
+                (self.group, self.row) = (at + 1, 0);
+                return Ok(Some((partition, at)));
+            }
+            (self.partitions.start, self.group) = (partition + 1, 0);
+        }
+        Ok(None)
+    }
+
+    /// The next row of those given that has a UID of the range; `None` after the last.
+    fn row(&mut self, rows: usize, uid: impl Fn(usize) -> u64) -> Option<usize> {
+        while self.row < rows && uid(self.row) < self.uids.start {
+            self.row += 1;
+        }
+        let row = self.row;
+        self.row += 1;
+        (row < rows && uid(row) < self.uids.end).then_some(row)
+    }
+
+    fn damaged(&self, (partition, group): (usize, usize), row: usize, damage: Damage) -> Error {
+        match self.reader.footer(partition, self.layer) {
+            Ok(file) => file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + row as u64, damage),
+            Err(error) => error,
+        }
+    }
+}
+
+/// A stream of pages, with what their captures say of one another; see the head of this file.
+pub struct RowPages<'a> {
+    groups: Groups<'a>,
+    block: Option<((usize, usize), Block, EvidenceBlock)>,
+}
+
+impl RowPages<'_> {
+    /// The next page.
+    ///
+    /// # Errors
+    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound.
+    pub fn next(&mut self) -> Result<Option<(Page, Evidence)>, Error> {
+        let Self { groups, block } = self;
+        loop {
+            if let Some((place, records, evidence)) = block
+                && let Some(row) = groups.row(records.len(), |row| records.view(row).uid)
+            {
+                let view = records.view(row);
+                let mut changes = Vec::new();
+                let record = presence::decode(view.changes, view.links.len(), view.times.len(), &mut changes)
+                    .map_err(Damage::from)
+                    .and_then(|()| Ok((view.page(changes)?, evidence.get(row)?)))
+                    .and_then(|(page, own)| match own.flaw(page.timestamps.len()) {
+                        _ if evidence.uids().get(row) != Some(&page.uid) => Err(Damage::NotAligned),
+                        Some(flaw) => Err(flaw.into()),
+                        None => Ok((page, own)),
+                    });
+                return record.map(Some).map_err(|damage| groups.damaged(*place, row, damage));
+            }
+            let Some(place @ (partition, group)) = groups.next()? else { return Ok(None) };
+            let [ol, ts, bv, rv] =
+                [Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv].map(|layer| groups.reader.file(partition, layer));
+            let evidence = rv?;
+            if evidence.groups.len() <= group {
+                return Err(evidence.damaged(0, Damage::NotAligned));
+            }
+            *block = Some((place, Block::read([&ol?, &ts?, &bv?], group)?, EvidenceBlock::read(&evidence, group)?));
+        }
+    }
+}
+
+/// A stream of in-links; see the head of this file.
+pub struct RowInLinks<'a> {
+    groups: Groups<'a>,
+    block: Option<((usize, usize), Block)>,
+}
+
+impl RowInLinks<'_> {
+    /// The next record.
+    ///
+    /// # Errors
+    /// See [`RowPages::next`].
+    pub fn next(&mut self) -> Result<Option<InLinks>, Error> {
+        let Self { groups, block } = self;
+        loop {
+            if let Some((place, records)) = block
+                && let Some(row) = groups.row(records.len(), |row| records.view(row).uid)
+            {
+                let view = records.view(row);
+                let mut changes = Vec::new();
+                let record = presence::decode(view.changes, view.links.len(), view.times.len(), &mut changes)
+                    .map_err(Damage::from)
+                    .and_then(|()| view.in_links(changes));
+                return record.map(Some).map_err(|damage| groups.damaged(*place, row, damage));
+            }
+            let Some(place @ (partition, group)) = groups.next()? else { return Ok(None) };
+            let [il, tr, ibv] = [Layer::Il, Layer::Tr, Layer::Ibv].map(|layer| groups.reader.file(partition, layer));
+            *block = Some((place, Block::read([&il?, &tr?, &ibv?], group)?));
+        }
+    }
+}
+
+/// A stream of URLs; see the head of this file.
+pub struct RowUrls<'a> {
+    groups: Groups<'a>,
+    block: Option<UrlBlock>,
+}
+
+impl RowUrls<'_> {
+    /// The next URL, its UID and its urlkey.
+    ///
+    /// # Errors
+    /// See [`RowPages::next`].
+    pub fn next(&mut self) -> Result<Option<(u64, &str, &str)>, Error> {
+        loop {
+            let Self { groups, block } = self;
+            let first = block.as_ref().map_or(0, UrlBlock::first_uid);
+            if let Some(row) = groups.row(block.as_ref().map_or(0, UrlBlock::len), |row| first + row as u64) {
+                let uid = first + row as u64;
+                let found = self.block.as_ref().and_then(|block| Some((uid, block.url(uid)?, block.surt(uid)?)));
+                return Ok(found);
+            }
+            let Some((partition, group)) = groups.next()? else { return Ok(None) };
+            *block = Some(UrlBlock::read(&groups.reader.file(partition, Layer::Url)?, group, true)?);
+        }
+    }
+}
+
+/// Finds keys in the URLs of one row. Keys that rise make it read each row group once, and look near the one before.
+pub struct UrlCursor<'a> {
+    reader: &'a Reader,
+    row: usize,
+    /// The block looked at last: its partition and group.
+    at: Option<((usize, usize), Arc<UrlBlock>)>,
+    /// Where in the block the last answer was.
+    near: u64,
+    probe: Vec<u8>,
+}
+
+impl<'a> UrlCursor<'a> {
+    /// A cursor of a row.
+    pub fn new(reader: &'a Reader, row: usize) -> Self {
+        Self { reader, row, at: None, near: 0, probe: Vec::new() }
+    }
+
+    /// As [`Reader::first_at_least`].
+    ///
+    /// # Errors
+    /// What the storage refuses.
+    pub fn seek(&mut self, wanted: &[u8]) -> Result<(u64, bool), Error> {
+        let Some(place) = self.reader.url_group(self.row, wanted)? else {
+            return Ok((self.reader.row_uids(self.row).start, false));
+        };
+        let block = match &self.at {
+            Some((at, block)) if *at == place => Arc::clone(block),
+            _ => {
+                let block = self.reader.url_block(place.0, place.1)?;
+                self.near = block.first_uid();
+                self.at = Some((place, Arc::clone(&block)));
+                block
+            }
+        };
+        let end = block.first_uid() + block.len() as u64;
+        let mut compare = |uid: u64| {
+            key(block.url(uid).unwrap_or_default(), &mut self.probe);
+            self.probe.as_slice().cmp(wanted)
+        };
+        // Steps from the last answer on, each twice as long, lead to an interval that has the key.
+        let (mut low, mut high, mut step) = (block.first_uid(), end, 1);
+        let mut at = self.near;
+        if compare(at) == Ordering::Less {
+            while at < end && compare(at) == Ordering::Less {
+                low = at + 1;
+                at = at.saturating_add(step);
+                step *= 2;
+            }
+            high = end.min(at);
+        } else {
+            high = high.min(at);
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if compare(middle) == Ordering::Less { low = middle + 1 } else { high = middle }
+        }
+        self.near = low.min(end - 1);
+        Ok((low, low < end && compare(low) == Ordering::Equal))
+    }
+}
