@@ -1,8 +1,8 @@
 //! What several rows hold of one URL, as one record.
 //!
 //! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and which
-//! link was in which capture. Of a capture that several rows have, the newest one that knows its links has all of them: an
-//! update writes what it knows then, from all rows. In-links join by union: a source is marked in a range where it is in any
+//! link was in which capture. Of a capture that several rows have, what the newest row says is so: an update that writes a
+//! capture again writes all that is known of it then, from all rows. In-links join by union: a source is marked in a range where it is in any
 //! record, so that ranges may be too wide where a capture was written again, and never too narrow.
 //!
 //! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the stretches of
@@ -147,12 +147,14 @@ pub fn pages(parts: &[&Page]) -> Option<Joined> {
     for_each_time(parts, |time, captures| {
         let index = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         page.timestamps.push(time);
-        let mut known = captures.iter().filter(|(part, at)| parts[*part].unknown.binary_search(at).is_err());
-        match known.next_back() {
-            Some(&newest) => weave.push(index, &[newest]),
-            None => page.unknown.push(index),
+        let is_known = |(part, at): &(usize, u32)| parts[*part].unknown.binary_search(at).is_err();
+        let [older @ .., newest] = captures else { return };
+        if is_known(newest) {
+            weave.push(index, &[*newest]);
+        } else {
+            page.unknown.push(index);
         }
-        replaced |= known.next().is_some();
+        replaced |= older.iter().any(is_known);
     });
     let links: Vec<Part<'_>> = parts.iter().map(|&page| page.into()).collect();
     (page.links, page.changes) = weave.links(&links);
@@ -280,16 +282,11 @@ mod tests {
         #[test]
         fn joined_pages_are_those_of_all_captures(rows in proptest::collection::vec(plain(), 1..5)) {
             let mut all = Plain::new();
-            for (&time, links) in rows.iter().flatten() {
-                let own = all.entry(time).or_insert(None);
-                if links.is_some() {
-                    own.clone_from(links);
-                }
-            }
+            rows.iter().for_each(|row| all.extend(row.clone()));
             let parts: Vec<Page> = rows.iter().map(page_of).collect();
             prop_assert!(parts.iter().all(|page| page.flaw().is_none()));
-            let known: Vec<i64> = rows.iter().flatten().filter(|row| row.1.is_some()).map(|row| *row.0).collect();
-            let replaced = known.iter().collect::<BTreeSet<_>>().len() < known.len();
+            let newer = |row: usize, time| rows[row + 1..].iter().any(|newer| newer.contains_key(time));
+            let replaced = (0..rows.len()).any(|row| rows[row].iter().any(|(time, own)| own.is_some() && newer(row, time)));
             let joined = pages(&parts.iter().collect::<Vec<_>>()).unwrap();
             prop_assert_eq!(joined.page.flaw(), None);
             prop_assert_eq!(&joined, &Joined { page: page_of(&all), replaced });

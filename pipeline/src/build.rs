@@ -280,6 +280,7 @@ fn make_epoch(plan: &Plan, writer: StoreWriter, row: &RowDir, states: &[State]) 
             partition,
             first_uid: bounds[0],
             urls: bounds[1] - bounds[0],
+            first_record: bounds[0],
             first_key: states.iter().find_map(|state| state.first_keys.get(&partition)).cloned().unwrap_or_default(),
             files: Vec::new(),
         })
@@ -307,7 +308,7 @@ fn make_epoch(plan: &Plan, writer: StoreWriter, row: &RowDir, states: &[State]) 
         // This job was killed after its commit.
         Some((epoch, _)) => epoch,
         None => {
-            let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, partitions, counts };
+            let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, updates: 1, partitions, counts };
             let version = env!("CARGO_PKG_VERSION").to_owned();
             let provenance = Provenance { version, inputs: plan.inputs_all, details: plan.provenance.clone() };
             writer.commit(NewEpoch { rows: vec![entry], in_range: plan.in_range, provenance })?

@@ -2,10 +2,9 @@
 //!
 //! Reads the captures of a page in the order of time, each with its set of links; gives timestamps, the union of the
 //! links, and the changes between captures (the OL, TS and BV of Avcular & Suel 2011, section 4, still with
-//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. A revisit takes the
-//! links of the capture that it refers to: the one with its digest (the latest not after it, else the first after it),
-//! else the one at the time that it names; for `304 Not Modified` the latest earlier one. Where there is none, its
-//! links are unknown.
+//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Links of revisits are
+//! unknown here: what they refer to may be in the store, so what is needed to find it goes with the page
+//! ([`crate::revisits`]).
 //!
 //! Memory: all captures of one page. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
 //! are in the next one and equal lists are told by one comparison of memory.
@@ -16,6 +15,7 @@ use crate::{Error, wire};
 use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_layers::presence::Change;
+use webstrata_layers::{Evidence, Revisit};
 
 /// What an entry of the small tables takes, about.
 const SMALL_BYTES: usize = 64;
@@ -32,22 +32,34 @@ pub(crate) struct FoldedPage {
     pub(crate) links: Vec<u128>,
     /// By (link, capture).
     pub(crate) changes: Vec<Change>,
+    /// Digests and revisits; links of revisits are indexes into `own`.
+    pub(crate) evidence: Evidence,
+    /// Fingerprints of the links that revisits have of their own, rising, each once.
+    pub(crate) own: Vec<u128>,
 }
 
 /// The captures of one second.
 struct Moment {
     time: i64,
-    /// Links in [`Fold::links`]; `None` as long as they are unknown.
+    /// Links in [`Fold::links`]; `None` where all are revisits.
     links: Option<Range<usize>>,
-    revisit: Option<Revisit>,
+    /// The least digest of those that are no revisits; 0 without one.
+    digest: u64,
+    revisit: Option<FoldedRevisit>,
 }
 
-#[derive(Clone)]
-struct Revisit {
-    kind: u8,
-    digest: u128,
+/// The revisits of one second: the least of them, and the own links of all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FoldedRevisit {
+    not_modified: bool,
+    digest: u64,
     time: Option<i64>,
-    own: Range<usize>,
+    own: Vec<u128>,
+}
+
+/// What is kept of a digest.
+fn short(digest: u128) -> u64 {
+    (digest >> 64) as u64 ^ digest as u64
 }
 
 /// Folds page after page; keeps its buffers.
@@ -56,8 +68,6 @@ pub(crate) struct Fold {
     bytes_max: usize,
     moments: Vec<Moment>,
     links: Vec<u128>,
-    digests: HashMap<u128, Vec<usize>>,
-    revisits: bool,
     /// The link sets of records that hold theirs, in [`Fold::links`].
     sets: Vec<Range<usize>>,
     /// Captures that have the links of another one: number of the moment, hash of the links.
@@ -71,8 +81,6 @@ impl Fold {
             bytes_max,
             moments: Vec::new(),
             links: Vec::new(),
-            digests: HashMap::new(),
-            revisits: false,
             sets: Vec::new(),
             same: Vec::new(),
             events: Vec::new(),
@@ -87,36 +95,42 @@ impl Fold {
         let captures = self.moments.len();
         let bytes = (self.links.len() + payload.len() / size_of::<u128>()) * size_of::<u128>()
             + captures * size_of::<Moment>()
-            + (self.same.len() + self.digests.len()) * SMALL_BYTES;
+            + self.same.len() * SMALL_BYTES;
         if bytes > self.bytes_max {
             let page = format!("the page of fingerprint {page:032x}");
             return Err(Error::PageTooLarge { page, captures, bytes: self.bytes_max });
         }
         let [kind] = wire::take_array(&mut payload);
-        let digest = u128::from_be_bytes(wire::take_array(&mut payload));
+        let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.last().is_none_or(|last| last.time != time) {
-            self.moments.push(Moment { time, links: None, revisit: None });
+            self.moments.push(Moment { time, links: None, digest: 0, revisit: None });
         }
         let number = self.moments.len() - 1;
-        if matches!(kind, kind::LINKS | kind::SAME) && digest != 0 {
-            self.digests.entry(digest).or_default().push(number);
+        let moment = &mut self.moments[number];
+        if matches!(kind, kind::LINKS | kind::SAME) {
+            moment.digest = [moment.digest, digest].into_iter().filter(|&digest| digest != 0).min().unwrap_or(0);
         }
         if kind == kind::SAME {
             self.same.push((number, u128::from_be_bytes(wire::take_array(&mut payload))));
             return Ok(());
         }
         let referred: [u8; 8] = if kind == kind::LINKS { [0; 8] } else { wire::take_array(&mut payload) };
-        let start = self.links.len();
-        self.links.extend(payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link)));
-        let own = start..self.links.len();
+        let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         if kind == kind::LINKS {
+            let start = self.links.len();
+            self.links.extend(links);
+            let own = start..self.links.len();
             self.sets.push(own.clone());
             self.add_links(number, own);
         } else {
-            self.revisits = true;
             let time = (referred != [0; 8]).then(|| wire::key_time(referred));
-            let revisit = Revisit { kind, digest, time, own };
-            self.moments[number].revisit.get_or_insert(revisit);
+            let not_modified = kind == kind::NOT_MODIFIED;
+            let mut revisit = FoldedRevisit { not_modified, digest, time, own: links.collect() };
+            if let Some(other) = moment.revisit.take() {
+                let own = [&revisit.own[..], &other.own].concat();
+                revisit = FoldedRevisit { own, ..revisit.min(other) };
+            }
+            moment.revisit = Some(revisit);
         }
         Ok(())
     }
@@ -164,39 +178,12 @@ impl Fold {
         start..kept
     }
 
-    /// Gives revisits the links of the captures that they refer to.
-    fn resolve_revisits(&mut self) {
-        for number in 0..self.moments.len() {
-            if self.moments[number].links.is_some() {
-                continue;
-            }
-            let Some(revisit) = self.moments[number].revisit.clone() else { continue };
-            let referred = if revisit.kind == kind::NOT_MODIFIED {
-                (0..number).rev().find(|&earlier| self.moments[earlier].links.is_some())
-            } else {
-                let same = self.digests.get(&revisit.digest).filter(|_| revisit.digest != 0);
-                let by_digest = same
-                    .and_then(|same| same.iter().rev().find(|&&one| one < number).or_else(|| same.first()).copied());
-                by_digest.or_else(|| {
-                    let time = revisit.time?;
-                    let found = self.moments.binary_search_by_key(&time, |moment| moment.time).ok()?;
-                    self.moments[found].revisit.is_none().then_some(found)
-                })
-            };
-            let Some(links) = referred.and_then(|referred| self.moments[referred].links.clone()) else { continue };
-            let links = if revisit.own.is_empty() { links } else { self.union(links, revisit.own) };
-            self.moments[number].links = Some(links);
-        }
-    }
-
     /// Ends the page and makes ready for the next one.
     pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut FoldedPage) {
         if !self.same.is_empty() {
             self.resolve_same();
         }
-        if self.revisits {
-            self.resolve_revisits();
-        }
+        self.gather_evidence(page);
         page.fingerprint = fingerprint;
         page.timestamps.clear();
         page.unknown.clear();
@@ -224,9 +211,42 @@ impl Fold {
         merge_events(first, first_known, &self.events, page);
         self.moments.clear();
         self.links.clear();
-        self.digests.clear();
         self.sets.clear();
-        self.revisits = false;
+    }
+
+    /// What captures say of one another; links that revisits have beside a capture in the same second are that capture's.
+    fn gather_evidence(&mut self, page: &mut FoldedPage) {
+        let FoldedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
+        digests.clear();
+        revisits.clear();
+        own.clear();
+        for number in 0..self.moments.len() {
+            if self.moments[number].links.is_some()
+                && let Some(revisit) = self.moments[number].revisit.take()
+            {
+                let start = self.links.len();
+                self.links.extend(&revisit.own);
+                self.links[start..].sort_unstable();
+                self.add_links(number, start..self.links.len());
+            }
+            let moment = &self.moments[number];
+            digests.push(moment.revisit.as_ref().map_or(moment.digest, |revisit| revisit.digest));
+            own.extend(moment.revisit.iter().flat_map(|revisit| &revisit.own));
+        }
+        own.sort_unstable();
+        own.dedup();
+        if digests.iter().all(|&digest| digest == 0) {
+            digests.clear();
+        }
+        for (capture, moment) in (0u32..).zip(&self.moments) {
+            let Some(revisit) = &moment.revisit else { continue };
+            let index = |link: &u128| own.binary_search(link).map_or(u64::MAX, |at| at as u64);
+            let mut links: Vec<u64> = revisit.own.iter().map(index).collect();
+            links.sort_unstable();
+            links.dedup();
+            let FoldedRevisit { not_modified, time: referred, .. } = *revisit;
+            revisits.push(Revisit { capture, not_modified, referred, links });
+        }
     }
 }
 
@@ -356,60 +376,44 @@ mod tests {
             (30, payload(kind::LINKS, 0, None, &[6])),
             (40, payload(kind::LINKS, 0, None, &[7])),
             (40, same),
-            (50, payload(kind::IDENTICAL, 2, None, &[])),
         ]);
         assert_eq!(links_at(&page, 10), Some(vec![4, 5]));
         assert_eq!(links_at(&page, 20), Some(vec![4, 5]));
         assert_eq!(links_at(&page, 30), Some(vec![6]));
         assert_eq!(links_at(&page, 40), Some(vec![4, 5, 7]), "captures of one second have the links of both");
-        assert_eq!(links_at(&page, 50), Some(vec![4, 5, 7]), "the digest of the capture at 40");
+        assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], revisits: vec![] });
     }
 
     #[test]
-    fn a_revisit_takes_the_links_of_its_digest() {
+    fn revisits_are_kept_with_all_that_they_say() {
         let page = fold(&[
-            (10, payload(kind::LINKS, 1, None, &[4, 5])),
-            (20, payload(kind::LINKS, 2, None, &[6])),
-            (30, payload(kind::IDENTICAL, 1, Some(20), &[])),
-            (40, payload(kind::IDENTICAL, 3, Some(20), &[])),
-            (50, payload(kind::IDENTICAL, 3, None, &[])),
+            (10, payload(kind::LINKS, 9, None, &[4])),
+            (20, payload(kind::IDENTICAL, 7, Some(10), &[6, 5])),
+            (20, payload(kind::IDENTICAL, 8, None, &[6, 3])),
+            (30, payload(kind::NOT_MODIFIED, 0, None, &[])),
         ]);
-        assert_eq!(links_at(&page, 30), Some(vec![4, 5]), "the digest decides, not the date");
-        assert_eq!(links_at(&page, 40), Some(vec![6]), "without the digest the date decides");
-        assert_eq!(links_at(&page, 50), None, "with neither its links are unknown");
-        assert_eq!(page.unknown, [4]);
+        assert_eq!((links_at(&page, 20), links_at(&page, 30)), (None, None));
+        assert_eq!((&page.unknown, &page.own), (&vec![1, 2], &vec![3, 5, 6]));
+        assert_eq!(page.links, [4], "links of a revisit are not yet links of the page");
+        let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
+            capture,
+            not_modified,
+            referred,
+            links: links.to_vec(),
+        };
+        let revisits = vec![revisit(1, false, Some(10), &[0, 1, 2]), revisit(2, true, None, &[])];
+        assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits });
     }
 
     #[test]
-    fn a_revisit_may_come_before_its_original() {
-        let page = fold(&[(10, payload(kind::IDENTICAL, 1, None, &[])), (20, payload(kind::LINKS, 1, None, &[4]))]);
-        assert_eq!(links_at(&page, 10), Some(vec![4]));
-        assert!(page.changes.is_empty());
-    }
-
-    #[test]
-    fn not_modified_takes_the_latest_earlier_links() {
-        let page = fold(&[
-            (5, payload(kind::NOT_MODIFIED, 0, None, &[])),
-            (10, payload(kind::LINKS, 0, None, &[4])),
-            (20, payload(kind::NOT_MODIFIED, 0, None, &[])),
-            (30, payload(kind::LINKS, 0, None, &[6])),
-            (40, payload(kind::NOT_MODIFIED, 0, None, &[])),
-        ]);
-        assert_eq!(links_at(&page, 5), None);
-        assert_eq!(links_at(&page, 20), Some(vec![4]));
-        assert_eq!(links_at(&page, 40), Some(vec![6]));
-        assert!(page.changes.iter().all(|change| change.capture != 0), "no change at an unknown capture");
-    }
-
-    #[test]
-    fn a_capture_and_a_revisit_in_one_second_are_the_capture() {
+    fn a_capture_and_a_revisit_in_one_second_are_one_capture() {
         let page = fold(&[
             (10, payload(kind::LINKS, 1, None, &[4])),
             (20, payload(kind::LINKS, 2, None, &[6])),
-            (20, payload(kind::IDENTICAL, 1, None, &[])),
+            (20, payload(kind::IDENTICAL, 1, None, &[7])),
         ]);
-        assert_eq!(links_at(&page, 20), Some(vec![6]));
+        assert_eq!(links_at(&page, 20), Some(vec![6, 7]));
+        assert_eq!(page.evidence, Evidence { digests: vec![1, 2], revisits: vec![] });
     }
 
     #[test]

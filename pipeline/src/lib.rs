@@ -40,6 +40,7 @@ mod pages;
 mod partition;
 mod progress;
 mod replace;
+mod revisits;
 mod runs;
 mod scratch;
 mod shuffle;

@@ -11,13 +11,13 @@ use crate::job::{Job, Stopped};
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
 use crate::uids::{Offsets, partition_number};
-use crate::{Error, meter, page_record, wire};
+use crate::{Error, meter, page_record, revisits, wire};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::presence::runs;
-use webstrata_layers::{Counts, FileEntry, OutlinksWriter, Page, RangeLength, RowDir};
+use webstrata_layers::{Counts, Evidence, FileEntry, OutlinksWriter, Page, RangeLength, RowDir};
 
 struct Writing {
     pages: Sorted,
@@ -31,6 +31,7 @@ struct Writing {
     work: BTreeMap<u32, u64>,
     counts: Counts,
     page: Page,
+    evidence: Evidence,
     /// Start of the time range of each capture of the page; `None` for captures of unknown links.
     ranges: Vec<Option<i64>>,
     starts: Vec<u8>,
@@ -49,7 +50,10 @@ impl Writing {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((mut uid, payload)) = self.pages.next()? else { return Ok(false) };
         self.page.uid = u64::from_be_bytes(wire::take_array(&mut uid));
-        page_record::read(payload, &mut self.page);
+        page_record::read(payload, &mut self.page, &mut self.evidence);
+        if !self.add()? {
+            return Ok(true);
+        }
         let partition = self.offsets.of(self.page.uid);
         while self.current.as_ref().is_none_or(|current| current.0 != partition) {
             if !self.begin_next()? {
@@ -57,12 +61,26 @@ impl Writing {
             }
         }
         if let Some((_, writer)) = &mut self.current {
-            writer.push(&self.page)?;
+            writer.push(&self.page, &self.evidence)?;
         }
         *self.work.entry(partition_number(partition)?).or_default() += self.page.links.len() as u64;
         self.counts.add_page(&self.page);
         self.send_in_links(outbox);
         Ok(true)
+    }
+
+    /// Turns the page into what the row is to have of it; `false` where that is nothing.
+    fn add(&mut self) -> Result<bool, Error> {
+        let Writing { page, evidence, .. } = self;
+        if evidence.revisits.is_empty() {
+            return Ok(true);
+        }
+        let added = revisits::add(None, (page, evidence));
+        let is_new = added.page.is_some();
+        if let Some(new) = added.page {
+            (*page, *evidence) = new;
+        }
+        Ok(is_new)
     }
 
     fn send_in_links(&mut self, outbox: &mut Outbox) {
@@ -148,6 +166,7 @@ pub(crate) fn outlinks(
         work: std::mem::take(&mut state.work),
         counts: Counts::default(),
         page: Page::default(),
+        evidence: Evidence::default(),
         ranges: Vec::new(),
         starts: Vec::new(),
         offsets,

@@ -5,8 +5,8 @@
 //! page and of its distinct links go as requests to their owners, where the UIDs will be.
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128.
-//! Spooled page: number of timestamps, timestamps, unknown captures, number of links, changes ([`crate::page_record`]
-//! without UIDs).
+//! Spooled page: timestamps, unknown captures, number of links, changes, evidence ([`crate::page_record`] without UIDs),
+//! number of links that revisits have.
 
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::fold::{Fold, FoldedPage};
@@ -28,9 +28,9 @@ pub(crate) struct Request {
     pub(crate) worker: usize,
     /// The number of the page on that worker.
     pub(crate) number: u64,
-    /// 0 is the page itself, n + 1 its n-th link.
+    /// 0 is the page itself, n + 1 its n-th link; after these come the links that only revisits have.
     pub(crate) slot: u64,
-    /// For the page itself: how many links it has.
+    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for one of a revisit.
     pub(crate) links: u64,
 }
 
@@ -40,20 +40,22 @@ impl Request {
         wire::put(out, self.worker as u64);
         wire::put(out, self.number);
         wire::put(out, self.slot);
-        if self.slot == 0 {
+        // One link is the rule, and takes no byte.
+        if self.slot == 0 || self.links == 0 {
             wire::put(out, self.links);
         }
     }
 
     pub(crate) fn read(mut bytes: &[u8]) -> Self {
         let (worker, number) = (wire::take_usize(&mut bytes), wire::take(&mut bytes));
-        let (slot, links) = (wire::take(&mut bytes), wire::take(&mut bytes));
+        let slot = wire::take(&mut bytes);
+        let links = if slot > 0 && bytes.is_empty() { 1 } else { wire::take(&mut bytes) };
         Request { worker, number, slot, links }
     }
 
     /// What the URL has to do for this request: an in-link, or its out-links.
     pub(crate) fn weight(self) -> u64 {
-        if self.slot == 0 { self.links } else { 1 }
+        self.links
     }
 }
 
@@ -94,9 +96,12 @@ impl Folding {
         page_record::write_times(&mut self.record, &page.timestamps, &page.unknown);
         wire::put(&mut self.record, page.links.len() as u64);
         page_record::write_changes(&mut self.record, &page.changes);
+        page_record::write_evidence(&mut self.record, &page.evidence);
+        wire::put(&mut self.record, page.own.len() as u64);
         let number = self.spool.push(&[], &self.record)?;
-        for (slot, fingerprint) in (0u64..).zip(std::iter::once(&fingerprint).chain(&page.links)) {
-            let links = page.links.len() as u64;
+        let all = page.links.len() as u64;
+        for (slot, fingerprint) in (0u64..).zip([fingerprint].iter().chain(&page.links).chain(&page.own)) {
+            let links = if slot == 0 { all } else { u64::from(slot <= all) };
             Request { worker: self.worker, number, slot, links }.write(&mut self.record);
             let owner = owner(*fingerprint, outbox.workers());
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);

@@ -17,7 +17,7 @@ use crate::uids::{Offsets, partition_number};
 use crate::{Error, page_record, wire};
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
-use webstrata_layers::{Page, RowDir, url_in_row};
+use webstrata_layers::{Evidence, Page, RowDir, url_in_row};
 
 /// Parts of the budget; answers may still be in memory while page records are sorted.
 const ANSWERS_PERCENT: usize = 45;
@@ -89,6 +89,9 @@ struct Assembly {
     number: u64,
     offsets: Offsets,
     page: Page,
+    evidence: Evidence,
+    /// UIDs of the links that revisits have; `None` for those that were left out.
+    own: Vec<Option<u64>>,
     /// (UID, slot) of the links of the page.
     slots: Vec<(u64, usize)>,
     changes: Vec<Change>,
@@ -107,22 +110,32 @@ impl Assembly {
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
-        let links = page_record::read_spooled(spooled, &mut self.page);
+        let (links, own) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
         self.slots.clear();
+        self.own.clear();
+        self.own.resize(own, None);
         let mut uid = None;
         while let Some((number, slot, answer)) = self.at.filter(|at| at.0 == self.number) {
             debug_assert_eq!(number, self.number);
             match slot.checked_sub(1) {
                 None => uid = Some(answer),
-                Some(slot) => self.slots.push((answer, usize::try_from(slot).unwrap_or(usize::MAX))),
+                Some(slot) => match usize::try_from(slot).unwrap_or(usize::MAX) {
+                    slot if slot < links => self.slots.push((answer, slot)),
+                    slot => self.own[slot - links] = Some(answer),
+                },
             }
             self.advance()?;
         }
         self.number += 1;
         self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
         self.turn(links);
+        for revisit in &mut self.evidence.revisits {
+            let uid = |&at: &u64| usize::try_from(at).ok().and_then(|at| *self.own.get(at)?);
+            revisit.links = revisit.links.iter().filter_map(uid).collect();
+            revisit.links.sort_unstable();
+        }
         self.record.clear();
-        page_record::write(&mut self.record, &self.page);
+        page_record::write(&mut self.record, &self.page, &self.evidence);
         let worker = Offsets::worker(self.offsets.of(self.page.uid), outbox.workers());
         outbox.send(worker, &self.page.uid.to_be_bytes(), &self.record);
         Ok(true)
@@ -166,6 +179,8 @@ pub(crate) fn replace(worker: &mut Worker, job: &Job, row: &RowDir, state: &mut 
         number: 0,
         offsets: state.offsets.clone(),
         page: Page::default(),
+        evidence: Evidence::default(),
+        own: Vec::new(),
         slots: Vec::new(),
         changes: Vec::new(),
         record: Vec::new(),
