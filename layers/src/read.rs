@@ -249,11 +249,11 @@ impl Reader {
         self.decode(Kind::Out, place, |view, changes| view.page(changes))
     }
 
-    /// What the captures of a page say of one another; nothing for a URL that was never captured.
+    /// The page with what its captures say of one another, or `None` when the URL was never captured.
     ///
     /// # Errors
     /// As of all questions.
-    pub fn evidence(&self, uid: u64) -> Result<Evidence, Error> {
+    pub fn page_with_evidence(&self, uid: u64) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
         let places = self.places(Kind::Out, uid)?;
         let mut parts = Vec::new();
         for place @ (partition, block, row) in &places {
@@ -279,10 +279,12 @@ impl Reader {
             }
             parts.push((self.own_page(place)?, evidence));
         }
-        match <[_; 1]>::try_from(parts) {
-            Ok([(_, evidence)]) => Ok(evidence),
-            Err(parts) => Ok(join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>())),
+        if parts.len() < 2 {
+            return Ok(parts.pop().map(|(page, evidence)| (Arc::new(page), evidence)));
         }
+        let joined = join::pages(&parts.iter().map(|(page, _)| page).collect::<Vec<_>>());
+        let evidence = join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>());
+        Ok(joined.map(|joined| (Arc::new(joined.page), evidence)))
     }
 
     /// The row group of a row's URLs that has a key, if the row has it: the last one whose first key is not above it.

@@ -42,7 +42,7 @@ fn ask_all(dir: &Path) -> Result<(), Error> {
         reader.url(uid)?;
         reader.captures(uid)?;
         reader.lifespans(uid)?;
-        reader.evidence(uid)?;
+        reader.page_with_evidence(uid)?;
         for window in [Window::ALWAYS, Window::AsOf(1_149_120_000)] {
             reader.out_links(uid, window)?;
             reader.in_links(uid, window, query::Precision::Exact)?;

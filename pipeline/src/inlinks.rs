@@ -3,15 +3,16 @@
 //! Time stands in ranges here, because the captures of different pages share no timestamps and exact ones would make
 //! the matrix as long as it is empty. Local to each worker. Memory: the in-links of one URL.
 
+use crate::engine::Context;
 use crate::external_sort::Sorted;
-use crate::job::{Job, Stopped};
+use crate::job::Stopped;
 use crate::outlinks::read_starts;
 use crate::state::State;
-use crate::uids::{Offsets, partition_number};
+use crate::uids::{Offsets, partition_number, url_of};
 use crate::{Error, wire};
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
-use webstrata_layers::{InLinks, InlinksWriter, RowDir, url_in_row};
+use webstrata_layers::{InLinks, InlinksWriter};
 
 /// Part of the budget that the in-links of one URL may take.
 const GATHERING_PERCENT: usize = 90;
@@ -82,34 +83,33 @@ impl Gathering {
 }
 
 /// Writes IL, TR and IBV of this worker's partitions; see the head of this file.
-pub(crate) fn inlinks(worker: &Worker, job: &Job, row: &RowDir, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn inlinks(worker: &Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
+    let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
     let records = job.check(Sorted::of(&std::mem::take(&mut state.in_links), job.scratch()))?;
-    let own = 0..state.offsets.partitions();
+    let own = 0..state.records.partitions();
     let own = own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
-    let offsets = state.offsets.clone();
-    job.check(write(own, job, records, &offsets, row, state))?;
+    job.check(write(own, context, records, state))?;
     Ok(())
 }
 
 fn write(
     partitions: impl Iterator<Item = usize>,
-    job: &Job,
+    context: &Context,
     mut records: Sorted,
-    offsets: &Offsets,
-    row: &RowDir,
     state: &mut State,
 ) -> Result<(), Error> {
+    let Context { job, row, .. } = context;
     let (mut gathering, mut record) = (Gathering::default(), InLinks::default());
     let bytes_max = job.budget_beside_writers(GATHERING_PERCENT);
     for partition in partitions {
         let mut writer = InlinksWriter::create(row, partition_number(partition)?)?;
         let mut current = None;
-        let work = state.work.entry(partition_number(partition)?).or_default();
+        let mut work = 0;
         while let Some((mut key, starts)) = records.peek()? {
             let target = u64::from_be_bytes(wire::take_array(&mut key));
             let source = u64::from_be_bytes(wire::take_array(&mut key));
-            if target >= offsets.0[partition + 1] {
+            if target >= state.records.0[partition + 1] {
                 break;
             }
             if let Some(uid) = current.filter(|&uid| uid != target) {
@@ -119,10 +119,9 @@ fn write(
             }
             current = Some(target);
             gathering.add(source, starts);
-            *work += 1;
+            work += 1;
             if gathering.bytes() > bytes_max {
-                let urls = offsets.0[partition + 1] - offsets.0[partition];
-                let url = url_in_row(row, partition_number(partition)?, urls, target)?;
+                let url = url_of(row, context.base.as_deref(), &state.offsets, target)?;
                 return Err(Error::TooManyInLinks { url, sources: gathering.sources.len(), bytes: bytes_max });
             }
             records.next()?;
@@ -131,6 +130,7 @@ fn write(
             gathering.finish(uid, &mut record);
             writer.push(&record)?;
         }
+        *state.work.entry(partition_number(partition)?).or_default() += work;
         state.files.extend(writer.finish()?);
     }
     Ok(())

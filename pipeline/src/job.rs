@@ -125,6 +125,11 @@ impl Job {
         &self.0.helpers
     }
 
+    /// The budget of this process, in bytes.
+    pub(crate) fn memory_max(&self) -> usize {
+        self.0.memory_max
+    }
+
     /// Workers of this process.
     pub(crate) fn workers(&self) -> usize {
         self.0.workers

@@ -26,6 +26,7 @@
 
 mod build;
 mod cluster;
+mod engine;
 mod error;
 mod external_sort;
 mod fold;
@@ -49,7 +50,8 @@ mod state;
 mod uids;
 mod wire;
 
-pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build, workers_within};
+pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
 pub use cluster::{CLUSTER_WAIT, Cluster};
+pub use engine::{RunOptions, workers_within};
 pub use error::Error;
 pub use progress::{Moment, Progress, StageReport};

@@ -6,8 +6,9 @@
 //! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
 //! which a capture of the page had the link, rising: the first as [`crate::wire::put_signed`] days, then gaps.
 
+use crate::engine::Context;
 use crate::external_sort::{Collector, Sorted, Sorter};
-use crate::job::{Job, Stopped};
+use crate::job::Stopped;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
 use crate::uids::{Offsets, partition_number};
@@ -15,14 +16,17 @@ use crate::{Error, meter, page_record, revisits, wire};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_layers::presence::runs;
-use webstrata_layers::{Counts, Evidence, FileEntry, OutlinksWriter, Page, RangeLength, RowDir};
+use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir};
 
 struct Writing {
     pages: Sorted,
     row: RowDir,
-    offsets: Offsets,
+    /// The store that the row is added to.
+    base: Option<Arc<Reader>>,
+    records: Offsets,
     in_range: RangeLength,
     current: Option<(usize, OutlinksWriter)>,
     /// This worker's partitions that are not yet begun, the next one last.
@@ -30,6 +34,8 @@ struct Writing {
     files: Vec<FileEntry>,
     work: BTreeMap<u32, u64>,
     counts: Counts,
+    /// Captures that the store has already.
+    stored: u64,
     page: Page,
     evidence: Evidence,
     /// Start of the time range of each capture of the page; `None` for captures of unknown links.
@@ -54,7 +60,7 @@ impl Writing {
         if !self.add()? {
             return Ok(true);
         }
-        let partition = self.offsets.of(self.page.uid);
+        let partition = self.records.of(self.page.uid);
         while self.current.as_ref().is_none_or(|current| current.0 != partition) {
             if !self.begin_next()? {
                 return Err(Error::Internal("a page of a partition that another worker writes"));
@@ -71,11 +77,18 @@ impl Writing {
 
     /// Turns the page into what the row is to have of it; `false` where that is nothing.
     fn add(&mut self) -> Result<bool, Error> {
-        let Writing { page, evidence, .. } = self;
-        if evidence.revisits.is_empty() {
+        let Writing { page, evidence, base, .. } = self;
+        let base = base.as_ref().filter(|base| page.uid < base.urls());
+        let stored = base.map_or(Ok(None), |base| base.page_with_evidence(page.uid))?;
+        let is_apart = |(stored, own): &(Arc<Page>, Evidence)| {
+            let mut times = page.timestamps.iter();
+            own.revisits.is_empty() && times.all(|time| stored.timestamps.binary_search(time).is_err())
+        };
+        if evidence.revisits.is_empty() && stored.as_ref().is_none_or(is_apart) {
             return Ok(true);
         }
-        let added = revisits::add(None, (page, evidence));
+        let added = revisits::add(stored.as_ref().map(|(page, evidence)| (&**page, evidence)), (page, evidence));
+        self.stored += added.stored;
         let is_new = added.page.is_some();
         if let Some(new) = added.page {
             (*page, *evidence) = new;
@@ -84,7 +97,7 @@ impl Writing {
     }
 
     fn send_in_links(&mut self, outbox: &mut Outbox) {
-        let Writing { page, ranges, starts, in_range, offsets, .. } = self;
+        let Writing { page, ranges, starts, in_range, records, .. } = self;
         ranges.clear();
         ranges.extend(page.timestamps.iter().map(|&time| Some(in_range.start(time).div_euclid(DAY))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
@@ -108,7 +121,7 @@ impl Writing {
                 in_all..starts.len()
             };
             key[..8].copy_from_slice(&target.to_be_bytes());
-            let worker = Offsets::inlinks_worker(offsets.of(target), outbox.workers());
+            let worker = Offsets::inlinks_worker(records.of(target), outbox.workers());
             outbox.send(worker, &key, &starts[present]);
         }
     }
@@ -146,30 +159,32 @@ pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
 /// Writes OL, TS and BV; see the head of this file.
 pub(crate) fn outlinks(
     worker: &mut Worker,
-    job: &Job,
+    context: &Context,
     in_range: RangeLength,
-    row: &RowDir,
     state: &mut State,
 ) -> Result<(), Stopped> {
+    let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
     // The writers of out-links take most memory of all stages; what was freed before counts too.
     meter::give_back();
-    let offsets = state.offsets.clone();
-    let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let records = state.records.clone();
+    let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
         pages: job.check(Sorted::of(&std::mem::take(&mut state.page_records), job.scratch()))?,
-        row: row.clone(),
+        row: context.row.clone(),
+        base: context.base.clone(),
         in_range,
         current: None,
         waiting: own.collect(),
         files: Vec::new(),
         work: std::mem::take(&mut state.work),
         counts: Counts::default(),
+        stored: 0,
         page: Page::default(),
         evidence: Evidence::default(),
         ranges: Vec::new(),
         starts: Vec::new(),
-        offsets,
+        records,
     }));
     let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
     let in_links = Collector::new(in_links);
@@ -181,6 +196,7 @@ pub(crate) fn outlinks(
     state.files.append(&mut writing.files);
     state.work = std::mem::take(&mut writing.work);
     state.counts = std::mem::take(&mut writing.counts);
+    state.captures_stored = writing.stored;
     state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;
     Ok(())
 }

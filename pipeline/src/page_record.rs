@@ -135,7 +135,8 @@ mod tests {
             ],
         };
         let revisit = |capture, referred| Revisit { capture, not_modified: capture > 0, referred, links: vec![1, 9] };
-        let evidence = Evidence { digests: vec![1, 0, u64::MAX, 3], revisits: vec![revisit(0, Some(-9)), revisit(2, None)] };
+        let evidence =
+            Evidence { digests: vec![1, 0, u64::MAX, 3], revisits: vec![revisit(0, Some(-9)), revisit(2, None)] };
         let (mut bytes, mut back) = (Vec::new(), (Page { links: vec![3], ..Page::default() }, evidence.clone()));
         write(&mut bytes, &page, &evidence);
         read(&bytes, &mut back.0, &mut back.1);

@@ -101,15 +101,18 @@ impl Boundaries {
     }
 }
 
+/// The work of the sampled URLs, by fingerprint.
+pub(crate) type Weights = HashMap<u128, u64>;
+
 /// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as
-/// much work each as can be; `requests` are those of this worker.
+/// much work each as can be; `requests` are those of this worker. Gives the weights of the sample too.
 pub(crate) fn boundaries(
     worker: &mut Worker,
     job: &Job,
     sample: &Runs,
     requests: &Runs,
     partition_urls: u64,
-) -> Result<Boundaries, Stopped> {
+) -> Result<(Boundaries, Weights), Stopped> {
     let mut sample = job.check(Merge::open(sample, job.scratch()))?;
     let joined = Rc::new(RefCell::new(Sample::default()));
     let heard = Rc::clone(&joined);
@@ -132,8 +135,14 @@ pub(crate) fn boundaries(
     )?;
     let sample = joined.take();
     let own = job.check(weights(job, &sample, requests))?;
+    let weights = share_weights(worker, job, own)?;
+    Ok((sample.boundaries(partition_urls, &weights), weights))
+}
+
+/// Tells every worker the weights that this one knows: those of all.
+pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)>) -> Result<Weights, Stopped> {
     let mut own = own.into_iter();
-    let all = Rc::new(RefCell::new(HashMap::new()));
+    let all = Rc::new(RefCell::new(Weights::new()));
     let heard = Rc::clone(&all);
     shuffle(
         worker,
@@ -153,7 +162,25 @@ pub(crate) fn boundaries(
             Ok(())
         },
     )?;
-    Ok(sample.boundaries(partition_urls, &all.take()))
+    Ok(all.take())
+}
+
+/// Cuts the UIDs below `end` into `partitions` intervals of about as much work each, given some UIDs with their work: where
+/// the records of a row that has those of URLs of older rows too lie.
+pub(crate) fn record_bounds(mut sampled: Vec<(u64, u64)>, partitions: usize, end: u64) -> Vec<u64> {
+    sampled.sort_unstable();
+    let all: u64 = sampled.iter().map(|(_, weight)| weight).sum();
+    let (mut bounds, mut before) = (vec![0], 0);
+    for (uid, weight) in sampled {
+        let part = u128::from(before + weight / 2) * partitions as u128 / u128::from(all.max(1));
+        if part >= bounds.len() as u128 && bounds.len() < partitions {
+            bounds.push(uid);
+        }
+        before += weight;
+    }
+    bounds.resize(partitions, end);
+    bounds.push(end);
+    bounds
 }
 
 /// In-links and out-links of the sampled URLs whose fingerprints this worker owns.
@@ -230,6 +257,18 @@ mod tests {
             work[boundaries.of(format!("{number:09}").as_bytes())] += if number < 1_000 { 81 } else { 1 };
         });
         assert!(work.iter().all(|work| (8_500..9_500).contains(work)), "{work:?}");
+    }
+
+    #[test]
+    fn records_are_cut_by_their_work() {
+        // UIDs from 1000 on have a tenth of the work.
+        let sampled = (0..2000).rev().map(|uid| (uid, if uid < 1000 { 9 } else { 1 })).collect();
+        let bounds = record_bounds(sampled, 10, 5000);
+        assert_eq!(bounds.len(), 11);
+        assert!(bounds.is_sorted() && bounds[0] == 0 && bounds[10] == 5000);
+        assert!(bounds[1..9].iter().zip(1..).all(|(&bound, at)| bound.abs_diff(at * 111) < 5), "{bounds:?}");
+        assert_eq!(record_bounds(vec![], 3, 7), [0, 7, 7, 7]);
+        assert_eq!(record_bounds(vec![(5, 1)], 1, 7), [0, 7]);
     }
 
     #[test]

@@ -7,17 +7,19 @@
 //! Answer record: key = number of the page (8 bytes), slot (8 bytes); payload = UID in LEB128.
 //! Page record: key = UID (8 bytes); payload = [`crate::page_record::write`].
 
+use crate::engine::Context;
 use crate::external_sort::{Collector, Sorted, Sorter};
-use crate::job::{Job, Stopped};
+use crate::job::Stopped;
 use crate::pages::Request;
 use crate::runs::RunReader;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
-use crate::uids::{Offsets, partition_number};
+use crate::uids::{Offsets, url_of};
 use crate::{Error, page_record, wire};
+use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
-use webstrata_layers::{Evidence, Page, RowDir, url_in_row};
+use webstrata_layers::{Evidence, Page, Reader, RowDir};
 
 /// Parts of the budget; answers may still be in memory while page records are sorted.
 const ANSWERS_PERCENT: usize = 45;
@@ -31,6 +33,7 @@ struct Join {
     payload: Vec<u8>,
     /// Where URLs are looked up for messages.
     row: RowDir,
+    base: Option<Arc<Reader>>,
     offsets: Offsets,
 }
 
@@ -49,9 +52,7 @@ impl Join {
     }
 
     fn url(&self, uid: u64) -> Result<String, Error> {
-        let partition = self.offsets.of(uid);
-        let urls = self.offsets.0[partition + 1] - self.offsets.0[partition];
-        Ok(url_in_row(&self.row, partition_number(partition)?, urls, uid)?)
+        url_of(&self.row, self.base.as_deref(), &self.offsets, uid)
     }
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
@@ -87,7 +88,7 @@ struct Assembly {
     /// The answer that the merge stands at: number of the page, slot, UID.
     at: Option<(u64, u64, u64)>,
     number: u64,
-    offsets: Offsets,
+    records: Offsets,
     page: Page,
     evidence: Evidence,
     /// UIDs of the links that revisits have; `None` for those that were left out.
@@ -136,7 +137,7 @@ impl Assembly {
         }
         self.record.clear();
         page_record::write(&mut self.record, &self.page, &self.evidence);
-        let worker = Offsets::worker(self.offsets.of(self.page.uid), outbox.workers());
+        let worker = Offsets::worker(self.records.of(self.page.uid), outbox.workers());
         outbox.send(worker, &self.page.uid.to_be_bytes(), &self.record);
         Ok(true)
     }
@@ -162,11 +163,12 @@ impl Assembly {
 }
 
 /// Replaces fingerprints by UIDs; see the head of this file.
-pub(crate) fn replace(worker: &mut Worker, job: &Job, row: &RowDir, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
+    let job = &context.job;
     let requests = job.check(Sorted::of(&std::mem::take(&mut state.requests), job.scratch()))?;
     let uids = job.check(Sorted::of(&std::mem::take(&mut state.uids), job.scratch()))?;
-    let (row, offsets) = (row.clone(), state.offsets.clone());
-    let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets };
+    let (row, base, offsets) = (context.row.clone(), context.base.clone(), state.offsets.clone());
+    let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base, offsets };
     job.check(join.advance())?;
     let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget(ANSWERS_PERCENT)));
     shuffle(worker, job, "replace", move |outbox| join.step(outbox), answers.consumer())?;
@@ -177,7 +179,7 @@ pub(crate) fn replace(worker: &mut Worker, job: &Job, row: &RowDir, state: &mut 
         answers: job.check(answers.into_inner().and_then(Sorter::finish))?,
         at: None,
         number: 0,
-        offsets: state.offsets.clone(),
+        records: state.records.clone(),
         page: Page::default(),
         evidence: Evidence::default(),
         own: Vec::new(),
@@ -215,7 +217,7 @@ mod tests {
         let requests = Sorter::new(&scratch, "test", 1 << 20).finish().unwrap();
         let offsets = Offsets(vec![0, 1, 2]);
         let uids = uids.finish().unwrap();
-        let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, offsets };
+        let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base: None, offsets };
         join.advance().unwrap();
         let error = join.advance().unwrap_err().to_string();
         assert!(error.contains("http://a.example/ and http://b.example/"), "{error}");

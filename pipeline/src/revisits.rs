@@ -237,7 +237,8 @@ mod tests {
             if real.count() > 0 {
                 evidence.digests.push(digests.first().copied().unwrap_or(0));
                 sets.push(Some(links));
-            } else if let Some((not_modified, digest, referred)) = own.iter().min_by_key(key).and_then(|own| key(&own)) {
+            } else if let Some((not_modified, digest, referred)) = own.iter().min_by_key(key).and_then(|own| key(&own))
+            {
                 evidence.digests.push(digest);
                 let links = links.into_iter().collect();
                 evidence.revisits.push(Revisit { capture: index, not_modified, referred, links });

@@ -46,6 +46,8 @@ pub(crate) struct JobFile {
     pub(crate) id: String,
     /// The row that it writes.
     pub(crate) row: u32,
+    /// The epoch that was current when it began, 0 without one.
+    pub(crate) base: u64,
 }
 
 impl Scratch {
@@ -256,7 +258,7 @@ mod tests {
         let around = dir.path().join("webstrata-test");
         let first = open(&around, 0, "one").unwrap();
         assert!(matches!(open(&around, 0, "one"), Err(Error::ScratchInUse { .. })));
-        first.set_job(&JobFile { id: "one".into(), row: 7 }).unwrap();
+        first.set_job(&JobFile { id: "one".into(), row: 7, base: 2 }).unwrap();
         let mut run = crate::runs::RunWriter::create("urls", &first).unwrap();
         run.push(b"key", b"payload").unwrap();
         let mut state = State { stages: 1, ..State::default() };

@@ -26,6 +26,8 @@ pub(crate) struct State {
     pub(crate) tally: Tally,
     /// Captures that were read.
     pub(crate) captures_read: u64,
+    /// Captures that the store had already.
+    pub(crate) captures_stored: u64,
     /// Capture records of the pages that this worker owns: `ingest` to `pages`.
     pub(crate) captures: Runs,
     /// URL records of what this worker has read, with repetitions: `ingest` to `uids`.
@@ -38,8 +40,10 @@ pub(crate) struct State {
     pub(crate) requests: Runs,
     /// UID records of the fingerprints that this worker owns: `uids` to `replace`.
     pub(crate) uids: Runs,
-    /// All partitions: from `uids` on.
+    /// The UIDs of all partitions: from `uids` on.
     pub(crate) offsets: Offsets,
+    /// The UIDs whose records are in them: from `uids` on.
+    pub(crate) records: Offsets,
     /// Page records of the partitions that this worker writes: `replace` to `outlinks`.
     pub(crate) page_records: Runs,
     /// In-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
@@ -73,44 +77,47 @@ impl State {
 pub(crate) struct Start {
     /// The row that the job writes.
     pub(crate) row: u32,
+    /// The epoch that was current when it began, 0 without one.
+    pub(crate) base: u64,
     /// How many stages are done.
     pub(crate) stages: usize,
 }
 
-/// Agrees with all workers on the last stage that every one of them has finished. `own` is the row that this process
-/// knows of (process 0 decides) and the stages after which this worker has a state, as a set of bits.
-pub(crate) fn agree(worker: &mut Worker, job: &Job, own: (u32, u64)) -> Result<Start, Stopped> {
+/// Agrees with all workers on the last stage that every one of them has finished. `own` is the row and the epoch that this
+/// process knows of (process 0 decides) and the stages after which this worker has a state, as a set of bits.
+pub(crate) fn agree(worker: &mut Worker, job: &Job, own: (u32, u64, u64)) -> Result<Start, Stopped> {
     let heard = Rc::new(RefCell::new(Vec::new()));
     let collect = Rc::clone(&heard);
-    let mut message = Some([worker.index() as u64, own.0.into(), own.1]);
+    let mut message = Some([worker.index() as u64, own.0.into(), own.1, own.2]);
     shuffle(
         worker,
         job,
         "start",
         move |outbox| {
-            let Some([index, row, stages]) = message.take() else { return Ok(false) };
-            outbox.send_to_all(&index.to_be_bytes(), &[row.to_be_bytes(), stages.to_be_bytes()].concat());
+            let Some([index, row, base, stages]) = message.take() else { return Ok(false) };
+            outbox.send_to_all(&index.to_be_bytes(), &[row, base, stages].map(u64::to_be_bytes).concat());
             Ok(true)
         },
         move |block| {
             wire::for_each(&block, |mut index, mut payload| {
                 let number = |bytes: &mut &[u8]| u64::from_be_bytes(wire::take_array(bytes));
-                collect.borrow_mut().push((number(&mut index), number(&mut payload), number(&mut payload)));
+                let own = (number(&mut payload), number(&mut payload));
+                collect.borrow_mut().push((number(&mut index), own, number(&mut payload)));
             });
             Ok(())
         },
     )?;
     let mut heard = heard.take();
     heard.sort_unstable();
-    let first = heard.first().map_or(0, |first| first.1);
-    let row = job.check(u32::try_from(first).map_err(|_| Error::Internal("more than 2^32 rows")))?;
+    let first = heard.first().map_or((0, 0), |first| first.1);
+    let row = job.check(u32::try_from(first.0).map_err(|_| Error::Internal("more than 2^32 rows")))?;
     let same_row = heard.iter().all(|message| message.1 == first);
     let common = heard.iter().fold(u64::MAX, |common, message| common & message.2);
     let common = if same_row { common } else { common & 1 };
     let nothing =
         Error::Internal("the job is committed, but a process has lost its temporary files: remove all of them");
     let stages = job.check(common.checked_ilog2().ok_or(nothing))? as usize;
-    Ok(Start { row, stages })
+    Ok(Start { row, base: first.1, stages })
 }
 
 /// Waits until all workers are here.

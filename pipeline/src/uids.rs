@@ -5,13 +5,17 @@
 //! many URLs its partitions have, so each knows all offsets. Then the URL layer is written and each (fingerprint, UID)
 //! goes to the owner of the fingerprint.
 //!
+//! An update looks each URL up in the rows of the store, which is a merge of sorted streams: what is there keeps its UID,
+//! the others go on from the last UID of the store.
+//!
 //! UID record: key = fingerprint; payload = UID in LEB128.
 
 use crate::Error;
+use crate::engine::{self, Context};
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
-use crate::partition::{Boundaries, boundaries};
+use crate::partition::{Boundaries, Weights, boundaries, record_bounds};
 use crate::runs::{Run, RunReader, RunWriter, Runs};
 use crate::shuffle::shuffle;
 use crate::state::State;
@@ -21,9 +25,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
-use webstrata_layers::{FileEntry, RowDir, UrlWriter, url_of_key};
+use webstrata_layers::rows::UrlCursor;
+use webstrata_layers::{FileEntry, Links, Reader, RowDir, UrlWriter, url_in_row, url_of_key};
 
-/// First UIDs of the partitions; the last number is the number of URLs.
+/// First UIDs of the partitions; the last number is the UID after their last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offsets(pub(crate) Vec<u64>);
 
@@ -73,25 +78,68 @@ fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries
     job.check(ranged.into_inner())
 }
 
-/// Keeps each URL once and counts them by partition.
-fn distinct(job: &Job, mut urls: Sorted, boundaries: &Boundaries) -> Result<(Run, Vec<u64>), Error> {
-    let mut kept = RunWriter::create("distinct-urls", job.scratch())?;
+/// The distinct URLs of a worker's ranges.
+struct Distinct {
+    /// Those that the store does not have: key and fingerprint, in order.
+    new: Run,
+    /// How many these are, by partition.
+    counts: Vec<u64>,
+    /// Those that it has: fingerprint and UID, in LEB128.
+    known: Run,
+    /// Sampled ones that the store has, by UID, and that it does not, by partition and place there; and their work.
+    sampled_known: Vec<(u64, u64)>,
+    sampled_new: Vec<(usize, u64, u64)>,
+}
+
+/// Keeps each URL once, and looks it up in the store.
+fn distinct(
+    job: &Job,
+    mut urls: Sorted,
+    boundaries: &Boundaries,
+    weights: &Weights,
+    base: Option<&Reader>,
+) -> Result<Distinct, Error> {
+    let mut new = RunWriter::create("distinct-urls", job.scratch())?;
+    let mut known = RunWriter::create("known-urls", job.scratch())?;
+    let mut cursors: Vec<_> =
+        base.iter().flat_map(|base| (0..base.rows()).map(|row| UrlCursor::new(base, row))).collect();
     let mut counts = vec![0; boundaries.partitions()];
-    let mut last = Vec::new();
+    let (mut sampled_known, mut sampled_new) = (Vec::new(), Vec::new());
+    let (mut last, mut payload) = (Vec::new(), Vec::new());
     while let Some((key, fingerprint)) = urls.next()? {
-        if key != last {
-            last.clear();
-            last.extend_from_slice(key);
-            kept.push(key, fingerprint)?;
-            counts[boundaries.of(key)] += 1;
-            job.go_on()?;
+        if key == last {
+            continue;
         }
+        last.clear();
+        last.extend_from_slice(key);
+        let mut number = fingerprint;
+        let weight = weights.get(&u128::from_be_bytes(wire::take_array(&mut number))).map(|weight| weight + 1);
+        let mut stored = None;
+        for cursor in &mut cursors {
+            let (uid, found) = cursor.seek(key)?;
+            if found {
+                stored = Some(uid);
+                break;
+            }
+        }
+        if let Some(uid) = stored {
+            payload.clear();
+            wire::put(&mut payload, uid);
+            known.push(fingerprint, &payload)?;
+            sampled_known.extend(weight.map(|weight| (uid, weight)));
+        } else {
+            let partition = boundaries.of(key);
+            new.push(key, fingerprint)?;
+            sampled_new.extend(weight.map(|weight| (partition, counts[partition], weight)));
+            counts[partition] += 1;
+        }
+        job.go_on()?;
     }
-    Ok((kept.finish()?, counts))
+    Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new })
 }
 
 /// Adds up the counts of all workers.
-fn offsets(worker: &mut Worker, job: &Job, counts: Vec<u64>) -> Result<Offsets, Stopped> {
+fn offsets(worker: &mut Worker, job: &Job, first: u64, counts: Vec<u64>) -> Result<Offsets, Stopped> {
     let all = Rc::new(RefCell::new(vec![0; counts.len()]));
     let heard = Rc::clone(&all);
     let mut own = counts.into_iter().enumerate();
@@ -113,17 +161,26 @@ fn offsets(worker: &mut Worker, job: &Job, counts: Vec<u64>) -> Result<Offsets, 
         },
     )?;
     let counts = all.take();
-    let firsts = counts.iter().scan(0, |sum, count| {
+    let firsts = counts.iter().scan(first, |sum, count| {
         *sum += count;
         Some(*sum)
     });
-    Ok(Offsets(std::iter::once(0).chain(firsts).collect()))
+    Ok(Offsets(std::iter::once(first).chain(firsts).collect()))
+}
+
+/// Where the records of an update are cut, from what all workers know of sampled UIDs.
+fn records(worker: &mut Worker, job: &Job, sampled: Vec<(u64, u64)>, offsets: &Offsets) -> Result<Offsets, Stopped> {
+    let all = engine::gather(worker, job, None, &sampled)?;
+    let end = offsets.0.last().copied().unwrap_or(0);
+    Ok(Offsets(record_bounds(all.into_iter().flatten().collect(), offsets.partitions(), end)))
 }
 
 /// Writes the URL layer of this worker's partitions, one URL a call.
 struct Writing {
     row: RowDir,
     urls: RunReader,
+    /// URLs that the store has: they come first.
+    known: RunReader,
     offsets: Offsets,
     /// The partition being written, its writer, and the UID of its next URL.
     current: Option<(usize, UrlWriter, u64)>,
@@ -136,6 +193,9 @@ struct Writing {
 impl Writing {
     /// The next URL: its fingerprint and UID.
     fn next(&mut self) -> Result<Option<(u128, u64)>, Error> {
+        if let Some((mut fingerprint, mut uid)) = self.known.next()? {
+            return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))));
+        }
         while self.current.as_ref().is_none_or(|current| current.2 == self.offsets.0[current.0 + 1]) {
             if let Some((partition, writer, _)) = self.current.take() {
                 self.first_keys.insert(partition_number(partition)?, writer.first_key());
@@ -162,31 +222,51 @@ pub(crate) fn partition_number(partition: usize) -> Result<u32, Error> {
     u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))
 }
 
+/// The URL of a UID of the row that is being written, or of the store, for messages.
+pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid: u64) -> Result<String, Error> {
+    if let Some(base) = base.filter(|base| uid < base.urls()) {
+        return Ok(base.url(uid)?);
+    }
+    let partition = offsets.of(uid);
+    let urls = offsets.0[partition + 1] - offsets.0[partition];
+    Ok(url_in_row(row, partition_number(partition)?, urls, uid)?)
+}
+
 /// Gives every URL its UID; see the head of this file.
 pub(crate) fn uids(
     worker: &mut Worker,
-    job: &Job,
+    context: &Context,
     partition_urls: u64,
-    row: &RowDir,
     state: &mut State,
 ) -> Result<(), Stopped> {
-    let boundaries = boundaries(worker, job, &std::mem::take(&mut state.sample), &state.requests, partition_urls)?;
+    let (job, base) = (&context.job, context.base.as_deref());
+    let (boundaries, weights) =
+        boundaries(worker, job, &std::mem::take(&mut state.sample), &state.requests, partition_urls)?;
     let ranged = by_range(worker, job, &std::mem::take(&mut state.urls), &boundaries)?;
     let ranged = job.check(ranged.finish())?;
-    let (urls, counts) = job.check(distinct(job, ranged, &boundaries))?;
-    let offsets = offsets(worker, job, counts)?;
+    let distinct = job.check(distinct(job, ranged, &boundaries, &weights, base))?;
+    let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new } = distinct;
+    let offsets = offsets(worker, job, base.map_or(0, Links::urls), counts)?;
+    state.records = if base.is_some() {
+        sampled.extend(sampled_new.into_iter().map(|(partition, at, weight)| (offsets.0[partition] + at, weight)));
+        records(worker, job, sampled, &offsets)?
+    } else {
+        offsets.clone()
+    };
     let (index, peers) = (worker.index(), worker.peers());
     let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
-        row: row.clone(),
-        urls: job.check(RunReader::open(&urls, job.scratch()))?,
+        row: context.row.clone(),
+        urls: job.check(RunReader::open(&new, job.scratch()))?,
+        known: job.check(RunReader::open(&known, job.scratch()))?,
         current: None,
         waiting: own.collect(),
         first_keys: BTreeMap::new(),
         files: Vec::new(),
         offsets: offsets.clone(),
     }));
-    job.check(job.scratch().remove(&urls.name))?;
+    job.check(job.scratch().remove(&new.name))?;
+    job.check(job.scratch().remove(&known.name))?;
     let uids = Collector::new(Sorter::new(job.scratch(), "uids", job.budget_beside_writers(40)));
     let write = Rc::clone(&writing);
     let mut payload = Vec::new();

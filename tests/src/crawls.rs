@@ -4,6 +4,7 @@
 
 use crate::oracle::{Oracle, Time};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// One capture: texts as a crawl file spells them.
@@ -165,14 +166,29 @@ impl Crawl {
 
     /// The oracle that knows this crawl.
     pub fn oracle(&self) -> Oracle {
+        self.oracle_of(&(0..self.captures.len()).collect())
+    }
+
+    /// The oracle that knows these captures, by index: revisits of others have unknown links.
+    pub fn oracle_of(&self, known: &BTreeSet<usize>) -> Oracle {
         let mut oracle = Oracle::default();
-        for (capture, (url, links)) in self.captures.iter().zip(&self.canonical) {
-            match capture.links {
-                Links::Lost => oracle.add_unknown(url, capture.time),
-                _ => oracle.add(url, capture.time, links.iter().map(String::as_str)),
+        for &index in known {
+            let (time, (url, links)) = (self.captures[index].time, &self.canonical[index]);
+            match self.origin(index) {
+                Some(origin) if known.contains(&origin) => oracle.add(url, time, links.iter().map(String::as_str)),
+                _ => oracle.add_unknown(url, time),
             }
         }
         oracle
+    }
+
+    /// The capture that has the links of this one spelled out; `None` where it is not in the crawl.
+    fn origin(&self, index: usize) -> Option<usize> {
+        match self.captures[index].links {
+            Links::Here(_) => Some(index),
+            Links::SameAs(before) => self.origin(before),
+            Links::Lost => None,
+        }
     }
 
     /// The crawl as JSON lines, one a capture; times as 14 digits or as seconds. Only for crawls without revisits.
@@ -195,10 +211,7 @@ impl Crawl {
         };
         let record = |(index, capture): (usize, &Capture)| {
             let mut header = String::new();
-            let mut origin = index;
-            while let Links::SameAs(before) = self.captures[origin].links {
-                origin = before;
-            }
+            let origin = self.origin(index).unwrap_or(index);
             let (kind, body) = match &capture.links {
                 Links::Here(links) => ("response", html(links)),
                 _ => ("revisit", String::new()),

@@ -11,7 +11,7 @@ use webstrata_layers::key::key_of;
 use webstrata_layers::{
     Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
 };
-use webstrata_pipeline::{BuildOptions, PARTITION_URLS};
+use webstrata_pipeline::{BuildOptions, PARTITION_URLS, RunOptions};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::Residence;
 use webstrata_serve::load::{Options, write_cell};
@@ -20,19 +20,21 @@ use webstrata_serve::{Cells, url_store};
 /// Options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
     BuildOptions {
+        run: run_options(store),
         inputs,
         generate: Vec::new(),
-        store: store.into(),
-        workers: 1,
-        memory_max: 1 << 30,
-        spill: None,
-        cluster: None,
+        update: false,
         kinds: LinkKinds::default(),
         in_range: RangeLength::Month,
         min_sources: 0,
         partition_urls: PARTITION_URLS,
         provenance: BTreeMap::new(),
     }
+}
+
+/// One worker with a gigabyte.
+pub fn run_options(store: &Path) -> RunOptions {
+    RunOptions { store: store.into(), workers: 1, memory_max: 1 << 30, spill: None, cluster: None }
 }
 
 /// Opens a store for questions.
@@ -126,7 +128,16 @@ pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[Wh
 pub fn assert_answers(store: &Path, oracle: &Oracle) {
     let counts = Store::open(store).expect("a store").manifest().counts;
     assert_eq!(totals(&counts), oracle.totals());
+    assert_urls(store, oracle);
+}
+
+/// Asks a store everything about every URL of the oracle, and how many there are.
+///
+/// # Panics
+/// At the first difference.
+pub fn assert_urls(store: &Path, oracle: &Oracle) {
     let reader = reader(store);
+    assert_eq!(reader.urls(), oracle.urls().len() as u64);
     for url in oracle.urls() {
         if let Err(difference) = compare_url(&reader, oracle, url, &windows(oracle, url)) {
             panic!("{difference}");

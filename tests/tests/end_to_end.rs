@@ -79,7 +79,7 @@ fn the_store_is_the_same_for_any_workers_and_any_files() {
         for (name, inputs) in [("one", &one), ("split", &split)] {
             let store = dir.path().join(format!("{name}-{workers}"));
             let mut options = options(&store, inputs.clone());
-            options.workers = workers;
+            options.run.workers = workers;
             build(&options, &Progress::default()).unwrap();
             assert_same(&expected, &bytes(&store), &format!("{name}, {workers} workers"));
         }
@@ -100,16 +100,16 @@ fn a_small_memory_budget_goes_to_disk_and_changes_nothing() {
     let spill = dir.path().join("spill");
     let mut options = options(&roomy, Vec::new());
     options.generate = vec!["hard:occurrences=2500000,seed=22".parse().unwrap()];
-    options.spill = Some(spill.clone());
-    options.workers = 2;
+    options.run.spill = Some(spill.clone());
+    options.run.workers = 2;
     build(&options, &Progress::default()).unwrap();
-    options.store = tight.as_path().into();
-    options.memory_max = 1 << 20;
+    options.run.store = tight.as_path().into();
+    options.run.memory_max = 1 << 20;
     let Err(Error::TooLittleMemory { needed, .. }) = build(&options, &Progress::default()) else {
         panic!("two workers cannot work in a mebibyte");
     };
     // With the least that it takes, each worker sorts in 16 MiB: several runs of captures.
-    options.memory_max = needed;
+    options.run.memory_max = needed;
     build(&options, &Progress::default()).unwrap();
     assert_same(&bytes(&roomy), &bytes(&tight), "tight memory");
     assert_eq!(fs::read_dir(&spill).unwrap().count(), 0, "temporary files are left");
@@ -151,7 +151,7 @@ fn many_partitions_answer_as_one() {
     let store = dir.path().join("store");
     let mut options = options(&store, inputs);
     options.partition_urls = 100;
-    options.workers = 2;
+    options.run.workers = 2;
     let report = build(&options, &Progress::default()).unwrap();
     assert!(report.partitions >= 8, "{} partitions", report.partitions);
     assert_answers(&store, &crawl.oracle());
@@ -217,7 +217,7 @@ fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
         let inputs = files(dir.path(), &format!("crawl{workers}-"), "warc", &[&revisits, &original]);
         let store = dir.path().join(format!("store{workers}"));
         let mut options = options(&store, inputs);
-        options.workers = workers;
+        options.run.workers = workers;
         build(&options, &Progress::default()).unwrap();
         let mut oracle = webstrata_tests::oracle::Oracle::default();
         let (may, june) = (1_146_441_600, 1_149_120_000);

@@ -56,7 +56,7 @@ fn histories_of_real_sites_are_answered_as_the_oracle_answers() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
     let mut options = options(&store, files);
-    options.workers = 2;
+    options.run.workers = 2;
     let report = build(&options, &Progress::default()).unwrap();
     assert_eq!(totals(&report.counts), oracle.totals());
     assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);

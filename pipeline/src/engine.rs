@@ -1,0 +1,429 @@
+//! Runs a job: the stages of its [`Work`] one after the other on all workers of all processes, then the commit.
+//!
+//! What a stage leaves on a worker stands in its [`State`]. A stage ends when all workers have saved their states; only then
+//! are the files removed that no later stage reads. So a job that was killed goes on with the stage that it was in, if it is
+//! started again with the same work, on the same epoch of the store, with as many workers and processes. Any other job
+//! clears away what it finds. Until the commit nothing of a row can be seen.
+
+use crate::cluster::{self, Cluster};
+use crate::job::{Job, Stopped, WRITERS_BYTES};
+use crate::scratch::{JobFile, Scratch};
+use crate::shuffle::{guarded, shuffle};
+use crate::state::{Start, State, agree, wait_for_all};
+use crate::{Error, Progress, meter, wire};
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock};
+use timely::communication::Hooks;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
+use timely::worker::Worker;
+use timely::{CommunicationConfig, WorkerConfig};
+use webstrata_layers::{FileEntry, Location, Reader, RowDir, Store, StoreWriter};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Where a job works, and with what.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Where the store is.
+    pub store: Location,
+    /// Worker threads, at least 1.
+    pub workers: usize,
+    /// Bytes that this process may take, all in all.
+    pub memory_max: usize,
+    /// Where temporary files go; the system's directory for them where `None`.
+    pub spill: Option<PathBuf>,
+    /// The processes that work together; `None` for this one alone.
+    pub cluster: Option<Cluster>,
+}
+
+/// What a job does.
+pub(crate) trait Work: Send + Sync + 'static {
+    /// What it has to say at the end, all processes together.
+    type Report: Serialize + for<'a> Deserialize<'a> + Send + 'static;
+
+    /// The name of the job.
+    const NAME: &'static str;
+
+    /// The stages, in order.
+    const STAGES: &'static [&'static str];
+
+    /// Whether it reads the current epoch of the store, which must be there then.
+    fn reads_store(&self) -> bool;
+
+    /// Bytes of temporary files that a stage reads.
+    fn input_bytes(&self, stage: &str, state: &State) -> u64;
+
+    /// Runs a stage on a worker.
+    fn run(&self, worker: &mut Worker, context: &Context, stage: &str, state: &mut State) -> Result<(), Stopped>;
+
+    /// Makes what all workers have written the current epoch; `None` for the writer where a run of this job that was killed
+    /// has committed it.
+    fn commit(&self, writer: Committing, context: &Context, states: &[State]) -> Result<Self::Report, Error>;
+}
+
+/// How a commit stands.
+pub(crate) enum Committing {
+    /// It is to be done.
+    Open(StoreWriter),
+    /// It was done, as this epoch.
+    Done(u64),
+}
+
+/// What stages work with.
+pub(crate) struct Context {
+    pub(crate) job: Job,
+    pub(crate) row: RowDir,
+    /// The store as it was when the job began, for work that reads it.
+    pub(crate) base: Option<Arc<Reader>>,
+}
+
+impl Context {
+    /// The store as it was when the job began.
+    pub(crate) fn store(&self) -> Result<&Arc<Reader>, Error> {
+        self.base.as_ref().ok_or(Error::Internal("a stage reads a store that is not open"))
+    }
+}
+
+/// What all workers of a process know.
+struct Plan<W> {
+    work: W,
+    job: Job,
+    /// What the processes of the job compare.
+    id: String,
+    /// What a later start of the job compares.
+    known_as: String,
+    store: Location,
+    known: Known,
+    /// The store, when a worker has opened it.
+    base: OnceLock<Option<Arc<Reader>>>,
+    /// Only in process 0, until the commit.
+    writer: Mutex<Option<StoreWriter>>,
+}
+
+/// What a process knows of the row of the job before it has heard the others.
+#[derive(Clone, Copy)]
+struct Known {
+    row: Option<u32>,
+    /// The epoch that was current when the job began, 0 without one.
+    base: u64,
+    /// The job was killed after its commit.
+    committed: bool,
+}
+
+/// What process 0 knows: it goes on with the row that it had begun, unless another job has made another epoch.
+fn know<W: Work>(
+    writer: &StoreWriter,
+    scratch: &Scratch,
+    kept: Option<JobFile>,
+    workers: usize,
+) -> Result<Known, Error> {
+    let current = writer.current().unwrap_or(0);
+    let begin = || -> Result<Known, Error> {
+        scratch.retain(&BTreeSet::new())?;
+        Ok(Known { row: Some(writer.begin_row()?.row()), base: current, committed: false })
+    };
+    let Some(JobFile { row, base, .. }) = kept else { return begin() };
+    let known = |committed| Known { row: Some(row), base, committed };
+    let Some((_, entry)) = writer.committed(row)? else {
+        return if base == current && writer.resume_row(row).is_ok() { Ok(known(false)) } else { begin() };
+    };
+    let is_in_epoch = |file: &FileEntry| entry.partitions.iter().any(|partition| partition.files.contains(file));
+    let states: Option<Vec<_>> = (0..workers).map(|worker| scratch.load(worker, W::STAGES.len())).collect();
+    let ours = states.is_some_and(|states| states.iter().flat_map(|state| &state.files).all(is_in_epoch));
+    if ours { Ok(known(true)) } else { begin() }
+}
+
+/// Part of the memory that blocks of the store may take.
+const BASE_PART: usize = 10;
+
+impl<W: Work> Plan<W> {
+    /// The store as the job found it.
+    fn base(&self, epoch: u64) -> Result<Option<Arc<Reader>>, Error> {
+        if let Some(base) = self.base.get() {
+            return Ok(base.clone());
+        }
+        let base = if self.work.reads_store() {
+            let store = Store::open_epoch(&self.store, epoch)?;
+            Some(Arc::new(Reader::new(store, self.job.memory_max() / BASE_PART)))
+        } else {
+            None
+        };
+        Ok(self.base.get_or_init(|| base).clone())
+    }
+}
+
+/// All that one worker does.
+fn work<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report, Stopped> {
+    let (job, index) = (&plan.job, worker.index());
+    let scratch = job.scratch();
+    let Start { row, base, stages } = resume(worker, plan)?;
+    let row = RowDir::open(&plan.store, row, scratch.directory()).with_helpers(job.helpers().clone());
+    // A job that has nothing left to do but to say what it did needs no store: it may be gone.
+    let base = if plan.known.committed { None } else { job.check(plan.base(base))? };
+    let context = Context { job: job.clone(), row, base };
+    let mut state = if stages == 0 { State::default() } else { scratch.load(index, stages).ok_or(Stopped)? };
+    let reports = index % job.workers() == 0;
+    for (stage, name) in W::STAGES.iter().enumerate().skip(stages) {
+        let before = state.clone();
+        if reports {
+            // Work is shared out evenly, and this worker cannot know when the others begin.
+            job.progress().enter(name, plan.work.input_bytes(name, &state) * job.workers() as u64);
+        }
+        plan.work.run(worker, &context, name, &mut state)?;
+        state.stages = stage + 1;
+        job.check(scratch.save(index, &state))?;
+        let (taken, made) = (before.without(&state), state.without(&before));
+        job.progress().add_stage(&taken, &made);
+        wait_for_all(worker, job)?;
+        if reports {
+            job.progress().leave();
+        }
+        job.check(taken.remove(scratch))?;
+        if stage > 0 {
+            job.check(scratch.forget(index, stage))?;
+        }
+    }
+    commit(worker, plan, &context, state)
+}
+
+/// Agrees on where to go on, and clears away all that is not needed for that.
+fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped> {
+    let (job, scratch) = (&plan.job, plan.job.scratch());
+    let finished = (1..=W::STAGES.len()).filter(|&stages| scratch.load(worker.index(), stages).is_some());
+    // What is committed cannot be begun again.
+    let begin = u64::from(!plan.known.committed);
+    let bits = finished.fold(begin, |bits, stages| bits | 1u64 << stages);
+    let start = agree(worker, job, (plan.known.row.unwrap_or(0), plan.known.base, bits))?;
+    if worker.index().is_multiple_of(job.workers()) {
+        let own = worker.index()..worker.index() + job.workers();
+        let states: Option<Vec<_>> =
+            own.map(|worker| scratch.load(worker, start.stages).map(|state| (worker, state))).collect();
+        let states = if start.stages == 0 { Vec::new() } else { states.ok_or(Stopped)? };
+        job.check(scratch.retain(&Scratch::needed(states.iter().map(|(worker, state)| (*worker, state)))))?;
+        let file = JobFile { id: plan.known_as.clone(), row: start.row, base: start.base };
+        job.check(scratch.set_job(&file))?;
+        if start.stages > 0 {
+            tracing::info!(stage = W::STAGES.get(start.stages).unwrap_or(&"commit"), "going on with an unfinished job");
+        }
+    }
+    wait_for_all(worker, job)?;
+    Ok(start)
+}
+
+/// Gathers what all workers have written, makes it an epoch, and tells all.
+fn commit<W: Work>(worker: &mut Worker, plan: &Plan<W>, context: &Context, state: State) -> Result<W::Report, Stopped> {
+    let job = &plan.job;
+    if worker.index().is_multiple_of(job.workers()) {
+        job.progress().enter("commit", 0);
+    }
+    let states = gather(worker, job, Some(0), &state)?;
+    let writer = if worker.index() == 0 { plan.writer.lock().ok().and_then(|mut writer| writer.take()) } else { None };
+    let report = match writer {
+        Some(writer) => {
+            let committed = job.check(writer.committed(context.row.row()).map_err(Error::from))?;
+            let committing = committed.map_or_else(|| Committing::Open(writer), |(epoch, _)| Committing::Done(epoch));
+            Some(job.check(plan.work.commit(committing, context, &states))?)
+        }
+        None => None,
+    };
+    let reports = gather(worker, job, None, &report)?;
+    reports.into_iter().flatten().next().ok_or(Stopped)
+}
+
+/// Sends a value of each worker to one worker, or to all.
+pub(crate) fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
+    worker: &mut Worker,
+    job: &Job,
+    to: Option<usize>,
+    value: &T,
+) -> Result<Vec<T>, Stopped> {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let collect = Rc::clone(&heard);
+    let mut json = Some(job.check(serde_json::to_vec(value).map_err(Error::State))?);
+    shuffle(
+        worker,
+        job,
+        "commit",
+        move |outbox| {
+            let Some(json) = json.take() else { return Ok(false) };
+            match to {
+                Some(worker) => outbox.send(worker, &[], &json),
+                None => outbox.send_to_all(&[], &json),
+            }
+            Ok(true)
+        },
+        move |block| {
+            let mut read = Ok(());
+            wire::for_each(&block, |_, json| match serde_json::from_slice(json) {
+                Ok(value) => collect.borrow_mut().push(value),
+                Err(error) => read = Err(Error::State(error)),
+            });
+            read
+        },
+    )?;
+    Ok(heard.take())
+}
+
+/// Starts timely's workers, runs them, and returns what the first of them reports.
+fn execute<W: Work>(plan: Plan<W>, workers: usize, cluster: Option<&Cluster>) -> Result<W::Report, Error> {
+    let job = plan.job.clone();
+    let (builders, connections) = match cluster {
+        None => {
+            let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
+            config.try_build().map_err(Error::Dataflow)?
+        }
+        Some(cluster) => {
+            let peers = cluster::connect(cluster, &plan.id, &job)?;
+            let own = ProcessBuilder::new_bytes_vector(workers, Hooks::default().refill, None);
+            initialize_networking_from_sockets(own, peers, cluster.process, workers, Hooks::default())
+                .map(|(builders, guard)| {
+                    let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
+                    (builders, Box::new(guard) as Box<dyn Any + Send>)
+                })
+                .map_err(|error| Error::Dataflow(error.to_string()))?
+        }
+    };
+    let guards = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), move |worker| {
+        let report = guarded(&plan.job, W::NAME, || Ok(work(worker, &plan)));
+        // Whatever a worker that stopped has left is dropped, or timely would wait for it.
+        for dataflow in worker.installed_dataflows() {
+            worker.drop_dataflow(dataflow);
+        }
+        let report = report?.ok();
+        if report.is_some() {
+            plan.job.finish();
+        }
+        report
+    })
+    .map_err(Error::Dataflow)?;
+    let reports: Vec<_> = guards.join().into_iter().collect();
+    if !job.finished() {
+        // Threads that hold connections to processes that have gone would not end.
+        std::mem::forget(connections);
+        return Err(job.take_error().unwrap_or(Error::Internal("a worker stopped without an error")));
+    }
+    drop(connections);
+    let stopped = || Error::Dataflow("no worker has reported".to_owned());
+    reports.into_iter().next().ok_or_else(stopped)?.map_err(Error::Dataflow)?.ok_or_else(stopped)
+}
+
+/// Memory that a worker takes besides what it sorts, and besides [`WRITERS_BYTES`]: the batch of a reader, the row groups on
+/// their way to the writers, blocks on the way to other workers.
+const WORKER_BYTES: usize = 50 << 20;
+/// The same for a process.
+const PROCESS_BYTES: usize = 30 << 20;
+/// What a worker needs to sort in.
+const SORTING_BYTES_MIN: usize = 16 << 20;
+
+/// How many workers can work within so much memory, at least 1.
+pub fn workers_within(memory_max: usize) -> usize {
+    let worker = WORKER_BYTES + WRITERS_BYTES + SORTING_BYTES_MIN;
+    (memory_max.saturating_sub(PROCESS_BYTES) / worker).max(1)
+}
+
+/// The part of the memory that is for sorting and for writers.
+fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
+    let fixed = PROCESS_BYTES + workers * WORKER_BYTES;
+    let needed = fixed + workers * (WRITERS_BYTES + SORTING_BYTES_MIN);
+    if memory_max < needed {
+        return Err(Error::TooLittleMemory { given: memory_max, workers, needed });
+    }
+    Ok(memory_max - fixed)
+}
+
+/// Where the scratch directories of the processes are.
+fn scratch_directory(options: &RunOptions) -> PathBuf {
+    let store = PathBuf::from(options.store.to_string());
+    // A URL is absolute as it is; a directory has one name wherever the job is started.
+    let is_url = options.store.to_string().contains("://");
+    let store = std::path::absolute(&store).ok().filter(|_| !is_url).unwrap_or(store);
+    let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);
+    directory.join(format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64))
+}
+
+/// What tells jobs apart, in two parts: what decides the bytes, and what tells whether it is the same again.
+pub(crate) struct Identity {
+    /// Options and inputs.
+    pub(crate) bytes: String,
+    /// When inputs were changed.
+    pub(crate) times: String,
+}
+
+/// Runs work. In a cluster every process calls it, with the same work and options but for its number, memory and place of
+/// temporary files; all return the same report.
+///
+/// # Errors
+/// A store that another process writes, a full disk, a process that has gone, and what the work finds wrong. After an error
+/// the store answers as before, and the same call goes on after the last finished stage.
+pub(crate) fn run<W: Work>(
+    work: W,
+    identity: &Identity,
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<W::Report, Error> {
+    meter::give_back_large();
+    let workers = options.workers.max(1);
+    let (process, processes) = options.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
+    let memory_max = budget(options.memory_max, workers)?;
+    // What was not written to disk is lost with the machine.
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let version = env!("CARGO_PKG_VERSION");
+    let job = format!("{} {version} {} {workers} {processes} {}", W::NAME, options.store, identity.bytes);
+    let hash = |text: &str| format!("{:032x}", xxh3_128(text.as_bytes()));
+    let (id, known_as) = (hash(&job), hash(&format!("{job} {} {boot}", identity.times)));
+    let scratch = Scratch::open(&scratch_directory(options), process, &known_as, progress.spill_counters())?;
+    scratch.clear_others(processes);
+    let kept = scratch.job();
+    let row = kept.as_ref().map(|job| job.row);
+    let mut known = Known { row, base: kept.as_ref().map_or(0, |job| job.base), committed: false };
+    let mut writer = None;
+    if process == 0 {
+        if work.reads_store() {
+            // A store is not made where there is none.
+            Store::open(&options.store)?;
+        }
+        let opened = StoreWriter::open(&options.store, &format!("{} {known_as}", W::NAME), row)?;
+        known = know::<W>(&opened, &scratch, kept, workers)?;
+        writer = Some(opened);
+    }
+    let plan = Plan {
+        work,
+        job: Job::new(workers, memory_max, scratch.clone(), progress.clone()),
+        id,
+        known_as,
+        store: options.store.clone(),
+        known,
+        base: OnceLock::new(),
+        writer: Mutex::new(writer),
+    };
+    let report = execute(plan, workers, options.cluster.as_ref());
+    let cleared = if report.is_ok() {
+        scratch.remove_all()
+    } else {
+        scratch.tidy(workers * process..workers * (process + 1), W::STAGES.len())
+    };
+    if let Err(error) = cleared {
+        // What the job came to says more; the next one clears this away.
+        tracing::warn!(%error, "temporary files are left");
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_workers_as_fit_are_enough() {
+        for memory_max in [1 << 20, 160 << 20, 1 << 30, 64 << 30] {
+            let workers = workers_within(memory_max);
+            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 160 << 20, "{memory_max} {workers}");
+            assert!(budget(memory_max, workers + 1).is_err(), "{memory_max} {workers}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Crawls that come in batches: after every update a store answers as the oracle that knows what is in so far, and merged it
+//! has the bytes of a store that was built from all of it at once.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use webstrata_layers::check;
+use webstrata_pipeline::{BuildReport, Progress, build};
+use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::stores::{assert_urls, options};
+
+const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
+
+/// Adds captures to a store, or begins it.
+fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> BuildReport {
+    let mut options = options(store, vec![input]);
+    options.update = store.exists();
+    options.run.workers = workers;
+    options.partition_urls = partition_urls;
+    let report = build(&options, &Progress::default()).unwrap();
+    assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
+    let checked = check::check(store).unwrap();
+    assert!(checked.is_sound(), "{:?}", checked.problems);
+    report
+}
+
+/// Indexes of a crawl's captures in random batches.
+fn batches(captures: usize, count: u64, random: &mut Random) -> Vec<BTreeSet<usize>> {
+    let mut batches = vec![BTreeSet::new(); usize::try_from(count).unwrap()];
+    for capture in 0..captures {
+        batches[usize::try_from(random.below(count)).unwrap()].insert(capture);
+    }
+    batches
+}
+
+#[test]
+fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
+    for seed in 0..6u64 {
+        let mut random = Random(seed);
+        let dir = tempfile::tempdir().unwrap();
+        let revisits = seed % 2 == 1;
+        let crawl = if revisits { Crawl::with_revisits(seed, SMALL) } else { Crawl::random(seed, SMALL) };
+        let records =
+            if revisits { crawl.warc() } else { crawl.json_lines().into_iter().map(|line| line + "\n").collect() };
+        let store = dir.path().join("store");
+        let (workers, partition_urls) = if seed < 3 { (1, 1 << 19) } else { (2, 40) };
+        let mut known = BTreeSet::new();
+        for (step, batch) in batches(records.len(), 2 + seed, &mut random).into_iter().enumerate() {
+            let path = dir.path().join(format!("batch-{step}"));
+            fs::write(&path, batch.iter().map(|&at| records[at].as_str()).collect::<String>()).unwrap();
+            add(&store, path.clone(), workers, partition_urls);
+            known.extend(batch);
+            assert_urls(&store, &crawl.oracle_of(&known));
+            if step > 0 {
+                let again = add(&store, path, workers, partition_urls);
+                assert_eq!((again.counts.captures, again.counts.urls), (0, 0), "seed {seed}, step {step}");
+                assert!(again.captures_stored > 0);
+            }
+        }
+    }
+}
