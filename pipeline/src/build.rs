@@ -310,7 +310,7 @@ fn make_epoch(plan: &Plan, writer: StoreWriter, row: &RowDir, states: &[State]) 
             let entry = RowEntry { row: row.row(), first_uid: 0, urls: counts.urls, partitions, counts };
             let version = env!("CARGO_PKG_VERSION").to_owned();
             let provenance = Provenance { version, inputs: plan.inputs_all, details: plan.provenance.clone() };
-            writer.commit(NewEpoch { rows: vec![entry], in_range: plan.in_range, provenance })?
+            writer.commit(NewEpoch { rows: vec![entry], in_range: plan.in_range, provenance, translation: None })?
         }
     };
     Ok(BuildReport { epoch, counts, tally, partitions: count, largest_over_mean, captures_read })
