@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
-use crate::manifest::FileEntry;
 
 /// The bytes of a layer file.
 #[derive(Clone)]
@@ -41,10 +40,10 @@ impl Body {
     }
 
     /// Compares with size and checksum of the manifest. Cost: reads all.
-    pub(crate) fn verify(&self, path: &Path, entry: &FileEntry) -> Result<(), Error> {
+    pub(crate) fn verify(&self, path: &Path, bytes: u64, checksum: &str) -> Result<(), Error> {
         let got = self.len(path)?;
-        if got != entry.bytes {
-            return Err(Error::Size { path: path.to_owned(), expected: entry.bytes, got });
+        if got != bytes {
+            return Err(Error::Size { path: path.to_owned(), expected: bytes, got });
         }
         let mut hash = Xxh3::new();
         match self {
@@ -62,10 +61,10 @@ impl Body {
             Body::Fetched(bytes) => hash.update(bytes),
         }
         let got = format!("{:016x}", hash.digest());
-        if got == entry.checksum {
+        if got == checksum {
             Ok(())
         } else {
-            Err(Error::Checksum { path: path.to_owned(), expected: entry.checksum.clone(), got })
+            Err(Error::Checksum { path: path.to_owned(), expected: checksum.to_owned(), got })
         }
     }
 }

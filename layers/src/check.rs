@@ -24,6 +24,7 @@ use crate::presence::{self, Change};
 use crate::schema::Layer;
 use crate::store::Store;
 use crate::time::RangeLength;
+use crate::translation::Translations;
 
 /// Problems that are kept with their place; more are only counted.
 pub const PROBLEMS_MAX: usize = 1000;
@@ -80,6 +81,11 @@ pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
             broken.insert(&entry.path);
         }
     }
+    for translation in manifest.translations() {
+        report.files += 1;
+        report.bytes += translation.bytes;
+    }
+    report.keep(manifest.history.first().map_or(Ok(()), |past| Translations::between(&store, past.epoch).map(drop)));
     let mut sides = Sides { in_range: manifest.in_range, ..Sides::default() };
     for row in &manifest.rows {
         let mut counts = Counts::default();

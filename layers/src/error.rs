@@ -90,6 +90,19 @@ pub enum Error {
         /// The epoch.
         epoch: u64,
     },
+    /// UIDs of an epoch cannot be translated: all was built anew since.
+    #[error(
+        "{path} cannot translate UIDs of epoch {from}: all its URLs were numbered anew in epoch {first}",
+        path = path.display()
+    )]
+    NoTranslation {
+        /// The store.
+        path: PathBuf,
+        /// The epoch asked.
+        from: u64,
+        /// The first epoch whose UIDs can be translated.
+        first: u64,
+    },
     /// A manifest is not JSON, or not of the expected shape.
     #[error("{path}: {source}", path = path.display())]
     ManifestSyntax {

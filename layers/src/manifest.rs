@@ -10,6 +10,7 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
+use crate::history::{PastEpoch, TranslationEntry};
 use crate::page::Page;
 use crate::schema::Layer;
 use crate::time::RangeLength;
@@ -152,6 +153,8 @@ pub struct NewEpoch {
     pub in_range: RangeLength,
     /// What it was made from.
     pub provenance: Provenance,
+    /// How the UIDs of the current epoch become those of the new one, where rows were merged.
+    pub translation: Option<TranslationEntry>,
 }
 
 /// An epoch: all that is needed to find and trust its files.
@@ -169,6 +172,9 @@ pub struct Manifest {
     pub provenance: Provenance,
     /// The rows, oldest first.
     pub rows: Vec<RowEntry>,
+    /// The epochs before, oldest first, as far as their UIDs can be translated; not written where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<PastEpoch>,
 }
 
 /// A contradiction in a manifest.
@@ -230,6 +236,9 @@ pub enum ManifestFlaw {
     /// Counts that are not the sums of what they count.
     #[error("the counts are not the sums of their parts")]
     Counts,
+    /// Epochs before this one are not numbered one after the other, or a translation is not one from the epoch before.
+    #[error("the history of its UIDs does not fit its epochs and rows")]
+    History,
     /// The number inside is not that of the file's name.
     #[error("it says that it is epoch {0}")]
     Epoch(u64),
@@ -237,11 +246,11 @@ pub enum ManifestFlaw {
 
 impl Manifest {
     /// The manifest of a new epoch.
-    pub(crate) fn new(epoch: u64, new: NewEpoch) -> Self {
+    pub(crate) fn new(epoch: u64, new: NewEpoch, history: Vec<PastEpoch>) -> Self {
         let mut counts = Counts::default();
         new.rows.iter().for_each(|row| counts.add(&row.counts));
-        let NewEpoch { rows, in_range, provenance } = new;
-        Self { format: FORMAT, epoch, in_range, counts, provenance, rows }
+        let NewEpoch { rows, in_range, provenance, translation: _ } = new;
+        Self { format: FORMAT, epoch, in_range, counts, provenance, rows, history }
     }
 
     /// All files of the epoch.
@@ -284,7 +293,7 @@ impl Manifest {
             }
             counts.add(&row.counts);
         }
-        if counts == self.counts { Ok(()) } else { Err(ManifestFlaw::Counts) }
+        if counts == self.counts { self.history_sound() } else { Err(ManifestFlaw::Counts) }
     }
 }
 
@@ -352,7 +361,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Whether a path has only plain names between single slashes.
-fn is_plain(path: &str) -> bool {
+pub(crate) fn is_plain(path: &str) -> bool {
     let plain = Path::new(path).components().all(|component| matches!(component, Component::Normal(_)));
     plain && path.split('/').all(|name| !name.is_empty() && name != "." && !name.contains(['\\', ':', '\0']))
 }

@@ -39,6 +39,10 @@ use crate::manifest::FileEntry;
 use crate::schema::Layer;
 use crate::store::RowDir;
 
+mod table;
+
+pub(crate) use table::{TableWriter, read_table};
+
 /// Larger than any page: pages end where row groups end.
 const PAGE_MAX: usize = 1 << 30;
 
@@ -223,6 +227,15 @@ pub(crate) struct Group {
     pub(crate) last_uid: u64,
 }
 
+/// Names and types of columns, for messages.
+fn columns_of(schema: &Schema) -> String {
+    let column = |field: &Arc<Field>| {
+        let null = if field.is_nullable() { " or null" } else { "" };
+        format!("{} {}{null}", field.name(), field.data_type())
+    };
+    schema.fields().iter().map(column).collect::<Vec<_>>().join(", ")
+}
+
 /// What the footer of a layer file tells.
 pub(crate) struct Footer {
     path: PathBuf,
@@ -248,12 +261,7 @@ impl Footer {
         let metadata = metadata.map_err(Error::parquet(&path))?;
         let expected = entry.layer.schema();
         if metadata.schema().fields() != expected.fields() {
-            let column = |field: &Arc<Field>| {
-                let null = if field.is_nullable() { " or null" } else { "" };
-                format!("{} {}{null}", field.name(), field.data_type())
-            };
-            let text = |schema: &Schema| schema.fields().iter().map(column).collect::<Vec<_>>().join(", ");
-            return Err(Error::Schema { got: text(metadata.schema()), expected: text(&expected), path });
+            return Err(Error::Schema { got: columns_of(metadata.schema()), expected: columns_of(&expected), path });
         }
         let (mut groups, mut first_row, mut next_uid) = (Vec::new(), 0u64, 0u64);
         for group in metadata.metadata().row_groups() {

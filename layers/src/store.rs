@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::body::Body;
 use crate::error::Error;
 use crate::helpers::Helpers;
+use crate::history::{TRANSLATIONS, history_after, is_translation, translation_name};
 use crate::location::{Location, Lock};
 use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 use crate::schema::Layer;
@@ -79,7 +80,7 @@ impl Store {
     /// The bytes of a file, verified.
     pub(crate) fn body(&self, entry: &FileEntry) -> Result<Body, Error> {
         let body = self.location.place().body(&entry.path)?;
-        body.verify(&self.location.path(&entry.path), entry)?;
+        body.verify(&self.location.path(&entry.path), entry.bytes, &entry.checksum)?;
         Ok(body)
     }
 }
@@ -112,7 +113,7 @@ impl StoreWriter {
         let location = location.into();
         location.place().prepare()?;
         if current(&location)?.is_none() {
-            let ours = |name: &str| [LOCK, EPOCHS, ROWS].contains(&name) || name.starts_with(CURRENT);
+            let ours = |name: &str| [LOCK, EPOCHS, ROWS, TRANSLATIONS].contains(&name) || name.starts_with(CURRENT);
             if let Some(found) = location.place().names("")?.into_iter().find(|name| !ours(name)) {
                 return Err(Error::NotEmpty { path: location.path(""), found });
             }
@@ -184,16 +185,19 @@ impl StoreWriter {
     /// that was taken away, and what the disk or the server refuses. The epoch before then stays current.
     pub fn commit(self, manifest_parts: NewEpoch) -> Result<u64, Error> {
         let epoch = self.current.unwrap_or(0) + 1;
-        let manifest = Manifest::new(epoch, manifest_parts);
         let name = manifest_name(epoch);
         let path = self.location.path(&name);
-        if let Some(flaw) = manifest.flaw() {
-            return Err(Error::BadManifest { path, flaw });
-        }
+        let previous = self.current.map(|epoch| read_manifest(&self.location, epoch)).transpose()?;
+        let history = history_after(previous, &manifest_parts);
+        let manifest = history.map(|history| Manifest::new(epoch, manifest_parts, history));
+        let manifest = manifest.and_then(|manifest| manifest.flaw().map_or(Ok(manifest), Err));
+        let manifest = manifest.map_err(|flaw| Error::BadManifest { path: path.clone(), flaw })?;
         let json = serde_json::to_string_pretty(&manifest);
         let json = json.map_err(|source| Error::ManifestSyntax { path: path.clone(), source })? + "\n";
         let place = self.location.place();
-        let files: Vec<_> = manifest.files().map(|entry| (entry.path.as_str(), entry.bytes)).collect();
+        let files = manifest.files().map(|entry| (entry.path.as_str(), entry.bytes));
+        let files: Vec<_> =
+            files.chain(manifest.translations().map(|entry| (entry.path.as_str(), entry.bytes))).collect();
         place.settle(&files)?;
         self.lock.check()?;
         // A manifest with these bytes is ours: the answer to the first try may have been lost on the way.
@@ -270,7 +274,7 @@ fn manifest_name(epoch: u64) -> String {
 }
 
 /// The number in CURRENT; `None` without that file.
-fn current(location: &Location) -> Result<Option<u64>, Error> {
+pub(crate) fn current(location: &Location) -> Result<Option<u64>, Error> {
     let Some(bytes) = location.place().read(CURRENT)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
     let digits = text.trim_end();
@@ -307,14 +311,17 @@ fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
     }
 }
 
-/// Removes rows that no epoch up to the current one names, but for one that is kept, and later manifests; gives the
-/// rows in use. Only names that writers make are touched.
+/// Removes rows and translations that no epoch up to the current one names, and later manifests; gives the rows in use.
+/// A row that is kept stays, and so does the translation that may go with it. Only names that writers make are touched.
 fn clean(location: &Location, current: Option<u64>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
-    let (mut rows, mut has_current, place) = (BTreeSet::new(), false, location.place());
+    let (mut rows, mut translations, place) = (BTreeSet::new(), BTreeSet::new(), location.place());
+    let mut has_current = false;
     for name in place.names(EPOCHS)? {
         let Some(Ok(epoch)) = name.strip_suffix(".json").map(str::parse::<u64>) else { continue };
         if current.is_some_and(|current| epoch <= current) {
-            rows.extend(read_manifest(location, epoch)?.rows.iter().map(|row| row.row));
+            let manifest = read_manifest(location, epoch)?;
+            rows.extend(manifest.rows.iter().map(|row| row.row));
+            translations.extend(manifest.translations().map(|entry| entry.path.clone()));
             has_current |= current == Some(epoch);
         } else {
             place.remove(&format!("{EPOCHS}/{name}"))?;
@@ -329,6 +336,13 @@ fn clean(location: &Location, current: Option<u64>, keep: Option<u32>) -> Result
             .is_ok_and(|row| row_name(row) == format!("{ROWS}/{name}") && !rows.contains(&row) && keep != Some(row));
         if orphan {
             place.remove_all(&format!("{ROWS}/{name}"))?;
+        }
+    }
+    translations.extend(keep.and(current).map(|epoch| translation_name(epoch, epoch + 1)));
+    for name in place.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name)) {
+        let path = format!("{TRANSLATIONS}/{name}");
+        if !translations.contains(&path) {
+            place.remove(&path)?;
         }
     }
     Ok(rows)

@@ -45,7 +45,7 @@ fn write(dir: &Path) {
     let row = RowEntry { row: row.row(), first_uid: 0, urls: 3, updates: 1, partitions: vec![partition], counts };
     let details = BTreeMap::from([("example".to_owned(), "format.md".to_owned())]);
     let provenance = Provenance { version: "0.1.0".to_owned(), inputs: 1, details };
-    writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance }).unwrap();
+    writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance, translation: None }).unwrap();
 }
 
 #[test]

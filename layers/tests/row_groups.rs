@@ -58,7 +58,12 @@ fn write(dir: &Path) -> Result<(), Error> {
         });
     }
     let row = RowEntry { row: row.row(), first_uid: 0, urls: PAGES, updates: 1, partitions, counts };
-    writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance: Provenance::default() })?;
+    writer.commit(NewEpoch {
+        rows: vec![row],
+        in_range: RangeLength::Month,
+        provenance: Provenance::default(),
+        translation: None,
+    })?;
     Ok(())
 }
 

@@ -148,7 +148,7 @@ impl Work for Build {
                 rows.push(entry);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 let provenance = Provenance { version, inputs: self.inputs_all, details: self.provenance.clone() };
-                writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance })?
+                writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance, translation: None })?
             }
         };
         Ok(BuildReport { epoch, counts, tally, partitions, largest_over_mean, captures_read, captures_stored })

@@ -86,7 +86,7 @@ impl Model {
             counts,
         };
         let provenance = Provenance { version: "test".to_owned(), inputs: 1, details: BTreeMap::new() };
-        NewEpoch { rows: vec![row], in_range: self.in_range, provenance }
+        NewEpoch { rows: vec![row], in_range: self.in_range, provenance, translation: None }
     }
 
     pub(crate) fn write(&self, location: impl Into<Location>, partitions: u32) {

@@ -1,0 +1,66 @@
+//! Rows of URLs without captures and links, for tests of what is about epochs and not about what is in them.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use webstrata_layers::*;
+
+/// Writes a row of `urls` URLs.
+pub(crate) fn plain_row(writer: &StoreWriter, first_uid: u64, urls: u64) -> RowEntry {
+    let row = writer.begin_row().unwrap();
+    let mut file = UrlWriter::create(&row, 0).unwrap();
+    for uid in first_uid..first_uid + urls {
+        file.push(uid, &format!("http://a.example/{uid:06}"), "example,a)/").unwrap();
+    }
+    let first_key = file.first_key();
+    let sides = [
+        OutlinksWriter::create(&row, 0).unwrap().finish().unwrap(),
+        InlinksWriter::create(&row, 0).unwrap().finish().unwrap(),
+    ];
+    let files = [file.finish().unwrap(), sides.concat()].concat();
+    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_key, files }];
+    let counts = Counts { urls, ..Counts::default() };
+    RowEntry { row: row.row(), first_uid, urls, partitions, counts }
+}
+
+/// An epoch of these rows.
+pub(crate) fn epoch_of(rows: Vec<RowEntry>, translation: Option<TranslationEntry>) -> NewEpoch {
+    NewEpoch { rows, in_range: RangeLength::Month, provenance: Provenance::default(), translation }
+}
+
+pub(crate) fn writer(location: &Location) -> StoreWriter {
+    StoreWriter::open(location, "test", None).unwrap()
+}
+
+/// The rows of the current epoch.
+pub(crate) fn rows_of(location: &Location) -> Vec<RowEntry> {
+    Store::open(location).unwrap().manifest().rows.clone()
+}
+
+/// Commits an epoch with a row more than the current one.
+pub(crate) fn update(location: &Location, urls: u64) -> u64 {
+    let writer = writer(location);
+    let mut rows = if writer.current().is_some() { rows_of(location) } else { Vec::new() };
+    let first_uid = rows.iter().map(|row| row.urls).sum();
+    rows.push(plain_row(&writer, first_uid, urls));
+    writer.commit(epoch_of(rows, None)).unwrap()
+}
+
+/// Commits an epoch in which the rows from `first` on are one, with the runs `(old, new, count)` of their UIDs.
+pub(crate) fn merge(location: &Location, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u64 {
+    let writer = writer(location);
+    let mut rows = rows_of(location);
+    rows.truncate(first);
+    let below = rows.iter().map(|row| row.urls).sum();
+    let row = writer.begin_row().unwrap();
+    let mut translation = TranslationWriter::create(&row, below).unwrap();
+    runs.iter().for_each(|&(old, new, count)| translation.push(old, new, count).unwrap());
+    rows.push(plain_row(&writer, below, urls));
+    writer.commit(epoch_of(rows, Some(translation.finish().unwrap()))).unwrap()
+}
+
+/// Commits an epoch that has nothing of the current one.
+pub(crate) fn rebuild(location: &Location, urls: u64) -> u64 {
+    let writer = writer(location);
+    let row = plain_row(&writer, 0, urls);
+    writer.commit(epoch_of(vec![row], None)).unwrap()
+}
