@@ -191,6 +191,12 @@ impl EvidenceBlock {
         &self.uids
     }
 
+    /// The own links of all revisits.
+    pub(crate) fn own_links(&self) -> Vec<u64> {
+        let [.., links] = &self.lists;
+        links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| links.values().to_vec())
+    }
+
     /// The record of a row; its `flaw` is not looked for.
     pub(crate) fn get(&self, row: usize) -> Result<Evidence, Damage> {
         let [digests, revisits, not_modified, referring, referred, with_links, links] = &self.lists;

@@ -8,6 +8,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
+
 use crate::blocks::{Block, UrlBlock};
 use crate::error::{Damage, Error};
 use crate::evidence::{Evidence, EvidenceBlock};
@@ -51,6 +54,42 @@ impl Reader {
     /// A row's URLs, of UIDs in a range.
     pub fn row_urls(&self, row: usize, uids: Range<u64>) -> RowUrls<'_> {
         RowUrls { groups: self.groups(row, Layer::Url, uids), block: None }
+    }
+
+    /// The row groups of a row's pages: the least and the greatest UID and the number of pages of each.
+    ///
+    /// # Errors
+    /// What the storage refuses.
+    pub fn row_groups(&self, row: usize) -> Result<Vec<(u64, u64, usize)>, Error> {
+        let mut groups = Vec::new();
+        for partition in self.rows[row].partitions.clone() {
+            let own = self.footer(partition, Layer::Ol)?.groups.iter();
+            groups.extend(own.map(|group| (group.first_uid, group.last_uid, group.rows)));
+        }
+        Ok(groups)
+    }
+
+    /// Calls `visit` with the UIDs of a range that a row uses: of pages, of URLs that are linked to; of those out of range that
+    /// revisits of pages in it have as links of their own. In no order.
+    ///
+    /// # Errors
+    /// What the storage refuses.
+    pub fn row_used(&self, row: usize, uids: Range<u64>, mut visit: impl FnMut(u64)) -> Result<(), Error> {
+        for layer in [Layer::Ol, Layer::Il, Layer::Rv] {
+            let mut groups = self.groups(row, layer, uids.clone());
+            while let Some((partition, group)) = groups.next()? {
+                let file = self.file(partition, layer)?;
+                if layer == Layer::Rv {
+                    EvidenceBlock::read(&file, group)?.own_links().into_iter().for_each(&mut visit);
+                    continue;
+                }
+                let batch = file.read(group, 1)?;
+                let found = batch.column(0).as_primitive_opt::<UInt64Type>();
+                let found = found.ok_or_else(|| groups.damaged((partition, group), 0, Damage::Null))?;
+                found.values().iter().copied().filter(|uid| uids.contains(uid)).for_each(&mut visit);
+            }
+        }
+        Ok(())
     }
 
     fn groups(&self, row: usize, layer: Layer, uids: Range<u64>) -> Groups<'_> {

@@ -19,7 +19,7 @@ const GATHERING_PERCENT: usize = 90;
 
 /// The in-links of one URL as they come: sources, and the ranges of each as keys of time.
 #[derive(Default)]
-struct Gathering {
+pub(crate) struct Gathering {
     sources: Vec<u64>,
     /// Starts of the ranges of all sources, source after source.
     starts: Vec<i64>,
@@ -29,10 +29,21 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn add(&mut self, source: u64, starts: &[u8]) {
+    fn add_coded(&mut self, source: u64, starts: &[u8]) {
         self.sources.push(source);
         read_starts(starts, &mut self.starts);
         self.ends.push(self.starts.len());
+    }
+
+    /// Adds a source, above those before it, with the starts of its ranges, rising.
+    pub(crate) fn add(&mut self, source: u64, starts: &[i64]) {
+        self.sources.push(source);
+        self.starts.extend_from_slice(starts);
+        self.ends.push(self.starts.len());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
     }
 
     /// Memory that the in-links take here and in their record, about.
@@ -41,7 +52,7 @@ impl Gathering {
     }
 
     /// Makes the record of `uid` and empties itself.
-    fn finish(&mut self, uid: u64, record: &mut InLinks) {
+    pub(crate) fn finish(&mut self, uid: u64, record: &mut InLinks) {
         self.ranges.clear();
         let mut last: &[i64] = &[];
         let mut start = 0;
@@ -118,7 +129,7 @@ fn write(
                 job.go_on()?;
             }
             current = Some(target);
-            gathering.add(source, starts);
+            gathering.add_coded(source, starts);
             work += 1;
             if gathering.bytes() > bytes_max {
                 let url = url_of(row, context.base.as_deref(), &state.offsets, target)?;

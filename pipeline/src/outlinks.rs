@@ -27,7 +27,6 @@ struct Writing {
     /// The store that the row is added to.
     base: Option<Arc<Reader>>,
     records: Offsets,
-    in_range: RangeLength,
     current: Option<(usize, OutlinksWriter)>,
     /// This worker's partitions that are not yet begun, the next one last.
     waiting: Vec<usize>,
@@ -38,9 +37,7 @@ struct Writing {
     stored: u64,
     page: Page,
     evidence: Evidence,
-    /// Start of the time range of each capture of the page; `None` for captures of unknown links.
-    ranges: Vec<Option<i64>>,
-    starts: Vec<u8>,
+    ranges: Ranges,
 }
 
 impl Writing {
@@ -97,17 +94,41 @@ impl Writing {
     }
 
     fn send_in_links(&mut self, outbox: &mut Outbox) {
-        let Writing { page, ranges, starts, in_range, records, .. } = self;
+        let Writing { page, ranges, records, .. } = self;
+        let mut key = [0; 16];
+        key[8..].copy_from_slice(&page.uid.to_be_bytes());
+        ranges.for_each_link(page, |target, starts| {
+            key[..8].copy_from_slice(&target.to_be_bytes());
+            let worker = Offsets::inlinks_worker(records.of(target), outbox.workers());
+            outbox.send(worker, &key, starts);
+        });
+    }
+}
+
+/// Finds the time ranges of links.
+pub(crate) struct Ranges {
+    length: RangeLength,
+    /// Start of the time range of each capture of the page; `None` for captures of unknown links.
+    ranges: Vec<Option<i64>>,
+    starts: Vec<u8>,
+}
+
+impl Ranges {
+    pub(crate) fn new(length: RangeLength) -> Self {
+        Ranges { length, ranges: Vec::new(), starts: Vec::new() }
+    }
+
+    /// Calls `visit` with each link of a page and the time ranges in which it has it, as in-link records have them.
+    pub(crate) fn for_each_link(&mut self, page: &Page, mut visit: impl FnMut(u64, &[u8])) {
+        let Ranges { length, ranges, starts } = self;
         ranges.clear();
-        ranges.extend(page.timestamps.iter().map(|&time| Some(in_range.start(time).div_euclid(DAY))));
+        ranges.extend(page.timestamps.iter().map(|&time| Some(length.start(time).div_euclid(DAY))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
         let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         starts.clear();
         append_starts(starts, ranges.iter().copied());
         let in_all = starts.len();
         let mut changes = &page.changes[..];
-        let mut key = [0; 16];
-        key[8..].copy_from_slice(&page.uid.to_be_bytes());
         for (number, &target) in (0u32..).zip(&page.links) {
             let (own, rest) = changes.split_at(changes.iter().take_while(|change| change.link == number).count());
             changes = rest;
@@ -120,9 +141,7 @@ impl Writing {
                 append_starts(starts, within);
                 in_all..starts.len()
             };
-            key[..8].copy_from_slice(&target.to_be_bytes());
-            let worker = Offsets::inlinks_worker(records.of(target), outbox.workers());
-            outbox.send(worker, &key, &starts[present]);
+            visit(target, &starts[present]);
         }
     }
 }
@@ -173,7 +192,6 @@ pub(crate) fn outlinks(
         pages: job.check(Sorted::of(&std::mem::take(&mut state.page_records), job.scratch()))?,
         row: context.row.clone(),
         base: context.base.clone(),
-        in_range,
         current: None,
         waiting: own.collect(),
         files: Vec::new(),
@@ -182,8 +200,7 @@ pub(crate) fn outlinks(
         stored: 0,
         page: Page::default(),
         evidence: Evidence::default(),
-        ranges: Vec::new(),
-        starts: Vec::new(),
+        ranges: Ranges::new(in_range),
         records,
     }));
     let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();

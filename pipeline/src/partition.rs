@@ -62,8 +62,15 @@ impl Sample {
         }
     }
 
+    /// The keys of the sample, in order, with their fingerprints.
+    pub(crate) fn by_key(&self) -> Vec<(&[u8], u128)> {
+        let mut keys: Vec<_> = self.keys.iter().map(|(&fingerprint, key)| (&**key, fingerprint)).collect();
+        keys.sort_unstable();
+        keys
+    }
+
     /// The first keys of the partitions after the first, where `weights` are the weights of the sampled URLs.
-    fn boundaries(self, partition_urls: u64, weights: &HashMap<u128, u64>) -> Boundaries {
+    pub(crate) fn boundaries(self, partition_urls: u64, weights: &Weights) -> Boundaries {
         let wanted = self.distinct().div_ceil(partition_urls.max(1));
         let partitions = wanted.clamp(1, self.keys.len().max(1) as u64);
         let weight = |fingerprint| 1 + weights.get(fingerprint).copied().unwrap_or(0);
@@ -90,6 +97,21 @@ pub(crate) struct Boundaries {
 }
 
 impl Boundaries {
+    /// Those between partitions that begin with these keys, after the first.
+    pub(crate) fn of_keys(firsts: Vec<Box<[u8]>>) -> Self {
+        Self { firsts }
+    }
+
+    /// The first keys of the partitions after the first.
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = &[u8]> {
+        self.firsts.iter().map(|first| &**first)
+    }
+
+    /// The same, by themselves.
+    pub(crate) fn keys(self) -> Vec<Box<[u8]>> {
+        self.firsts
+    }
+
     /// How many partitions there are.
     pub(crate) fn partitions(&self) -> usize {
         self.firsts.len() + 1
@@ -113,6 +135,14 @@ pub(crate) fn boundaries(
     requests: &Runs,
     partition_urls: u64,
 ) -> Result<(Boundaries, Weights), Stopped> {
+    let sample = join_sample(worker, job, sample)?;
+    let own = job.check(weights(job, &sample, requests))?;
+    let weights = share_weights(worker, job, own)?;
+    Ok((sample.boundaries(partition_urls, &weights), weights))
+}
+
+/// Joins the samples of all workers.
+pub(crate) fn join_sample(worker: &mut Worker, job: &Job, sample: &Runs) -> Result<Sample, Stopped> {
     let mut sample = job.check(Merge::open(sample, job.scratch()))?;
     let joined = Rc::new(RefCell::new(Sample::default()));
     let heard = Rc::clone(&joined);
@@ -133,10 +163,7 @@ pub(crate) fn boundaries(
             Ok(())
         },
     )?;
-    let sample = joined.take();
-    let own = job.check(weights(job, &sample, requests))?;
-    let weights = share_weights(worker, job, own)?;
-    Ok((sample.boundaries(partition_urls, &weights), weights))
+    Ok(joined.take())
 }
 
 /// Tells every worker the weights that this one knows: those of all.

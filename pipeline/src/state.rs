@@ -48,6 +48,13 @@ pub(crate) struct State {
     pub(crate) page_records: Runs,
     /// In-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
     pub(crate) in_links: Runs,
+    /// Of a merge: first keys of its partitions but the first, and UIDs that nothing uses: `sample` to `urls`.
+    pub(crate) boundaries: Vec<Box<[u8]>>,
+    pub(crate) unused: Vec<u64>,
+    /// How many these were, on one of the workers.
+    pub(crate) dropped: u64,
+    /// Of a merge: how UIDs are replaced, the same on every worker: from `urls` on.
+    pub(crate) translation: Runs,
     /// Counts of what this worker wrote; all but the number of URLs.
     pub(crate) counts: Counts,
     /// URLs, out-links and in-links by partition, all together, of what this worker wrote.
@@ -61,8 +68,10 @@ pub(crate) struct State {
 impl State {
     /// The files that the state names.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
-        let State { captures, urls, sample, pages, requests, uids, page_records, in_links, .. } = self;
-        [captures, urls, sample, pages, requests, uids, page_records, in_links].into_iter().flat_map(|runs| &runs.0)
+        let State { captures, urls, sample, pages, requests, uids, page_records, in_links, translation, .. } = self;
+        [captures, urls, sample, pages, requests, uids, page_records, in_links, translation]
+            .into_iter()
+            .flat_map(|runs| &runs.0)
     }
 
     /// The runs of `self` that `other` does not name.

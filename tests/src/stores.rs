@@ -249,6 +249,25 @@ fn window(when: When) -> Window {
     }
 }
 
+/// What the only row of a store's epoch says of itself, but for its number and history, and the bytes of its files.
+///
+/// # Panics
+/// A store that cannot be read, or of several rows.
+pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
+    let opened = Store::open(store).expect("a store");
+    let [row] = &opened.manifest().rows[..] else { panic!("{} rows", opened.manifest().rows.len()) };
+    let mut files = BTreeMap::from([("counts".to_owned(), format!("{:?}", row.counts).into_bytes())]);
+    for partition in &row.partitions {
+        let bounds = (partition.first_uid, partition.urls, partition.first_record, &partition.first_key);
+        files.insert(format!("partition {}", partition.partition), format!("{bounds:?}").into_bytes());
+        for file in &partition.files {
+            let content = fs::read(store.join(&file.path)).expect("a file");
+            files.insert(format!("{}/{}", file.layer, file.partition), content);
+        }
+    }
+    files
+}
+
 /// The bytes of a store: path inside it and content, without the lock. The manifest's `provenance`, which says how many
 /// files were read, is taken out.
 ///

@@ -3,13 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_layers::check;
-use webstrata_pipeline::{BuildReport, Progress, build};
+use webstrata_pipeline::{BuildReport, MergeOptions, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
-use webstrata_tests::stores::{assert_urls, options};
+use webstrata_tests::stores::{assert_urls, options, row_bytes, run_options};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 
@@ -24,6 +24,16 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
     let checked = check::check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
     report
+}
+
+/// Merges rows of a store.
+fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) {
+    let mut run = run_options(store);
+    run.workers = workers;
+    let options = MergeOptions { run, rows, partition_urls, provenance: BTreeMap::new() };
+    webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
+    let checked = check::check(store).unwrap();
+    assert!(checked.is_sound(), "{:?}", checked.problems);
 }
 
 /// Indexes of a crawl's captures in random batches.
@@ -53,11 +63,26 @@ fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
             add(&store, path.clone(), workers, partition_urls);
             known.extend(batch);
             assert_urls(&store, &crawl.oracle_of(&known));
+            if random.once_in(3) {
+                let rows = usize::try_from(2 + random.below(2)).unwrap();
+                merge(&store, Some(rows), workers, partition_urls);
+                assert_urls(&store, &crawl.oracle_of(&known));
+            }
             if step > 0 {
                 let again = add(&store, path, workers, partition_urls);
                 assert_eq!((again.counts.captures, again.counts.urls), (0, 0), "seed {seed}, step {step}");
                 assert!(again.captures_stored > 0);
             }
+        }
+        merge(&store, None, workers, partition_urls);
+        assert_urls(&store, &crawl.oracle());
+        let (all, scratch) = (dir.path().join("all"), dir.path().join("scratch"));
+        fs::write(&all, records.concat()).unwrap();
+        add(&scratch, all, workers, partition_urls);
+        let (got, expected) = (row_bytes(&store), row_bytes(&scratch));
+        assert!(got.keys().eq(expected.keys()), "seed {seed}: {:?}, expected {:?}", got.keys(), expected.keys());
+        for (name, content) in &expected {
+            assert!(got[name] == *content, "seed {seed}: {name} differs");
         }
     }
 }

@@ -1,0 +1,212 @@
+//! The job `merge`: the newest rows of a store to one row, in one pass over each layer (DESIGN 6; Avcular & Suel 2011,
+//! section 5; Najork 2009, section 4).
+//!
+//! ```text
+//! url layers -> sample -> urls -----------> outlinks -> inlinks -> commit
+//!                          \ translation ->/          ->/
+//! ```
+//!
+//! Layers are sorted already, by UID, and so by key inside each row: whatever becomes a partition of the new row lies in one
+//! interval of each old row, and is merged from there, on one worker, without a sort and without an exchange. `sample` finds
+//! URLs that nothing uses any more and the boundaries of partitions; `urls` merges URLs by key and so gives each old UID its
+//! new one ([`Translation`]); `outlinks` and `inlinks` merge records by new UID, join those of one URL
+//! ([`webstrata_layers::join`]) and write them. All rows merged have the bytes of a store that was built at once from all
+//! that was ever added.
+//!
+//! Memory: the translation, some bytes a run of UIDs that stay together, and a row group of each row that is read.
+
+mod pages;
+mod sample;
+mod sources;
+mod streams;
+mod translation;
+mod urls;
+
+use crate::build::row_of;
+use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
+use crate::job::Stopped;
+use crate::scratch::Scratch;
+use crate::state::State;
+use crate::{Error, Progress, wire};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use timely::worker::Worker;
+use translation::Translation;
+use webstrata_layers::{Counts, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter};
+
+/// Which rows to merge, with what.
+#[derive(Clone, Debug)]
+pub struct MergeOptions {
+    /// Where and with what.
+    pub run: RunOptions,
+    /// How many of the newest rows; all where `None`.
+    pub rows: Option<usize>,
+    /// About how many URLs make a partition.
+    pub partition_urls: u64,
+    /// What to record of the program that asks, as name and value.
+    pub provenance: BTreeMap<String, String>,
+}
+
+/// What a merge did, all processes together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MergeReport {
+    /// The new epoch; the one before where there was nothing to merge.
+    pub epoch: u64,
+    /// How many rows were merged.
+    pub rows: usize,
+    /// What the new row holds.
+    pub counts: Counts,
+    /// How many partitions it has.
+    pub partitions: usize,
+    /// URLs that were dropped, because nothing used them.
+    pub dropped: u64,
+}
+
+/// How many of the newest rows are to be merged after an update, by the schedule of Najork 2009 (section 4): after update
+/// number e, with m trailing zeros in e, the m + 1 newest. Said so that it holds whatever was merged before: a row goes into
+/// the merge if it holds no more updates than all newer ones together. 1 for none.
+pub fn scheduled(rows: &[RowEntry]) -> usize {
+    let (mut count, mut updates) = (0, 0);
+    for row in rows.iter().rev() {
+        if count > 0 && row.updates > updates {
+            break;
+        }
+        updates += row.updates;
+        count += 1;
+    }
+    count.max(1)
+}
+
+/// What a merge does.
+struct Merge {
+    options: MergeOptions,
+    /// Of the process, for one stage after the other.
+    translation: Mutex<Option<Arc<Translation>>>,
+}
+
+impl Merge {
+    /// The rows that are merged, by their places in the store.
+    fn rows(&self, store: &Reader) -> Range<usize> {
+        let rows = store.rows();
+        rows - self.options.rows.unwrap_or(rows).min(rows)..rows
+    }
+
+    /// How UIDs are replaced; read once a process.
+    fn translation(&self, context: &Context, store: &Reader, state: &State) -> Result<Arc<Translation>, Error> {
+        let mut held = self.translation.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = &*held {
+            return Ok(Arc::clone(held));
+        }
+        let below = self.below(store);
+        let mut translation = Translation::new(below);
+        for_each_run(context.job.scratch(), state, |old, new, count| {
+            translation.push(old, new, count);
+            Ok(())
+        })?;
+        Ok(Arc::clone(held.insert(Arc::new(translation))))
+    }
+
+    /// The first UID that may change.
+    fn below(&self, store: &Reader) -> u64 {
+        store.row_uids(self.rows(store).start).start
+    }
+}
+
+/// Calls `visit` with the runs of the translation, rising by old UID.
+fn for_each_run(
+    scratch: &Scratch,
+    state: &State,
+    mut visit: impl FnMut(u64, u64, u64) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut runs = crate::runs::Merge::open(&state.translation, scratch)?;
+    while let Some((mut old, mut run)) = runs.next()? {
+        visit(u64::from_be_bytes(wire::take_array(&mut old)), wire::take(&mut run), wire::take(&mut run))?;
+    }
+    Ok(())
+}
+
+impl Work for Merge {
+    type Report = MergeReport;
+
+    const NAME: &'static str = "merge";
+
+    const STAGES: &'static [&'static str] = &["sample", "urls", "outlinks", "inlinks"];
+
+    fn reads_store(&self) -> bool {
+        true
+    }
+
+    fn input_bytes(&self, stage: &str, state: &State) -> u64 {
+        if stage == "inlinks" { state.in_links.bytes() } else { 0 }
+    }
+
+    fn run(&self, worker: &mut Worker, context: &Context, stage: &str, state: &mut State) -> Result<(), Stopped> {
+        let job = &context.job;
+        let store = Arc::clone(job.check(context.store())?);
+        let rows = self.rows(&store);
+        if rows.len() < 2 {
+            return Ok(());
+        }
+        match stage {
+            "sample" => sample::sample(worker, job, &store, rows, self.options.partition_urls, state),
+            "urls" => urls::urls(worker, context, &store, rows, state),
+            "outlinks" => {
+                let translation = job.check(self.translation(context, &store, state))?;
+                pages::pages(worker, context, &store, rows, &translation, state)
+            }
+            _ => {
+                let translation = job.check(self.translation(context, &store, state))?;
+                job.check(sources::sources(worker, context, &store, rows, &translation, state))
+            }
+        }
+    }
+
+    fn commit(&self, writer: Committing, context: &Context, states: &[State]) -> Result<MergeReport, Error> {
+        let dropped = states.iter().map(|state| state.dropped).sum();
+        let (mut entry, _) = row_of(context, 0, states);
+        let report = |epoch, rows, entry: &RowEntry| {
+            let (counts, partitions) = (entry.counts, entry.partitions.len());
+            MergeReport { epoch, rows, counts, partitions, dropped }
+        };
+        let writer = match writer {
+            Committing::Open(writer) => writer,
+            Committing::Done(epoch) => {
+                let rows =
+                    |epoch| Ok::<_, Error>(Store::open_epoch(&self.options.run.store, epoch)?.manifest().rows.len());
+                return Ok(report(epoch, rows(epoch - 1)? + 1 - rows(epoch)?, &entry));
+            }
+        };
+        let store = context.store()?;
+        let rows = self.rows(store);
+        let manifest = store.store().manifest();
+        if rows.len() < 2 {
+            return Ok(report(manifest.epoch, 0, manifest.rows.last().unwrap_or(&entry)));
+        }
+        entry.updates = manifest.rows[rows.clone()].iter().map(|row| row.updates).sum();
+        let mut translation = TranslationWriter::create(&context.row, self.below(store))?;
+        let none = State::default();
+        for_each_run(context.job.scratch(), states.first().unwrap_or(&none), |old, new, count| {
+            Ok(translation.push(old, new, count)?)
+        })?;
+        let translation = Some(translation.finish()?);
+        let report = report(manifest.epoch + 1, rows.len(), &entry);
+        let all = manifest.rows[..rows.start].iter().cloned().chain([entry]).collect();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let provenance = Provenance { version, inputs: 0, details: self.options.provenance.clone() };
+        let epoch = writer.commit(NewEpoch { rows: all, in_range: manifest.in_range, provenance, translation })?;
+        Ok(MergeReport { epoch, ..report })
+    }
+}
+
+/// Merges the newest rows of a store; see the head of this file and [`engine::run`].
+///
+/// # Errors
+/// No store, one that another process writes, a damaged one, a full disk, a process that has gone. After an error the store
+/// answers as before, and the same call goes on after the last finished stage.
+pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport, Error> {
+    let identity = Identity { bytes: format!("{:?} {}", options.rows, options.partition_urls), times: String::new() };
+    let work = Merge { options: options.clone(), translation: Mutex::new(None) };
+    engine::run(work, &identity, &options.run, progress)
+}

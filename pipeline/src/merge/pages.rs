@@ -1,0 +1,153 @@
+//! Stage 3 of a merge: pages of all rows in the order of their new UIDs to the layers OL, TS, BV and RV.
+//!
+//! Where a newer row says something else of a capture than an older one, in-links of the older row may be of links that are
+//! not there: then what is so goes to the worker that writes the in-links of the target.
+//!
+//! Correction: an in-link record as in [`crate::outlinks`], for every link that the page has or had; without a time range
+//! where it has it no more.
+
+use super::streams::{Records, Streams, intervals, replace};
+use super::translation::{Looking, Translation};
+use crate::Error;
+use crate::engine::Context;
+use crate::external_sort::{Collector, Sorter};
+use crate::job::Stopped;
+use crate::outlinks::Ranges;
+use crate::shuffle::{Outbox, shuffle};
+use crate::state::State;
+use crate::uids::{Offsets, partition_number};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use timely::worker::Worker;
+use webstrata_layers::presence::Change;
+use webstrata_layers::rows::RowPages;
+use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, join};
+
+/// What pages are turned with.
+#[derive(Default)]
+struct Turning {
+    order: Vec<(u64, u32)>,
+    place: Vec<u32>,
+}
+
+impl Turning {
+    /// Replaces all UIDs of a page.
+    fn page(
+        &mut self,
+        uid: u64,
+        (page, evidence): &mut (Page, Evidence),
+        looking: &mut Looking<'_>,
+    ) -> Result<(), Error> {
+        page.uid = uid;
+        if replace(&mut page.links, looking, &mut self.order, &mut self.place)? {
+            turn(&mut page.changes, &self.place);
+        }
+        for revisit in &mut evidence.revisits {
+            replace(&mut revisit.links, looking, &mut self.order, &mut self.place)?;
+        }
+        Ok(())
+    }
+}
+
+/// Moves changes with their links.
+pub(super) fn turn(changes: &mut [Change], place: &[u32]) {
+    changes.iter_mut().for_each(|change| change.link = place[change.link as usize]);
+    changes.sort_unstable();
+}
+
+/// Writes the out side of this worker's partitions; see the head of this file.
+pub(super) fn pages(
+    worker: &mut Worker,
+    context: &Context,
+    store: &Arc<Reader>,
+    rows: Range<usize>,
+    translation: &Arc<Translation>,
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let job = &context.job;
+    let (index, peers) = (worker.index(), worker.peers());
+    let below = store.row_uids(rows.start).start;
+    let records = state.records.clone();
+    let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let waiting: Vec<usize> = own.collect();
+    // The producer of a shuffle owns what it works with.
+    let corrections = Collector::new(Sorter::new(job.scratch(), "corrections", job.budget_beside_writers(40)));
+    let written = Rc::new(RefCell::new(std::mem::take(state)));
+    let (out, store, translation, context) =
+        (Rc::clone(&written), Arc::clone(store), Arc::clone(translation), (context.row.clone(), job.clone()));
+    let mut waiting = waiting;
+    shuffle(
+        worker,
+        job,
+        "outlinks",
+        move |outbox| {
+            let Some(partition) = waiting.pop() else { return Ok(false) };
+            let uids = records.0[partition]..records.0[partition + 1];
+            let sources = intervals(&store, &rows, &translation, below, &uids);
+            let streams = sources.into_iter().map(|(row, uids)| store.row_pages(row, uids));
+            let streams: Streams<'_, RowPages<'_>> = Streams::new(&translation, streams)?;
+            let mut writer = OutlinksWriter::create(&context.0, partition_number(partition)?)?;
+            let mut state = out.borrow_mut();
+            let mut ranges = Ranges::new(store.in_range());
+            let work = merge(streams, &translation, |page, evidence, replaced| {
+                writer.push(page, evidence)?;
+                state.counts.add_page(page);
+                correct(page, replaced, &mut ranges, &records, outbox);
+                context.1.go_on()
+            })?;
+            *state.work.entry(partition_number(partition)?).or_default() += work;
+            state.files.extend(writer.finish()?);
+            Ok(true)
+        },
+        corrections.consumer(),
+    )?;
+    *state = written.take();
+    state.in_links = job.check(corrections.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
+}
+
+/// Calls `visit` with each page, and the links that captures had which say something else now; gives the number of links.
+fn merge<S: Records<Record = (Page, Evidence)>>(
+    mut streams: Streams<'_, S>,
+    translation: &Translation,
+    mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<u64>>) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    let (mut turning, mut looking, mut parts) = (Turning::default(), Looking::new(translation), Vec::new());
+    let mut links = 0;
+    while let Some(uid) = streams.next(&mut parts)? {
+        for part in &mut parts {
+            turning.page(uid, part, &mut looking)?;
+        }
+        if let [(page, evidence)] = &parts[..] {
+            visit(page, evidence, None)?;
+            links += page.links.len() as u64;
+            continue;
+        }
+        let pages: Vec<&Page> = parts.iter().map(|part| &part.0).collect();
+        let Some(joined) = join::pages(&pages) else { continue };
+        let evidence = join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>());
+        let all = || pages.iter().flat_map(|page| &page.links).copied().collect();
+        visit(&joined.page, &evidence, joined.replaced.then(all))?;
+        links += joined.page.links.len() as u64;
+    }
+    Ok(links)
+}
+
+/// Sends what is so of all links that the page has or had.
+fn correct(page: &Page, had: Option<BTreeSet<u64>>, ranges: &mut Ranges, records: &Offsets, outbox: &mut Outbox) {
+    let Some(mut gone) = had else { return };
+    let mut key = [0; 16];
+    key[8..].copy_from_slice(&page.uid.to_be_bytes());
+    let mut send = |target: u64, starts: &[u8]| {
+        key[..8].copy_from_slice(&target.to_be_bytes());
+        outbox.send(Offsets::inlinks_worker(records.of(target), outbox.workers()), &key, starts);
+    };
+    ranges.for_each_link(page, |target, starts| {
+        gone.remove(&target);
+        send(target, starts);
+    });
+    gone.into_iter().for_each(|target| send(target, &[]));
+}

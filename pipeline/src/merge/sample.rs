@@ -1,0 +1,133 @@
+//! Stage 1 of a merge: URLs that nothing uses, and the boundaries of the new row's partitions.
+//!
+//! Each worker reads a share of the UIDs of every merged row. The boundaries of all rows merged into one are those that a
+//! build of everything would find: from the same sample of URLs, weighted by the same work ([`crate::partition`]); of some
+//! rows, whose records may be of URLs of older rows, URLs count alike and records are cut by their row groups.
+
+use crate::Error;
+use crate::engine::gather;
+use crate::job::{Job, Stopped};
+use crate::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
+use crate::state::State;
+use crate::uids::Offsets;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use timely::worker::Worker;
+use webstrata_datasets::Fingerprint;
+use webstrata_layers::rows::UrlCursor;
+use webstrata_layers::{Links, Reader, key};
+
+/// A share of some numbers.
+fn share(of: Range<u64>, index: usize, peers: usize) -> Range<u64> {
+    let (index, peers) = (index as u64, peers as u64);
+    let bound = |part: u64| of.start + (u128::from(of.end - of.start) * u128::from(part) / u128::from(peers)) as u64;
+    bound(index)..bound(index + 1)
+}
+
+/// The UIDs of this worker's share that nothing uses, and links of revisits that it saw.
+fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<u64>]) -> Result<(Vec<u64>, BTreeSet<u64>), Error> {
+    let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
+    for uids in share {
+        let mut used = vec![false; usize::try_from(uids.end - uids.start).unwrap_or(usize::MAX)];
+        for row in rows.clone() {
+            store.row_used(row, uids.clone(), |uid| {
+                let at = uid.checked_sub(uids.start).and_then(|at| used.get_mut(usize::try_from(at).ok()?));
+                match at {
+                    Some(used) => *used = true,
+                    None => drop(seen.insert(uid)),
+                }
+            })?;
+        }
+        unused.extend(uids.clone().zip(&used).filter(|(_, used)| !**used).map(|(uid, _)| uid));
+    }
+    Ok((unused, seen))
+}
+
+/// Finds what the head of this file says: `state.sample` has the boundaries, `state.unused` the UIDs that go.
+pub(super) fn sample(
+    worker: &mut Worker,
+    job: &Job,
+    store: &Reader,
+    rows: Range<usize>,
+    partition_urls: u64,
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let (index, peers) = (worker.index(), worker.peers());
+    let own: Vec<Range<u64>> = rows.clone().map(|row| share(store.row_uids(row), index, peers)).collect();
+    let found = job.check(unused(store, &rows, &own))?;
+    let all = gather(worker, job, None, &found)?;
+    let mut dropped: BTreeSet<u64> = all.iter().flat_map(|(unused, _)| unused).copied().collect();
+    for uid in all.iter().flat_map(|(_, seen)| seen) {
+        dropped.remove(uid);
+    }
+    let mut sample = Sample::default();
+    job.check((|| {
+        let mut own_key = Vec::new();
+        for (row, uids) in rows.clone().zip(own) {
+            let mut urls = store.row_urls(row, uids);
+            while let Some((uid, url, _)) = urls.next()? {
+                if !dropped.contains(&uid) {
+                    key::key(url, &mut own_key);
+                    sample.offer(Fingerprint::of(url).0, &own_key);
+                }
+                job.go_on()?;
+            }
+        }
+        Ok(())
+    })())?;
+    let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
+    let weights = if rows.start == 0 {
+        let own = job.check(weights(store, &rows, &sample, index, peers))?;
+        share_weights(worker, job, own)?
+    } else {
+        Weights::new()
+    };
+    state.boundaries = sample.boundaries(partition_urls, &weights).keys();
+    state.unused = dropped.into_iter().collect();
+    Ok(())
+}
+
+/// The work of this worker's share of the sample.
+fn weights(
+    store: &Reader,
+    rows: &Range<usize>,
+    sample: &Sample,
+    index: usize,
+    peers: usize,
+) -> Result<Vec<(u128, u64)>, Error> {
+    let mut cursors: Vec<_> = rows.clone().map(|row| UrlCursor::new(store, row)).collect();
+    let mut uids = Vec::new();
+    for (key, fingerprint) in sample.by_key() {
+        for cursor in &mut cursors {
+            if let (uid, true) = cursor.seek(key)? {
+                uids.push((uid, fingerprint));
+            }
+        }
+    }
+    uids.sort_unstable();
+    let own = share(0..uids.len() as u64, index, peers);
+    let own = uids.into_iter().skip(usize::try_from(own.start).unwrap_or(0)).take((own.end - own.start) as usize);
+    own.map(|(uid, fingerprint)| {
+        let out = store.page(uid)?.map_or(0, |page| page.links.len());
+        let into = store.in_record(uid)?.map_or(0, |record| record.sources.len());
+        Ok((fingerprint, (out + into) as u64))
+    })
+    .collect()
+}
+
+/// Where the records of the new row are cut: as its URLs, where all rows are merged.
+pub(super) fn records(store: &Reader, rows: &Range<usize>, offsets: &Offsets) -> Result<Offsets, Error> {
+    if rows.start == 0 {
+        return Ok(offsets.clone());
+    }
+    // Of UIDs that change only the order among themselves matters here, and they mix evenly enough.
+    let mut sampled = Vec::new();
+    for row in rows.clone() {
+        for (first, last, count) in store.row_groups(row)? {
+            sampled.extend([(first, count as u64), (last, count as u64)]);
+        }
+    }
+    let end = offsets.0.last().copied().unwrap_or(0);
+    sampled.retain(|(uid, _)| *uid < end);
+    Ok(Offsets(record_bounds(sampled, offsets.partitions(), end)))
+}

@@ -1,0 +1,127 @@
+//! Stage 4 of a merge: in-links of all rows in the order of their new UIDs to the layers IL, TR and IBV.
+//!
+//! Records of one URL join by union, but for pages that [`super::pages`] has corrected.
+
+use super::pages::turn;
+use super::streams::{Streams, intervals, replace};
+use super::translation::{Looking, Translation};
+use crate::engine::Context;
+use crate::external_sort::Sorted;
+use crate::inlinks::Gathering;
+use crate::outlinks::read_starts;
+use crate::state::State;
+use crate::uids::{Offsets, partition_number};
+use crate::{Error, wire};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use timely::worker::Worker;
+use webstrata_layers::presence;
+use webstrata_layers::rows::RowInLinks;
+use webstrata_layers::{InLinks, InlinksWriter, Reader, join};
+
+/// Writes the in side of this worker's partitions; see the head of this file.
+pub(super) fn sources(
+    worker: &Worker,
+    context: &Context,
+    store: &Reader,
+    rows: Range<usize>,
+    translation: &Translation,
+    state: &mut State,
+) -> Result<(), Error> {
+    let (index, peers) = (worker.index(), worker.peers());
+    let below = store.row_uids(rows.start).start;
+    let mut corrections = Sorted::of(&std::mem::take(&mut state.in_links), context.job.scratch())?;
+    let own = 0..state.records.partitions();
+    for partition in own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index) {
+        let uids = state.records.0[partition]..state.records.0[partition + 1];
+        let sources = intervals(store, &rows, translation, below, &uids);
+        let streams = sources.into_iter().map(|(row, uids)| store.row_in_links(row, uids));
+        let streams: Streams<'_, RowInLinks<'_>> = Streams::new(translation, streams)?;
+        let mut writer = InlinksWriter::create(&context.row, partition_number(partition)?)?;
+        let mut work = 0;
+        merge(streams, translation, &mut corrections, |record| {
+            writer.push(record)?;
+            work += record.sources.len() as u64;
+            context.job.go_on()
+        })?;
+        *state.work.entry(partition_number(partition)?).or_default() += work;
+        state.files.extend(writer.finish()?);
+    }
+    Ok(())
+}
+
+/// Calls `visit` with each record.
+fn merge(
+    mut streams: Streams<'_, RowInLinks<'_>>,
+    translation: &Translation,
+    corrections: &mut Sorted,
+    mut visit: impl FnMut(&InLinks) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut looking = Looking::new(translation);
+    let (mut order, mut place, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut gathering, mut corrected) = (Gathering::default(), InLinks::default());
+    while let Some(uid) = streams.next(&mut parts)? {
+        for part in &mut parts {
+            part.uid = uid;
+            if replace(&mut part.sources, &mut looking, &mut order, &mut place)? {
+                turn(&mut part.changes, &place);
+            }
+        }
+        let joined = match &parts[..] {
+            [_] => parts.pop(),
+            parts => join::in_links(&parts.iter().collect::<Vec<_>>()),
+        };
+        let Some(joined) = joined else { continue };
+        let own = corrections_of(corrections, uid)?;
+        if own.is_empty() {
+            visit(&joined)?;
+            continue;
+        }
+        correct(&joined, own, &mut gathering);
+        if gathering.is_empty() {
+            continue;
+        }
+        gathering.finish(uid, &mut corrected);
+        visit(&corrected)?;
+    }
+    Ok(())
+}
+
+/// The corrections of one target, by page; those of targets before it are of links that no row has.
+fn corrections_of(corrections: &mut Sorted, target: u64) -> Result<BTreeMap<u64, Vec<u8>>, Error> {
+    let mut own = BTreeMap::new();
+    while let Some((mut key, starts)) = corrections.peek()? {
+        let of = u64::from_be_bytes(wire::take_array(&mut key));
+        if of > target {
+            break;
+        }
+        if of == target {
+            own.insert(u64::from_be_bytes(wire::take_array(&mut key)), starts.to_vec());
+        }
+        corrections.next()?;
+    }
+    Ok(own)
+}
+
+/// Gathers a record with its corrections.
+fn correct(record: &InLinks, mut corrections: BTreeMap<u64, Vec<u8>>, gathering: &mut Gathering) {
+    let mut changes = &record.changes[..];
+    let ranges = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);
+    let mut starts = Vec::new();
+    for (at, &source) in (0u32..).zip(&record.sources) {
+        let (own, rest) = changes.split_at(changes.iter().take_while(|change| change.link == at).count());
+        changes = rest;
+        starts.clear();
+        match corrections.remove(&source) {
+            Some(corrected) => read_starts(&corrected, &mut starts),
+            None => {
+                for (first, last) in presence::runs(own, ranges) {
+                    starts.extend_from_slice(&record.ranges[first as usize..=last as usize]);
+                }
+            }
+        }
+        if !starts.is_empty() {
+            gathering.add(source, &starts);
+        }
+    }
+}

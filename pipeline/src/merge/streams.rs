@@ -1,0 +1,140 @@
+//! Records of several rows in the order of their new UIDs.
+//!
+//! Old UIDs of one row are in the order of the new ones, so a row's records are a few sorted streams: those of UIDs that stay,
+//! and those of each merged row's UIDs. Streams give the records of one new UID together, the oldest row's first.
+
+use super::translation::{Looking, Translation};
+use crate::Error;
+use std::ops::Range;
+use webstrata_layers::Reader;
+use webstrata_layers::rows::{RowInLinks, RowPages};
+use webstrata_layers::{Evidence, InLinks, Page};
+
+/// A sorted stream of records.
+pub(super) trait Records {
+    type Record;
+
+    /// The next record and its old UID.
+    fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error>;
+}
+
+impl Records for RowPages<'_> {
+    type Record = (Page, Evidence);
+
+    fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error> {
+        Ok(RowPages::next(self)?.map(|record| (record.0.uid, record)))
+    }
+}
+
+impl Records for RowInLinks<'_> {
+    type Record = InLinks;
+
+    fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error> {
+        Ok(RowInLinks::next(self)?.map(|record| (record.uid, record)))
+    }
+}
+
+/// One of the streams: whose it is, the record at its head, and what that is of.
+struct Stream<S: Records> {
+    records: S,
+    head: Option<(u64, S::Record)>,
+}
+
+/// Streams merged; see the head of this file.
+pub(super) struct Streams<'a, S: Records> {
+    streams: Vec<Stream<S>>,
+    looking: Looking<'a>,
+}
+
+/// The old UIDs that become those of `records`, for each stream of each merged row: (row, UIDs), the oldest row first.
+pub(super) fn intervals(
+    store: &Reader,
+    rows: &Range<usize>,
+    translation: &Translation,
+    below: u64,
+    records: &Range<u64>,
+) -> Vec<(usize, Range<u64>)> {
+    let stay = records.start.min(below)..records.end.min(below);
+    let of_row = |owner: usize| {
+        let uids = store.row_uids(owner);
+        translation.first_at_least(uids.clone(), records.start)..translation.first_at_least(uids, records.end)
+    };
+    let segments: Vec<(usize, Range<u64>)> =
+        [(rows.start, stay)].into_iter().chain(rows.clone().map(|owner| (owner, of_row(owner)))).collect();
+    rows.clone()
+        .flat_map(|row| {
+            let own = segments.iter().filter(move |(owner, uids)| *owner <= row && !uids.is_empty());
+            own.map(move |(_, uids)| (row, uids.clone()))
+        })
+        .collect()
+}
+
+impl<'a, S: Records> Streams<'a, S> {
+    /// Streams of the oldest row first.
+    pub(super) fn new(translation: &'a Translation, records: impl Iterator<Item = S>) -> Result<Self, Error> {
+        let mut streams = Self { streams: Vec::new(), looking: Looking::new(translation) };
+        for records in records {
+            let mut stream = Stream { records, head: None };
+            stream.advance(&mut streams.looking)?;
+            streams.streams.push(stream);
+        }
+        Ok(streams)
+    }
+
+    /// Replaces the contents of `parts` by the records of the least new UID, which it gives; `None` at the end.
+    pub(super) fn next(&mut self, parts: &mut Vec<S::Record>) -> Result<Option<u64>, Error> {
+        parts.clear();
+        let Some(uid) = self.streams.iter().filter_map(|stream| Some(stream.head.as_ref()?.0)).min() else {
+            return Ok(None);
+        };
+        for stream in &mut self.streams {
+            if stream.head.as_ref().is_some_and(|head| head.0 == uid) {
+                parts.extend(stream.head.take().map(|head| head.1));
+                stream.advance(&mut self.looking)?;
+            }
+        }
+        Ok(Some(uid))
+    }
+}
+
+impl<S: Records> Stream<S> {
+    fn advance(&mut self, looking: &mut Looking<'_>) -> Result<(), Error> {
+        self.head = match self.records.next()? {
+            None => None,
+            // A URL with a record is never dropped.
+            Some((old, record)) => {
+                Some((looking.get(old).ok_or(Error::Internal("a record of a UID that is gone"))?, record))
+            }
+        };
+        Ok(())
+    }
+}
+
+/// Replaces the UIDs of a list of links, which stays sorted; the place of each link moves as `place` then says, where it
+/// does at all.
+pub(super) fn replace(
+    links: &mut [u64],
+    looking: &mut Looking<'_>,
+    order: &mut Vec<(u64, u32)>,
+    place: &mut Vec<u32>,
+) -> Result<bool, Error> {
+    let (mut last, mut rises) = (None, true);
+    for link in links.iter_mut() {
+        *link = looking.get(*link).ok_or(Error::Internal("a link to a UID that is gone"))?;
+        rises &= last.is_none_or(|last| last < *link);
+        last = Some(*link);
+    }
+    if rises {
+        return Ok(false);
+    }
+    order.clear();
+    order.extend(links.iter().copied().zip(0u32..));
+    order.sort_unstable();
+    place.clear();
+    place.resize(links.len(), 0);
+    for ((new, link), (uid, old)) in (0u32..).zip(links.iter_mut()).zip(&*order) {
+        *link = *uid;
+        place[*old as usize] = new;
+    }
+    Ok(true)
+}

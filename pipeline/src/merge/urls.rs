@@ -1,0 +1,162 @@
+//! Stage 2 of a merge: URLs by key, and so new UIDs; the URL layer; the translation.
+//!
+//! A partition is an interval of keys, and so one of UIDs in each row: its URLs are merged from there. How many it has, and so
+//! the first UID of each partition, follows from these intervals without reading them.
+//!
+//! Translation record: key = old UID (8 bytes); payload = new UID, how many go on from there, in LEB128. Every worker gets
+//! all of them.
+
+use super::sample;
+use crate::engine::Context;
+use crate::external_sort::{Collector, Sorter};
+use crate::job::Stopped;
+use crate::partition::Boundaries;
+use crate::shuffle::shuffle;
+use crate::state::State;
+use crate::uids::{Offsets, partition_number};
+use crate::{Error, wire};
+use std::ops::Range;
+use timely::worker::Worker;
+use webstrata_layers::rows::{RowUrls, UrlCursor};
+use webstrata_layers::{Reader, UrlWriter, key};
+
+/// The UIDs of each row, by partition: where each begins, and the end.
+fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<Vec<Vec<u64>>, Error> {
+    rows.clone()
+        .map(|row| {
+            let (uids, mut cursor) = (store.row_uids(row), UrlCursor::new(store, row));
+            let inner = boundaries.firsts().map(|first| Ok(cursor.seek(first)?.0));
+            std::iter::once(Ok(uids.start)).chain(inner).chain([Ok(uids.end)]).collect()
+        })
+        .collect()
+}
+
+/// The URLs of one row that go into a partition.
+struct Source<'a> {
+    urls: RowUrls<'a>,
+    unused: &'a [u64],
+    /// The UID, key, URL and urlkey at its head; a UID only where there is one.
+    uid: Option<u64>,
+    key: Vec<u8>,
+    url: String,
+    surt: String,
+}
+
+impl Source<'_> {
+    fn advance(&mut self) -> Result<(), Error> {
+        self.uid = None;
+        while let Some((uid, url, surt)) = self.urls.next()? {
+            if self.unused.binary_search(&uid).is_ok() {
+                continue;
+            }
+            self.uid = Some(uid);
+            key::key(url, &mut self.key);
+            self.url.clear();
+            self.url.push_str(url);
+            self.surt.clear();
+            self.surt.push_str(surt);
+            break;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the URL layer of this worker's partitions; see the head of this file.
+pub(super) fn urls(
+    worker: &mut Worker,
+    context: &Context,
+    store: &Reader,
+    rows: Range<usize>,
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let job = &context.job;
+    let boundaries = Boundaries::of_keys(std::mem::take(&mut state.boundaries));
+    let unused = std::mem::take(&mut state.unused);
+    let cuts = job.check(cuts(store, &rows, &boundaries))?;
+    let count = |uids: Range<u64>| {
+        let gone = unused.partition_point(|&uid| uid < uids.end) - unused.partition_point(|&uid| uid < uids.start);
+        uids.end - uids.start - gone as u64
+    };
+    let mut next = store.row_uids(rows.start).start;
+    let mut offsets = vec![next];
+    for partition in 0..boundaries.partitions() {
+        next += cuts.iter().map(|own| count(own[partition]..own[partition + 1])).sum::<u64>();
+        offsets.push(next);
+    }
+    state.offsets = Offsets(offsets);
+    state.records = job.check(sample::records(store, &rows, &state.offsets))?;
+    let (index, peers) = (worker.index(), worker.peers());
+    if index == 0 {
+        state.dropped = unused.len() as u64;
+    }
+    let own = (0..boundaries.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index);
+    let mut runs: Vec<(u64, u64, u64)> = Vec::new();
+    for partition in own {
+        let sources = rows.clone().zip(&cuts).map(|(row, own)| Source {
+            urls: store.row_urls(row, own[partition]..own[partition + 1]),
+            unused: &unused,
+            uid: None,
+            key: Vec::new(),
+            url: String::new(),
+            surt: String::new(),
+        });
+        job.check(write(context, partition, sources.collect(), state, &mut runs))?;
+    }
+    let all = Collector::new(Sorter::new(job.scratch(), "translation", job.budget(20)));
+    let mut runs = runs.into_iter();
+    let mut payload = Vec::new();
+    shuffle(
+        worker,
+        job,
+        "urls",
+        move |outbox| {
+            let Some((old, new, count)) = runs.next() else { return Ok(false) };
+            payload.clear();
+            wire::put(&mut payload, new);
+            wire::put(&mut payload, count);
+            outbox.send_to_all(&old.to_be_bytes(), &payload);
+            Ok(true)
+        },
+        all.consumer(),
+    )?;
+    state.translation = job.check(all.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
+}
+
+/// Writes a partition from its sources.
+fn write(
+    context: &Context,
+    partition: usize,
+    mut sources: Vec<Source<'_>>,
+    state: &mut State,
+    runs: &mut Vec<(u64, u64, u64)>,
+) -> Result<(), Error> {
+    let number = partition_number(partition)?;
+    let mut writer = UrlWriter::create(&context.row, number)?;
+    let mut uid = state.offsets.0[partition];
+    sources.iter_mut().try_for_each(Source::advance)?;
+    // The last run of each source.
+    let mut open: Vec<Option<(u64, u64, u64)>> = vec![None; sources.len()];
+    loop {
+        let with_url = sources.iter_mut().zip(&mut open).filter(|(source, _)| source.uid.is_some());
+        let Some((source, open)) = with_url.min_by(|one, other| one.0.key.cmp(&other.0.key)) else { break };
+        let Some(old) = source.uid else { break };
+        writer.push(uid, &source.url, &source.surt)?;
+        match open {
+            Some((first, new, count)) if *first + *count == old && *new + *count == uid => *count += 1,
+            open => runs.extend(open.replace((old, uid, 1))),
+        }
+        uid += 1;
+        source.advance()?;
+        context.job.go_on()?;
+    }
+    runs.extend(open.into_iter().flatten());
+    if uid != state.offsets.0[partition + 1] {
+        return Err(Error::Internal("a merge of URLs found others than it had counted"));
+    }
+    state.first_keys.insert(number, writer.first_key());
+    let files = writer.finish()?;
+    state.work.insert(number, files.iter().map(|file| file.rows).sum());
+    state.files.extend(files);
+    Ok(())
+}
