@@ -1,8 +1,8 @@
 //! `webstrata build`: crawl files in, a new epoch of a store out.
 
-use crate::cli::{Format, FormatArgs, Outcome, location, size};
+use crate::cli::{Format, FormatArgs, Outcome, location};
 use crate::info::print_counts;
-use crate::{metrics, progress};
+use crate::running::{Run, RunArgs};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
@@ -10,13 +10,9 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Instant;
 use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
 use webstrata_layers::{Location, RangeLength, format_time};
-use webstrata_pipeline::{
-    BuildOptions, BuildReport, Cluster, Error, PARTITION_URLS, Progress, StageReport, build, workers_within,
-};
+use webstrata_pipeline::{BuildOptions, BuildReport, Error, PARTITION_URLS, build};
 
 /// How many damaged places of a kind the text report names.
 const PLACES_SHOWN: usize = 2;
@@ -39,35 +35,14 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BuildArgs {
-    /// Crawl files, directories, globs, or - for standard input
-    #[arg(required_unless_present = "generate", value_name = "INPUT")]
-    pub(crate) inputs: Vec<PathBuf>,
-    /// Read a made-up crawl, without files: see `webstrata help generate`
-    #[arg(long, value_name = "CRAWL")]
-    pub(crate) generate: Vec<GenerateOptions>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// Store: a directory, or s3://bucket/prefix; one that is there gets a new
-    /// epoch
+    /// epoch, which has these captures alone (see update)
     #[arg(long, value_name = "STORE", value_parser = location())]
     pub(crate) out: Location,
-    /// Threads that work; if not given, as many as there are processors and
-    /// --memory is enough for (126 MiB each)
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) workers: Option<u16>,
-    /// Memory of this process, all in all; the rest goes to disk
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
-    pub(crate) memory: usize,
-    /// Where temporary files go; as TMPDIR says if not given
-    #[arg(long, value_name = "DIR")]
-    pub(crate) spill: Option<PathBuf>,
-    /// File with host:port of each process that works on this build
-    #[arg(long, value_name = "FILE", requires = "process")]
-    pub(crate) hosts: Option<PathBuf>,
-    /// Which line of --hosts this process is, from 0
-    #[arg(long, value_name = "K", requires = "hosts")]
-    pub(crate) process: Option<usize>,
-    /// Kinds of links, besides anchors
-    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
-    pub(crate) links: Vec<Kind>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
     /// In-link ranges: month, day, year, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     pub(crate) in_range: RangeLength,
@@ -77,20 +52,25 @@ pub(crate) struct BuildArgs {
     /// About how many URLs make a partition, one file a layer
     #[arg(long, value_name = "URLS", default_value_t = PARTITION_URLS)]
     pub(crate) partition_urls: u64,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// What builds and updates read.
+#[derive(Args, Debug)]
+pub(crate) struct ReadArgs {
+    /// Crawl files, directories, globs, or - for standard input
+    #[arg(required_unless_present = "generate", value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Read a made-up crawl, without files: see `webstrata help generate`
+    #[arg(long, value_name = "CRAWL")]
+    pub(crate) generate: Vec<GenerateOptions>,
+    /// Kinds of links, besides anchors
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub(crate) links: Vec<Kind>,
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Serve figures for Prometheus at this address while it runs
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) metrics: Option<String>,
-    /// Write what each stage did to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// Log to standard error: error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL")]
-    pub(crate) log: Option<tracing::Level>,
-    #[command(flatten)]
-    pub(crate) format: FormatArgs,
 }
 
 /// A kind of link that a user can ask for.
@@ -108,7 +88,7 @@ pub(crate) enum Kind {
     NoAnchors,
 }
 
-fn kinds(given: &[Kind]) -> LinkKinds {
+pub(crate) fn kinds(given: &[Kind]) -> LinkKinds {
     let has = |kind| given.contains(&kind);
     LinkKinds {
         anchors: !has(Kind::NoAnchors),
@@ -119,46 +99,33 @@ fn kinds(given: &[Kind]) -> LinkKinds {
 }
 
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let processors = || thread::available_parallelism().map_or(1, usize::from);
-    let workers = args.workers.map_or_else(|| processors().min(workers_within(args.memory)), usize::from);
-    if let Some(level) = args.log {
-        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).init();
-    }
-    let cluster = match (&args.hosts, args.process) {
-        (Some(hosts), Some(process)) => Some(Cluster::from_file(hosts, process)?),
-        _ => None,
-    };
     let options = BuildOptions {
-        inputs: args.inputs.clone(),
-        generate: args.generate.clone(),
-        store: args.out.clone(),
-        workers,
-        memory_max: args.memory,
-        spill: args.spill.clone(),
-        cluster,
-        kinds: kinds(&args.links),
+        run: args.run.options(&args.out)?,
+        inputs: args.read.inputs.clone(),
+        generate: args.read.generate.clone(),
+        update: false,
+        kinds: kinds(&args.read.links),
         in_range: args.in_range,
         min_sources: args.min_sources,
         partition_urls: args.partition_urls,
         provenance: BTreeMap::new(),
     };
-    let progress = Progress::default();
-    if let Some(address) = &args.metrics {
-        metrics::serve(address, &progress)?;
-    }
-    let started = Instant::now();
-    let built = progress::shown(&progress, || build(&options, &progress));
-    let run = Run { seconds: started.elapsed().as_secs_f64(), stages: progress.stages(), spilled: progress.spilled() };
-    if let Some(path) = &args.report {
+    let (built, run) = args.run.shown(|progress| build(&options, progress))?;
+    if let Some(path) = &args.run.report {
         write_report(path, &built, &run).with_context(|| path.display().to_string())?;
     }
     let report = built?;
     match args.format.format {
         Format::Text => print_text(&report, &run, args, out)?,
-        Format::Json => print_json(&report, &run, args, out)?,
+        Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.out))?,
     }
+    outcome(&report, args.read.strict, out)
+}
+
+/// How a build or an update ended that printed its report.
+pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let damaged = report.tally.damaged();
-    if args.strict && damaged > 0 {
+    if strict && damaged > 0 {
         out.flush()?;
         writeln!(io::stderr(), "error: {damaged} damaged places in the input (--strict)")?;
         return Ok(Outcome::Failed);
@@ -166,15 +133,8 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     Ok(Outcome::Done)
 }
 
-/// What this process did.
-struct Run {
-    seconds: f64,
-    stages: Vec<StageReport>,
-    spilled: u64,
-}
-
 /// Writes what each stage did in this process, also where the build failed.
-fn write_report(path: &Path, built: &Result<BuildReport, Error>, run: &Run) -> anyhow::Result<()> {
+pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run: &Run) -> anyhow::Result<()> {
     let (mut epoch, mut counts, mut rejects, mut error) = (None, None, serde_json::Map::new(), None);
     match built {
         Ok(report) => {
@@ -217,7 +177,7 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
     print_tally(&report.tally, out)
 }
 
-fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
     for (damage, title) in [(true, "damaged, passed over:"), (false, "left out or changed:")] {
         let counts: Vec<_> = tally.counts().filter(|(finding, _)| finding.is_damage() == damage).collect();
         if !counts.is_empty() {
@@ -246,27 +206,28 @@ fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_json(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+/// The report of a build or an update.
+pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serde_json::Value {
     let damaged: Vec<_> = report
         .tally
         .examples()
         .iter()
         .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
         .collect();
-    let value = json!({
-        "store": args.out.to_string(),
+    json!({
+        "store": store.to_string(),
         "epoch": report.epoch,
         "seconds": run.seconds,
         "counts": report.counts,
         "partitions": report.partitions,
         "largest_over_mean": report.largest_over_mean,
         "spilled_bytes": run.spilled,
+        "captures_read": report.captures_read,
+        "captures_stored": report.captures_stored,
         "findings": findings(&report.tally),
         "damaged": report.tally.damaged(),
         "damaged_places": damaged,
-    });
-    writeln!(out, "{value}")?;
-    Ok(())
+    })
 }
 
 #[cfg(test)]

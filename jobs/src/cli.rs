@@ -2,7 +2,7 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{bench, build, captures, cells, check, demo, generate, info, links, query, uids};
+use crate::{bench, build, captures, cells, check, demo, generate, info, links, merge, query, uids, update};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -30,6 +30,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Build a store from crawl files
     Build(build::BuildArgs),
+    /// Add the captures of another crawl to a store
+    Update(update::UpdateArgs),
+    /// Make one row of several
+    Merge(merge::MergeArgs),
     /// Write the cells of a store, to answer questions from memory
     Cells(cells::CellsArgs),
     /// Say what a store holds
@@ -57,6 +61,8 @@ impl Command {
     pub(crate) fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         match self {
             Command::Build(args) => build::run(&args, out),
+            Command::Update(args) => update::run(&args, out),
+            Command::Merge(args) => merge::run(&args, out),
             Command::Cells(args) => cells::run(&args, out),
             Command::Info(args) => info::run(&args, out),
             Command::Check(args) => check::run(&args, out),

@@ -4,6 +4,7 @@
 
 use crate::build::BuildArgs;
 use crate::cli::{Cli, Command, Outcome};
+use crate::running::RunArgs;
 use crate::{ask, build, generate, links};
 use anyhow::{Context, bail};
 use clap::{Args, Parser};
@@ -79,7 +80,8 @@ fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
     match Cli::try_parse_from(words)?.command {
         Command::Generate(args) => generate::run(&args, &mut answer)?,
         Command::Build(args) => {
-            build::run(&BuildArgs { workers: Some(args.workers.unwrap_or(2)), ..args }, &mut answer)?
+            let run = RunArgs { workers: Some(args.run.workers.unwrap_or(2)), ..args.run };
+            build::run(&BuildArgs { run, ..args }, &mut answer)?
         }
         Command::Links(args) => links::run(&args, &mut answer)?,
         other => bail!("the demo does not run {other:?}"),

@@ -15,10 +15,13 @@ mod demo;
 mod generate;
 mod info;
 mod links;
+mod merge;
 mod metrics;
 mod progress;
 mod query;
+mod running;
 mod uids;
+mod update;
 
 use clap::Parser;
 use std::io::{self, BufWriter, Write};

@@ -1,0 +1,82 @@
+//! What jobs over a store have in common: the options that say with what they run, and what is shown meanwhile.
+
+use crate::{metrics, progress};
+use clap::Args;
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
+use webstrata_layers::Location;
+use webstrata_pipeline::{Cluster, Error, Progress, RunOptions, StageReport, workers_within};
+
+use crate::cli::size;
+
+/// With what a job runs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunArgs {
+    /// Threads that work; if not given, as many as there are processors and
+    /// --memory is enough for (126 MiB each)
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) workers: Option<u16>,
+    /// Memory of this process, all in all; the rest goes to disk
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(crate) memory: usize,
+    /// Where temporary files go; as TMPDIR says if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spill: Option<PathBuf>,
+    /// File with host:port of each process that works on this job
+    #[arg(long, value_name = "FILE", requires = "process")]
+    pub(crate) hosts: Option<PathBuf>,
+    /// Which line of --hosts this process is, from 0
+    #[arg(long, value_name = "K", requires = "hosts")]
+    pub(crate) process: Option<usize>,
+    /// Serve figures for Prometheus at this address while it runs
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) metrics: Option<String>,
+    /// Write what each stage did to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Log to standard error: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<tracing::Level>,
+}
+
+/// What this process did.
+pub(crate) struct Run {
+    pub(crate) seconds: f64,
+    pub(crate) stages: Vec<StageReport>,
+    pub(crate) spilled: u64,
+}
+
+impl RunArgs {
+    /// The same for the pipeline.
+    pub(crate) fn options(&self, store: &Location) -> anyhow::Result<RunOptions> {
+        let processors = || thread::available_parallelism().map_or(1, usize::from);
+        let workers = self.workers.map_or_else(|| processors().min(workers_within(self.memory)), usize::from);
+        let cluster = match (&self.hosts, self.process) {
+            (Some(hosts), Some(process)) => Some(Cluster::from_file(hosts, process)?),
+            _ => None,
+        };
+        let (memory_max, spill) = (self.memory, self.spill.clone());
+        Ok(RunOptions { store: store.clone(), workers, memory_max, spill, cluster })
+    }
+
+    /// Runs a job and shows how far it is; fails only where that cannot be shown.
+    pub(crate) fn shown<T>(
+        &self,
+        job: impl FnOnce(&Progress) -> Result<T, Error>,
+    ) -> anyhow::Result<(Result<T, Error>, Run)> {
+        if let Some(level) = self.log {
+            // Of several jobs one after the other, the first has done it.
+            let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
+        }
+        let progress = Progress::default();
+        if let Some(address) = &self.metrics {
+            metrics::serve(address, &progress)?;
+        }
+        let started = Instant::now();
+        let done = progress::shown(&progress, || job(&progress));
+        let seconds = started.elapsed().as_secs_f64();
+        Ok((done, Run { seconds, stages: progress.stages(), spilled: progress.spilled() }))
+    }
+}
