@@ -80,11 +80,14 @@ pub struct GenerateOptions {
     pub seed: u64,
     /// Length of the crawl, 1 to [`MONTHS_MAX`].
     pub months: u32,
+    /// Only the captures of these months of it, from 1, the last one in; all where `None`. What is made up, and so the
+    /// captures of a month, is the same.
+    pub only: Option<(u32, u32)>,
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { profile: Profile::Uk, occurrences: 100_000, seed: 1, months: 12 }
+        GenerateOptions { profile: Profile::Uk, occurrences: 100_000, seed: 1, months: 12, only: None }
     }
 }
 
@@ -95,7 +98,7 @@ pub enum OptionsError {
     #[error("{0:?} is no profile; write uk, hard or irregular, then for example :occurrences=1000000,seed=9,months=12")]
     Profile(String),
     /// What stands before an equals sign, or a part without one, is no option.
-    #[error("{0:?} is no option; write occurrences=N, seed=N or months=N, with commas between them")]
+    #[error("{0:?} is no option; write occurrences=N, seed=N, months=N, from=N or to=N, with commas between them")]
     Option(String),
     /// An option stands there twice.
     #[error("{0} is there twice")]
@@ -113,13 +116,16 @@ pub enum OptionsError {
     /// So many months cannot be.
     #[error("months={0}: a crawl goes on for 1 to {MONTHS_MAX} months")]
     Months(u64),
+    /// There is no such part of the crawl.
+    #[error("from={0},to={1}: write months of the crawl, from 1 to {2}, the later one behind")]
+    Only(u64, u64, u32),
 }
 
 impl FromStr for GenerateOptions {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
-        const OPTIONS: [&str; 3] = ["occurrences", "seed", "months"];
+        const OPTIONS: [&str; 5] = ["occurrences", "seed", "months", "from", "to"];
         let (profile, rest) = text.split_once(':').map_or((text, None), |(profile, rest)| (profile, Some(rest)));
         let is_it = |candidate: &Profile| candidate.name() == profile;
         let Some(profile) = Profile::ALL.into_iter().find(is_it) else {
@@ -137,7 +143,7 @@ impl FromStr for GenerateOptions {
                 return Err(OptionsError::Twice(option));
             }
         }
-        let [occurrences, seed, months] = given;
+        let [occurrences, seed, months, from, to] = given;
         let default = GenerateOptions::default();
         let months = match months {
             None => default.months,
@@ -147,14 +153,20 @@ impl FromStr for GenerateOptions {
             },
         };
         let [occurrences, seed] = [occurrences.unwrap_or(default.occurrences), seed.unwrap_or(default.seed)];
-        Ok(GenerateOptions { profile, occurrences, seed, months })
+        let (first, last) = (from.unwrap_or(1), to.unwrap_or(months.into()));
+        let part = u32::try_from(first).ok().zip(u32::try_from(last).ok());
+        let part = part.filter(|&(first, last)| 0 < first && first <= last && last <= months);
+        let part = part.ok_or(OptionsError::Only(first, last, months))?;
+        let only = (part != (1, months)).then_some(part);
+        Ok(GenerateOptions { profile, occurrences, seed, months, only })
     }
 }
 
 impl fmt::Display for GenerateOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GenerateOptions { profile, occurrences, seed, months } = self;
-        write!(f, "{}:occurrences={occurrences},seed={seed},months={months}", profile.name())
+        let GenerateOptions { profile, occurrences, seed, months, only } = self;
+        write!(f, "{}:occurrences={occurrences},seed={seed},months={months}", profile.name())?;
+        only.map_or(Ok(()), |(from, to)| write!(f, ",from={from},to={to}"))
     }
 }
 
@@ -258,10 +270,25 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_crawl_are_its_months() {
+        let whole = all("uk:occurrences=20000,months=6");
+        let mut parts: Vec<Capture> = ["to=2", "from=3,to=3", "from=4"]
+            .iter()
+            .flat_map(|part| all(&format!("uk:occurrences=20000,months=6,{part}")))
+            .collect();
+        assert!(parts.len() > 100);
+        parts.sort_by(|one, other| (&one.url, one.time).cmp(&(&other.url, other.time)));
+        let mut sorted = whole;
+        sorted.sort_by(|one, other| (&one.url, one.time).cmp(&(&other.url, other.time)));
+        assert_eq!(parts, sorted);
+    }
+
+    #[test]
     fn options_are_read_as_they_are_written() {
         let options = |text: &str| text.parse::<GenerateOptions>();
         assert_eq!(options("uk"), Ok(GenerateOptions::default()));
-        let given = GenerateOptions { profile: Profile::Irregular, occurrences: 1 << 40, seed: u64::MAX, months: 1200 };
+        let profile = Profile::Irregular;
+        let given = GenerateOptions { profile, occurrences: 1 << 40, seed: u64::MAX, months: 1200, only: Some((7, 9)) };
         assert_eq!(options(&given.to_string()), Ok(given));
         assert_eq!(options("hard:seed=9").unwrap().to_string(), "hard:occurrences=100000,seed=9,months=12");
         for (text, part) in [
@@ -273,6 +300,9 @@ mod tests {
             ("uk:occurrences=", "occurrences=: cannot parse integer from empty string"),
             ("uk:occurrences=1e9", "occurrences=1e9: invalid digit"),
             ("uk:seed=-1", "seed=-1: invalid digit"),
+            ("uk:from=3,to=2", "from=3,to=2"),
+            ("uk:from=0", "from=0,to=12"),
+            ("uk:months=3,to=4", "to=4"),
             ("uk:months=0", "months=0"),
             ("uk:months=1201", "months=1201"),
         ] {

@@ -14,6 +14,7 @@ A crawl is a profile, and after a colon what is not as usual:
   occurrences=N   links in captures, all together, about (100000)
   seed=N          another number makes another crawl (1)
   months=N        how long the crawl goes on, up to 1200 (12)
+  from=N, to=N    only the captures of these months of it, from 1 (all)
 
 Profiles:
   uk              monthly, little change, like the UK crawls of 2006-07
@@ -24,6 +25,7 @@ The same options give the same bytes.
 
 Examples:
   webstrata generate uk:occurrences=1000000 --out crawl.jsonl
+  webstrata generate uk:from=9,to=12 --out autumn.jsonl
   webstrata generate irregular:seed=7,months=60 --as warc --out crawl.warc";
 
 /// Arguments of `generate`.

@@ -196,6 +196,8 @@ impl Links {
 pub struct Generator {
     seed: u64,
     months: u64,
+    /// Months whose captures are given.
+    only: Range<u64>,
     profile: Profile,
     share: Share,
     /// Life of a link in months, by class: of 2^64, those that live longer than 1, 2, 3 ... months.
@@ -238,8 +240,9 @@ impl Generator {
 
     /// Starts a share of a crawl.
     pub(crate) fn of(share: Share) -> Self {
-        let GenerateOptions { profile, seed, months, .. } = share.options;
+        let GenerateOptions { profile, seed, months, only, .. } = share.options;
         let months = u64::from(months.max(1));
+        let only = only.map_or(0..months, |(from, to)| u64::from(from.saturating_sub(1))..to.into());
         let lives = profile.constants().survival.map(|survival| {
             let mut living = u128::from(u64::MAX);
             let month = |_| {
@@ -260,6 +263,7 @@ impl Generator {
         Generator {
             seed,
             months,
+            only,
             profile,
             share,
             lives,
@@ -534,7 +538,10 @@ impl CaptureReader for Generator {
         capture.clear();
         let (time, month) = loop {
             if let Some(next) = self.page.captures.pop() {
-                break next;
+                if self.only.contains(&next.1) {
+                    break next;
+                }
+                continue;
             }
             match self.pages.pop() {
                 Some(number) => self.begin_page(number),
