@@ -12,12 +12,15 @@ mod cells;
 mod check;
 mod cli;
 mod demo;
+mod gc;
 mod generate;
 mod info;
 mod links;
+mod log;
 mod metrics;
 mod progress;
 mod query;
+mod translate;
 mod uids;
 
 use clap::Parser;

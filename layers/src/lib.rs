@@ -14,6 +14,8 @@
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
 //! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
+//! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
+//! [`log`](mod@log) which there are;
 //! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`check`] proves that a store
 //! keeps its promises.
 
@@ -26,11 +28,14 @@ pub mod check;
 mod directory;
 mod error;
 pub mod format;
+pub mod gc;
 mod helpers;
 mod history;
 mod inlinks;
 pub mod key;
+pub mod lease;
 mod location;
+pub mod log;
 pub mod manifest;
 mod outlinks;
 pub mod page;
@@ -55,6 +60,7 @@ pub use helpers::{Attending, Helpers};
 pub use history::{Origin, PastEpoch, TranslationEntry};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};
+pub use lease::Lease;
 pub use location::Location;
 pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
 pub use outlinks::OutlinksWriter;

@@ -200,11 +200,12 @@ fn a_commit_takes_only_the_translation_of_its_merge() {
     let commit = |below: u64, kept: usize, path: Option<&str>| {
         let writer = writer(&place);
         let mut rows = rows_of(&place);
-        let translation = TranslationWriter::create(&writer.begin_row().unwrap(), below).unwrap();
+        let row = writer.begin_row().unwrap();
+        let translation = TranslationWriter::create(&row, below).unwrap();
         let mut translation = translation.finish().unwrap();
         translation.path = path.map_or(translation.path, str::to_owned);
         rows.truncate(kept);
-        rows.push(plain_row(&writer, if kept == 0 { 0 } else { 3 }, 1));
+        rows.push(plain_row(&row, if kept == 0 { 0 } else { 3 }, 1));
         writer.commit(epoch_of(rows, Some(translation)))
     };
     let of_the_merge_before = Some("translations/000002-000003.parquet");
