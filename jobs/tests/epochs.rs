@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,18 +23,31 @@ fn webstrata(dir: &Path, line: &str) -> Command {
     command
 }
 
+/// A child has the open files of this process until it runs its own program, and with them locks and leases. So none is
+/// started while a test has a store open itself.
+fn no_child_starts() -> MutexGuard<'static, ()> {
+    static STARTS: Mutex<()> = Mutex::new(());
+    STARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a command; standard error and output can be read.
+fn start(command: &mut Command) -> Child {
+    let _starts = no_child_starts();
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 fn succeeds(dir: &Path, line: &str) -> String {
-    let output = webstrata(dir, line).output().unwrap();
+    let output = start(&mut webstrata(dir, line)).wait_with_output().unwrap();
     assert!(output.status.success(), "{line}: {output:?}");
     text(&output.stdout)
 }
 
 fn fails(dir: &Path, line: &str) -> String {
-    let output = webstrata(dir, line).output().unwrap();
+    let output = start(&mut webstrata(dir, line)).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
     text(&output.stderr).trim_start_matches("error: ").trim_end().to_owned()
 }
@@ -69,6 +83,7 @@ fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
 /// Commits an epoch in which the rows from `first` on are replaced by one of `urls` URLs, with a translation where there
 /// are runs.
 fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u64 {
+    let _starts = no_child_starts();
     let writer = StoreWriter::open(store, "test", None).unwrap();
     let mut rows = Store::open(store).unwrap().manifest().rows.clone();
     rows.truncate(first);
@@ -127,8 +142,7 @@ fn uids_go_through_merges_and_back() {
     // The epochs themselves may be gone.
     succeeds(dir.path(), "gc {}/store --keep 1");
     let from_input = |input: &[u8]| -> Output {
-        let mut child = webstrata(dir.path(), "uids {}/store --translate 2");
-        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = start(webstrata(dir.path(), "uids {}/store --translate 2").stdin(Stdio::piped()));
         child.stdin.take().unwrap().write_all(input).unwrap();
         child.wait_with_output().unwrap()
     };
@@ -203,7 +217,7 @@ struct Asking(Child, BufReader<std::process::ChildStdout>);
 
 impl Asking {
     fn start(dir: &Path) -> Self {
-        let mut child = webstrata(dir, "query {}/store").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = start(webstrata(dir, "query {}/store").stdin(Stdio::piped()));
         let answers = BufReader::new(child.stdout.take().unwrap());
         let mut asking = Self(child, answers);
         asking.ask();
@@ -257,18 +271,16 @@ fn a_collection_killed_at_any_moment_leaves_whole_epochs() {
     let store = dir.path().join("store");
     let mut stopped_midway = 0;
     for round in 0..4 {
-        for _ in 0..8 {
-            commit(&store, 0, 1, &[]);
-        }
-        let current = Store::open(&store).unwrap().manifest().epoch;
+        let current = (0..8).fold(0, |_, _| commit(&store, 0, 1, &[]));
         let oldest = fs::read_dir(store.join("epochs")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
-        let mut child = webstrata(dir.path(), "gc {}/store --keep 1").stdout(Stdio::null()).spawn().unwrap();
+        let mut child = start(&mut webstrata(dir.path(), "gc {}/store --keep 1"));
         while oldest.exists() && child.try_wait().unwrap().is_none() {
             std::hint::spin_loop();
         }
         std::thread::sleep(Duration::from_micros(1500 * round));
         child.kill().unwrap();
         child.wait().unwrap();
+        let starts = no_child_starts();
         let mut left = 0;
         for epoch in 1..=current {
             match Store::open_epoch(&store, epoch) {
@@ -281,6 +293,7 @@ fn a_collection_killed_at_any_moment_leaves_whole_epochs() {
                 Err(error) => panic!("{error}"),
             }
         }
+        drop(starts);
         assert!(left >= 1);
         let rows = || fs::read_dir(store.join("rows")).unwrap().count();
         stopped_midway += u32::from(left > 1 || rows() > 1);

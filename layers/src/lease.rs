@@ -14,6 +14,8 @@
 //! written before the other is looked for, so at least one side sees the other; both may give way. The age of a lease is
 //! told by the server's clock alone: that of `retired`.
 //!
+//! A child that a process forks has its locks, too, until it runs a program of its own.
+//!
 //! A reader that can have no lease (a bucket that it may not write to, a file system without locks) reads without: what
 //! it reads may be removed, and then it fails with the file that is missing.
 

@@ -16,7 +16,7 @@
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
 //! [`log`](mod@log) which there are;
-//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`check`] proves that a store
+//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`mod@check`] proves that a store
 //! keeps its promises.
 
 pub mod batch;
