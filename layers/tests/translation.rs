@@ -124,6 +124,15 @@ fn merged() -> (tempfile::TempDir, Location) {
     (dir, place)
 }
 
+/// A change of these bytes is a change of the format, or of the encoder used.
+#[test]
+fn a_translation_has_always_the_same_bytes() {
+    let (_dir, place) = merged();
+    let store = Store::open(&place).unwrap();
+    let entry = store.manifest().translations().next().unwrap();
+    assert_eq!((entry.rows, entry.bytes, entry.checksum.as_str()), (2, 357, "f3b23e4a7e58fe03"));
+}
+
 #[test]
 fn runs_that_touch_are_one() {
     let (dir, place) = merged();
