@@ -2,7 +2,7 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{bench, build, captures, cells, check, demo, generate, info, links, merge, query, uids, update};
+use crate::{bench, build, captures, cells, check, demo, gc, generate, info, links, log, merge, query, uids, update};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -40,6 +40,10 @@ pub(crate) enum Command {
     Info(info::InfoArgs),
     /// Check every file of a store against the format
     Check(check::CheckArgs),
+    /// List the epochs of a store
+    Log(log::LogArgs),
+    /// Remove old epochs, and the files that only they had
+    Gc(gc::GcArgs),
     /// Links of a page, or pages that link to a URL, at a time
     Links(links::LinksArgs),
     /// Times at which a page was captured
@@ -66,6 +70,8 @@ impl Command {
             Command::Cells(args) => cells::run(&args, out),
             Command::Info(args) => info::run(&args, out),
             Command::Check(args) => check::run(&args, out),
+            Command::Log(args) => log::run(&args, out),
+            Command::Gc(args) => gc::run(&args, out),
             Command::Links(args) => links::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),
             Command::Uids(args) => uids::run(&args, out),

@@ -12,14 +12,17 @@ mod cells;
 mod check;
 mod cli;
 mod demo;
+mod gc;
 mod generate;
 mod info;
 mod links;
+mod log;
 mod merge;
 mod metrics;
 mod progress;
 mod query;
 mod running;
+mod translate;
 mod uids;
 mod update;
 

@@ -1,9 +1,11 @@
-//! `webstrata uids`: the URLs of a store, of a host, a domain or a path, or those captured in a time, in order of UIDs.
+//! `webstrata uids`: the URLs of a store, of a host, a domain or a path, or those captured in a time, in order of UIDs;
+//! or UIDs of one epoch as those of another (`translate`).
 //!
 //! Printed as they are found, a line each; nothing is kept.
 
 use crate::ask;
 use crate::cli::{Format, FormatArgs, Outcome, Usage, location, time_from, time_to};
+use crate::translate::{self, TranslateArgs};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
@@ -17,10 +19,15 @@ A line is a UID and a URL. UIDs are numbers in the order of the store, which
 keeps URLs of one host together; another build may give others. Times are as in
 `webstrata links`.
 
+A merge gives new UIDs. --translate tells what UIDs of an earlier epoch are now,
+one a line, and `-` where there is none; the epoch itself may be gone.
+
 Examples:
   webstrata uids STORE --from 2006 --to 200803
   webstrata uids STORE --domain example.org --all
-  webstrata uids STORE --prefix http://example.org/news/";
+  webstrata uids STORE --prefix http://example.org/news/
+  webstrata uids STORE --translate 6 < uids-of-epoch-6.txt
+  webstrata uids STORE --translate 6 --back 17 18";
 
 /// Arguments of `uids`.
 #[derive(Args, Debug)]
@@ -48,10 +55,16 @@ pub(crate) struct UidsArgs {
     #[arg(long, value_name = "URL", group = "part")]
     pub(crate) prefix: Option<String>,
     #[command(flatten)]
+    pub(crate) translate: TranslateArgs,
+    #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    if let Some(epoch) = args.translate.translate {
+        translate::run(&args.store, epoch, &args.translate, args.format, std::io::stdin().lock(), out)?;
+        return Ok(Outcome::Done);
+    }
     let (from, to) = (args.from.unwrap_or(i64::MIN), args.to.unwrap_or(i64::MAX));
     if from > to {
         return Err(Usage("--from is later than --to").into());

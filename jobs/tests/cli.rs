@@ -13,11 +13,13 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 12] = [
+const SUBCOMMANDS: [&str; 14] = [
     "build",
     "cells",
     "info",
     "check",
+    "log",
+    "gc",
     "links",
     "captures",
     "uids",
@@ -107,6 +109,12 @@ fn wrong_command_lines_exit_with_2() {
         "generate uk:months=0",
         "generate uk:occurrences=many",
         "generate --as parquet",
+        "gc {}/store --keep 0",
+        "uids {}/store 5",
+        "uids {}/store --back",
+        "uids {}/store --translate 1 --all",
+        "uids {}/store --translate 1 --host a.example",
+        "uids {}/store --translate one",
     ] {
         let error = fails(dir.path(), line, 2);
         assert!(!error.is_empty(), "{line}");

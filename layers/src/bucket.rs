@@ -26,8 +26,11 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::body::Body;
 use crate::error::Error;
+use crate::lease::{Leased, Retiring};
 use crate::location::{Lock, Place};
 use crate::store::LOCK;
+
+mod leases;
 
 /// Bytes of a request that fetches or uploads a part of an object; more where an object would have too many parts.
 const PART_BYTES: u64 = 8 << 20;
@@ -233,6 +236,24 @@ impl Place for Bucket {
             }
         }
         Ok(())
+    }
+
+    fn modified(&self, name: &str) -> Result<Option<i64>, Error> {
+        let key = self.key(name);
+        let head = self.wait(name, async { found(self.objects.head(&key).await) })?;
+        Ok(head.map(|object| object.last_modified.timestamp()))
+    }
+
+    fn lease(&self, epoch: u64) -> Result<Leased, Error> {
+        self.take_lease(epoch, leases::RENEWED_EVERY)
+    }
+
+    fn is_leased(&self, epoch: u64) -> Result<bool, Error> {
+        self.has_lease(epoch)
+    }
+
+    fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
+        self.retire_after(epoch, leases::DEAD_AFTER)
     }
 
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {

@@ -1,16 +1,19 @@
 //! A store in a directory: files written in place, synced before they count.
 //!
 //! The lock is one of the operating system on the file LOCK, so it goes with its process however that ends. The file
-//! holds the text of the writer while it works, for the message to a second one, and nothing afterwards.
+//! holds the text of the writer while it works, for the message to a second one, and nothing afterwards. Leases are shared
+//! locks on manifests.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use crate::body::Body;
 use crate::error::Error;
+use crate::lease::{Lease, Leased, Retiring};
 use crate::location::{Lock, Place};
-use crate::store::LOCK;
+use crate::store::{LOCK, manifest_name};
 
 /// Bytes of the text of a lock that a message quotes, at most.
 const OWNER_MAX: u64 = 1000;
@@ -29,6 +32,17 @@ impl Directory {
     fn sync_up(&self, path: &Path) -> Result<(), Error> {
         let inside = path.ancestors().skip(1).take_while(|dir| *dir != self.0);
         inside.chain([self.0.as_path()]).try_for_each(sync_dir)
+    }
+
+    /// Locks a manifest against all leases; `None` where there is one.
+    fn lock_manifest(&self, epoch: u64, options: &OpenOptions) -> Result<Option<File>, Error> {
+        let path = self.path(&manifest_name(epoch));
+        let file = options.open(&path).map_err(Error::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(Error::Io { path, source }),
+        }
     }
 }
 
@@ -105,8 +119,9 @@ impl Place for Directory {
     fn remove(&self, name: &str) -> Result<(), Error> {
         let path = self.path(name);
         match fs::remove_file(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io { path, source }),
-            _ => Ok(()),
+            Ok(()) => sync_dir(path.parent().unwrap_or(&self.0)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(Error::Io { path, source }),
         }
     }
 
@@ -139,6 +154,42 @@ impl Place for Directory {
         }
         directories.iter().try_for_each(|dir| sync_dir(dir))?;
         sync_dir(&self.0)
+    }
+
+    fn modified(&self, name: &str) -> Result<Option<i64>, Error> {
+        let path = self.path(name);
+        let time = match fs::metadata(&path).and_then(|metadata| metadata.modified()) {
+            Ok(time) => time,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX)))
+    }
+
+    fn lease(&self, epoch: u64) -> Result<Leased, Error> {
+        let path = self.path(&manifest_name(epoch));
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Leased::Gone),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        loop {
+            match file.lock_shared() {
+                Ok(()) => return Ok(Leased::Held(Lease::new(file))),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Leased::Unable),
+            }
+        }
+    }
+
+    fn is_leased(&self, epoch: u64) -> Result<bool, Error> {
+        Ok(self.lock_manifest(epoch, File::options().read(true))?.is_none())
+    }
+
+    /// Some network file systems want a file that is locked alone to be open for writing.
+    fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
+        Ok(self.lock_manifest(epoch, File::options().read(true).write(true))?.map(Retiring::new))
     }
 
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {

@@ -90,6 +90,16 @@ pub enum Error {
         /// The epoch.
         epoch: u64,
     },
+    /// The caller names an epoch that was removed after later ones had come.
+    #[error("epoch {epoch} of {path} is retired; the current one is {current}", path = path.display())]
+    RetiredEpoch {
+        /// The store.
+        path: PathBuf,
+        /// The epoch asked.
+        epoch: u64,
+        /// The current one.
+        current: u64,
+    },
     /// UIDs of an epoch cannot be translated: all was built anew since.
     #[error(
         "{path} cannot translate UIDs of epoch {from}: all its URLs were numbered anew in epoch {first}",

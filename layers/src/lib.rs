@@ -14,7 +14,9 @@
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
 //! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
-//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`check`] proves that a store
+//! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
+//! [`log`](mod@log) which there are;
+//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`mod@check`] proves that a store
 //! keeps its promises.
 
 pub mod batch;
@@ -27,12 +29,15 @@ mod directory;
 mod error;
 mod evidence;
 pub mod format;
+pub mod gc;
 mod helpers;
 mod history;
 mod inlinks;
 pub mod join;
 pub mod key;
+pub mod lease;
 mod location;
+pub mod log;
 pub mod manifest;
 mod outlinks;
 pub mod page;
@@ -59,6 +64,7 @@ pub use helpers::{Attending, Helpers};
 pub use history::{Origin, PastEpoch, TranslationEntry};
 pub use inlinks::InlinksWriter;
 pub use key::{key, url_of_key};
+pub use lease::Lease;
 pub use location::Location;
 pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
 pub use outlinks::OutlinksWriter;

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::body::Body;
 use crate::directory::Directory;
 use crate::error::Error;
+use crate::lease::{Leased, Retiring};
 
 /// What a store needs of the place where it lies.
 pub(crate) trait Place: Send + Sync {
@@ -47,7 +48,7 @@ pub(crate) trait Place: Send + Sync {
     /// The names right inside a directory, of files and directories; none where it is missing.
     fn names(&self, dir: &str) -> Result<Vec<String>, Error>;
 
-    /// Removes a file; one that is missing is no error.
+    /// Removes a file for good; one that is missing is no error.
     fn remove(&self, name: &str) -> Result<(), Error>;
 
     /// Removes a directory with all that is below.
@@ -61,6 +62,18 @@ pub(crate) trait Place: Send + Sync {
 
     /// Makes layer files durable, each of the given size, with all directories on the way to them.
     fn settle(&self, files: &[(&str, u64)]) -> Result<(), Error>;
+
+    /// When a file was written, in seconds since 1970; `None` where there is none.
+    fn modified(&self, name: &str) -> Result<Option<i64>, Error>;
+
+    /// Takes a lease on an epoch; see [`crate::lease`] for this and the next two.
+    fn lease(&self, epoch: u64) -> Result<Leased, Error>;
+
+    /// Whether a reader has a lease on an epoch now.
+    fn is_leased(&self, epoch: u64) -> Result<bool, Error>;
+
+    /// Keeps leases from an epoch that has a manifest; `None` where a reader has one.
+    fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error>;
 
     /// Takes the lock of the one writer.
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error>;

@@ -22,6 +22,7 @@ use crate::body::Body;
 use crate::error::Error;
 use crate::helpers::Helpers;
 use crate::history::{TRANSLATIONS, history_after, is_translation, translation_name};
+use crate::lease::{Lease, Leased};
 use crate::location::{Location, Lock};
 use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 use crate::schema::Layer;
@@ -29,13 +30,16 @@ use crate::schema::Layer;
 const CURRENT: &str = "CURRENT";
 pub(crate) const LOCK: &str = "LOCK";
 const EPOCHS: &str = "epochs";
-const ROWS: &str = "rows";
+pub(crate) const ROWS: &str = "rows";
+pub(crate) const LEASES: &str = "leases";
 
-/// An epoch of a store, open for reading.
+/// An epoch of a store, open for reading. It has a [`Lease`] where it can, so that the epoch stays while this or a clone
+/// lives.
 #[derive(Clone, Debug)]
 pub struct Store {
     location: Location,
     manifest: Manifest,
+    lease: Option<Lease>,
 }
 
 impl Store {
@@ -45,18 +49,56 @@ impl Store {
     /// No store, no such epoch, a manifest of a newer format or that contradicts itself.
     pub fn open(location: impl Into<Location>) -> Result<Store, Error> {
         let location = location.into();
-        let epoch = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
-        Self::open_epoch(location, epoch)
+        let mut epoch = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
+        loop {
+            if let Some(store) = Self::open_leased(&location, epoch)? {
+                return Ok(store);
+            }
+            // Retired since CURRENT was read: then CURRENT has moved on.
+            match current(&location)? {
+                Some(now) if now != epoch => epoch = now,
+                _ => return Err(Error::MissingEpoch { path: location.path(""), epoch }),
+            }
+        }
     }
 
     /// Opens an epoch by number.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed.
     pub fn open_epoch(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
         let location = location.into();
-        let manifest = read_manifest(&location, epoch)?;
-        Ok(Store { location, manifest })
+        match Self::open_leased(&location, epoch)? {
+            Some(store) => Ok(store),
+            None => {
+                let path = location.path("");
+                let current = current(&location)?.filter(|&current| 0 < epoch && epoch < current);
+                Err(current.map_or(Error::MissingEpoch { path: path.clone(), epoch }, |current| Error::RetiredEpoch {
+                    path,
+                    epoch,
+                    current,
+                }))
+            }
+        }
+    }
+
+    /// The lease first, then the manifest: see [`crate::lease`]. `None` where the epoch is retired, or never was.
+    fn open_leased(location: &Location, epoch: u64) -> Result<Option<Store>, Error> {
+        let lease = match location.place().lease(epoch)? {
+            Leased::Held(lease) => Some(lease),
+            Leased::Unable => None,
+            Leased::Gone => return Ok(None),
+        };
+        match read_manifest(location, epoch) {
+            Ok(manifest) => Ok(Some(Store { location: location.clone(), manifest, lease })),
+            Err(Error::MissingEpoch { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What keeps the epoch; `None` where the reader cannot have that.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
     }
 
     /// Where it lies.
@@ -265,12 +307,28 @@ impl RowDir {
     }
 }
 
-fn row_name(row: u32) -> String {
+pub(crate) fn row_name(row: u32) -> String {
     format!("{ROWS}/{row:06}")
 }
 
-fn manifest_name(epoch: u64) -> String {
+pub(crate) fn manifest_name(epoch: u64) -> String {
     format!("{EPOCHS}/{epoch:06}.json")
+}
+
+/// Where the leases on an epoch lie in S3.
+#[cfg(feature = "s3")]
+pub(crate) fn lease_dir(epoch: u64) -> String {
+    format!("{LEASES}/{epoch:06}")
+}
+
+/// The epochs that have manifests, oldest first; those above CURRENT are of dead writers.
+pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
+    let names = location.place().names(EPOCHS)?;
+    let epoch = |name: &String| name.strip_suffix(".json")?.parse().ok();
+    Ok(names
+        .iter()
+        .filter_map(|name| epoch(name).filter(|&epoch| manifest_name(epoch) == format!("{EPOCHS}/{name}")))
+        .collect())
 }
 
 /// The number in CURRENT; `None` without that file.
@@ -284,7 +342,7 @@ pub(crate) fn current(location: &Location) -> Result<Option<u64>, Error> {
     }
 }
 
-fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
+pub(crate) fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
@@ -316,15 +374,14 @@ fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
 fn clean(location: &Location, current: Option<u64>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
     let (mut rows, mut translations, place) = (BTreeSet::new(), BTreeSet::new(), location.place());
     let mut has_current = false;
-    for name in place.names(EPOCHS)? {
-        let Some(Ok(epoch)) = name.strip_suffix(".json").map(str::parse::<u64>) else { continue };
+    for epoch in epochs(location)? {
         if current.is_some_and(|current| epoch <= current) {
             let manifest = read_manifest(location, epoch)?;
             rows.extend(manifest.rows.iter().map(|row| row.row));
             translations.extend(manifest.translations().map(|entry| entry.path.clone()));
             has_current |= current == Some(epoch);
         } else {
-            place.remove(&format!("{EPOCHS}/{name}"))?;
+            place.remove(&manifest_name(epoch))?;
         }
     }
     if let Some(epoch) = current.filter(|_| !has_current) {

@@ -124,6 +124,15 @@ fn merged() -> (tempfile::TempDir, Location) {
     (dir, place)
 }
 
+/// A change of these bytes is a change of the format, or of the encoder used.
+#[test]
+fn a_translation_has_always_the_same_bytes() {
+    let (_dir, place) = merged();
+    let store = Store::open(&place).unwrap();
+    let entry = store.manifest().translations().next().unwrap();
+    assert_eq!((entry.rows, entry.bytes, entry.checksum.as_str()), (2, 357, "f3b23e4a7e58fe03"));
+}
+
 #[test]
 fn runs_that_touch_are_one() {
     let (dir, place) = merged();
@@ -200,11 +209,12 @@ fn a_commit_takes_only_the_translation_of_its_merge() {
     let commit = |below: u64, kept: usize, path: Option<&str>| {
         let writer = writer(&place);
         let mut rows = rows_of(&place);
-        let translation = TranslationWriter::create(&writer.begin_row().unwrap(), below).unwrap();
+        let row = writer.begin_row().unwrap();
+        let translation = TranslationWriter::create(&row, below).unwrap();
         let mut translation = translation.finish().unwrap();
         translation.path = path.map_or(translation.path, str::to_owned);
         rows.truncate(kept);
-        rows.push(plain_row(&writer, if kept == 0 { 0 } else { 3 }, 1));
+        rows.push(plain_row(&row, if kept == 0 { 0 } else { 3 }, 1));
         writer.commit(epoch_of(rows, Some(translation)))
     };
     let of_the_merge_before = Some("translations/000002-000003.parquet");

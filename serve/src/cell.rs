@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use webstrata_layers::manifest::PartitionEntry;
 use webstrata_layers::{
-    CaptureTime, Direction, Error as LayersError, InLinks, Lifespan, Links, Page, Precision, RangeLength, Store,
+    CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
     Window, key,
 };
 
@@ -87,6 +87,8 @@ pub struct Cells {
     urls: u64,
     /// In order of UIDs, each with URLs.
     cells: Vec<(Vec<u8>, Cell)>,
+    /// Keeps the epoch, and so the images, from being removed.
+    _lease: Option<Lease>,
 }
 
 impl Cells {
@@ -106,7 +108,8 @@ impl Cells {
                 cells.push((partition.first_key_bytes().unwrap_or_default(), cell));
             }
         }
-        Ok(Some(Self { epoch: manifest.epoch, in_range: manifest.in_range, urls: manifest.counts.urls, cells }))
+        let (epoch, in_range, urls) = (manifest.epoch, manifest.in_range, manifest.counts.urls);
+        Ok(Some(Self { epoch, in_range, urls, cells, _lease: store.lease().cloned() }))
     }
 
     /// One cell alone, from an image in memory: what is fuzzed.
@@ -114,7 +117,7 @@ impl Cells {
         let image = Image::read(Path::new("an image"), bytes)?;
         let (in_range, urls) = (image.label.in_range, image.label.first + image.label.nodes);
         let cell = Cell::of(PathBuf::new(), image)?;
-        Ok(Self { epoch: 0, in_range, urls, cells: vec![(Vec::new(), cell)] })
+        Ok(Self { epoch: 0, in_range, urls, cells: vec![(Vec::new(), cell)], _lease: None })
     }
 
     /// The cells, in order of UIDs.

@@ -13,6 +13,8 @@ directory and on s3://:
   3. starts a second build while one runs: it gets the lock error and the first is not disturbed
   4. builds with two processes that write to one place: the same bytes
   5. damages an object: `check` names it and a question fails; asks a bucket and a store that are not there
+  6. removes old epochs while a process reads one: it stays until that ends, or until its lease, if it was killed, is
+     gone; then both places are the same again
 
 Prints one line a step; exit code 1 at the first surprise. Needs the packages of s3-requirements.txt.
 """
@@ -285,6 +287,47 @@ def damage(places, crawl):
     print("damage: named by check and by a question; places without a store are told")
 
 
+def collected(places, crawl):
+    page = pages_of(crawl)[0]
+
+    def gc(place, *options):
+        return json.loads(places.run("gc", place, "--keep", 1, "--format", "json", *options))
+
+    def reading():
+        reader = places.start("query", places.objects_at)
+        reader.stdin.write(json.dumps({"op": "captures", "url": page}) + "\n")
+        reader.stdin.flush()
+        require("captures" in reader.stdout.readline(), "the reader has no answer")
+        require(len(places.keys("leases/")) == 1, f"leases: {places.keys('leases/')}")
+        return reader
+
+    for kill in (False, True):
+        reader = reading()
+        epoch = int(places.object("CURRENT"))
+        places.build(places.objects_at, crawl)
+        for options in ([], ["--dry-run"], []):
+            told = gc(places.objects_at, *options)
+            require(told["kept_for_readers"] == [epoch] and told["kept"] == [epoch + 1], f"gc says {told}")
+        places.run("check", places.objects_at)
+        if kill:
+            reader.kill()
+            reader.communicate()
+            require(gc(places.objects_at)["kept_for_readers"] == [epoch], "the lease of a killed reader is too short")
+            for lease in places.keys("leases/"):  # as if its time were over
+                places.s3.delete_object(Bucket=BUCKET, Key=f"{places.prefix}/{lease}")
+        else:
+            _, said = reader.communicate()
+            require(reader.returncode == 0, f"the reader: {said}")
+        told = gc(places.objects_at)
+        require(told["removed"]["epochs"] == [epoch] and not told["kept_for_readers"], f"gc says {told}")
+    while places.files()["CURRENT"] != places.object("CURRENT"):
+        places.build(places.directory, crawl)
+    gc(places.directory)
+    count, _, _ = places.require_same()
+    places.run("check", places.objects_at)
+    print(f"gc: epochs stay for readers; {count} objects are left, equal")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", required=True, help="the binary, built with --features s3")
@@ -304,6 +347,7 @@ def main():
         two_writers(places, crawls[2])
         two_processes(Places(binary, server, work, "cluster"), crawls[0])
         damage(places, crawls[2])
+        collected(places, crawls[2])
 
 
 if __name__ == "__main__":

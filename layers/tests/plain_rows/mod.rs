@@ -5,16 +5,15 @@
 use webstrata_layers::*;
 
 /// Writes a row of `urls` URLs.
-pub(crate) fn plain_row(writer: &StoreWriter, first_uid: u64, urls: u64) -> RowEntry {
-    let row = writer.begin_row().unwrap();
-    let mut file = UrlWriter::create(&row, 0).unwrap();
+pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
+    let mut file = UrlWriter::create(row, 0).unwrap();
     for uid in first_uid..first_uid + urls {
         file.push(uid, &format!("http://a.example/{uid:06}"), "example,a)/").unwrap();
     }
     let first_key = file.first_key();
     let sides = [
-        OutlinksWriter::create(&row, 0).unwrap().finish().unwrap(),
-        InlinksWriter::create(&row, 0).unwrap().finish().unwrap(),
+        OutlinksWriter::create(row, 0).unwrap().finish().unwrap(),
+        InlinksWriter::create(row, 0).unwrap().finish().unwrap(),
     ];
     let files = [file.finish().unwrap(), sides.concat()].concat();
     let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_key, files }];
@@ -41,7 +40,7 @@ pub(crate) fn update(location: &Location, urls: u64) -> u64 {
     let writer = writer(location);
     let mut rows = if writer.current().is_some() { rows_of(location) } else { Vec::new() };
     let first_uid = rows.iter().map(|row| row.urls).sum();
-    rows.push(plain_row(&writer, first_uid, urls));
+    rows.push(plain_row(&writer.begin_row().unwrap(), first_uid, urls));
     writer.commit(epoch_of(rows, None)).unwrap()
 }
 
@@ -54,13 +53,13 @@ pub(crate) fn merge(location: &Location, first: usize, urls: u64, runs: &[(u64, 
     let row = writer.begin_row().unwrap();
     let mut translation = TranslationWriter::create(&row, below).unwrap();
     runs.iter().for_each(|&(old, new, count)| translation.push(old, new, count).unwrap());
-    rows.push(plain_row(&writer, below, urls));
+    rows.push(plain_row(&row, below, urls));
     writer.commit(epoch_of(rows, Some(translation.finish().unwrap()))).unwrap()
 }
 
 /// Commits an epoch that has nothing of the current one.
 pub(crate) fn rebuild(location: &Location, urls: u64) -> u64 {
     let writer = writer(location);
-    let row = plain_row(&writer, 0, urls);
+    let row = plain_row(&writer.begin_row().unwrap(), 0, urls);
     writer.commit(epoch_of(vec![row], None)).unwrap()
 }
