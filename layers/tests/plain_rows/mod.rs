@@ -16,9 +16,9 @@ pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
         InlinksWriter::create(row, 0).unwrap().finish().unwrap(),
     ];
     let files = [file.finish().unwrap(), sides.concat()].concat();
-    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_key, files }];
+    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_record: 0, first_key, files }];
     let counts = Counts { urls, ..Counts::default() };
-    RowEntry { row: row.row(), first_uid, urls, partitions, counts }
+    RowEntry { row: row.row(), first_uid, urls, updates: 1, partitions, counts }
 }
 
 /// An epoch of these rows.
