@@ -76,19 +76,12 @@ impl Weave {
     /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not in it.
     pub fn links(&self, parts: &[Part<'_>]) -> (Vec<u64>, Vec<Change>) {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
-        let mut next = vec![0usize; parts.len()];
-        let mut by_link: Vec<_> = parts.iter().map(|part| presence::by_link(part.changes).peekable()).collect();
+        let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
         // The changes of the link in each part that has it.
         let mut own: Vec<Option<&[Change]>> = vec![None; parts.len()];
-        let link_of = |part: usize, next: &[usize]| parts[part].links.get(next[part]).copied();
-        while let Some(link) = (0..parts.len()).filter_map(|part| link_of(part, &next)).min() {
-            for part in 0..parts.len() {
-                own[part] = None;
-                if link_of(part, &next) == Some(link) {
-                    let at = by_link[part].next_if(|(at, _)| *at as usize == next[part]);
-                    own[part] = Some(at.map_or(&[][..], |(_, changes)| changes));
-                    next[part] += 1;
-                }
+        while let Some(&link) = cursors.iter().filter_map(|cursor| cursor.rest.links.first()).min() {
+            for (own, cursor) in own.iter_mut().zip(&mut cursors) {
+                *own = cursor.take(link);
             }
             let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
             let before = changes.len();
@@ -123,6 +116,26 @@ impl Weave {
             }
         }
         ever
+    }
+}
+
+/// What is left of a part: links from this number on, and their changes.
+struct Cursor<'a> {
+    rest: Part<'a>,
+    number: u32,
+}
+
+impl<'a> Cursor<'a> {
+    /// The changes of a link, if it is the next one.
+    #[inline]
+    fn take(&mut self, link: u64) -> Option<&'a [Change]> {
+        let (_, links) = self.rest.links.split_first().filter(|(first, _)| **first == link)?;
+        let changes = self.rest.changes;
+        let count = changes.iter().take_while(|change| change.link == self.number).count();
+        let (own, changes) = changes.split_at(count);
+        self.rest = Part { links, changes };
+        self.number += 1;
+        Some(own)
     }
 }
 

@@ -74,7 +74,7 @@ pub use query::{CaptureTime, Direction, Lifespan, Links, Precision, captures_in,
 pub use read::Reader;
 pub use sample::{Sample, Sampling};
 pub use schema::Layer;
-pub use store::{RowDir, Store, StoreWriter};
+pub use store::{Effort, RowDir, Store, StoreWriter};
 pub use time::{RangeLength, Window, format_time, parse_time};
 pub use translation::{Translation, TranslationWriter, Translations};
 pub use url::{UrlWriter, url_in_row};

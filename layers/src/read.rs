@@ -249,6 +249,22 @@ impl Reader {
         self.decode(Kind::Out, place, |view, changes| view.page(changes))
     }
 
+    /// How many URLs a page ever linked to, and how many pages ever linked to its URL.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn degrees(&self, uid: u64) -> Result<(usize, usize), Error> {
+        let out = match &self.places(Kind::Out, uid)?[..] {
+            [(_, block, row)] => block.view(*row).links.len(),
+            _ => self.page(uid)?.map_or(0, |page| page.links.len()),
+        };
+        let into = match &self.places(Kind::In, uid)?[..] {
+            [(_, block, row)] => block.view(*row).links.len(),
+            _ => self.in_record(uid)?.map_or(0, |record| record.sources.len()),
+        };
+        Ok((out, into))
+    }
+
     /// The page with what its captures say of one another, or `None` when the URL was never captured.
     ///
     /// # Errors

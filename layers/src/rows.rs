@@ -51,9 +51,9 @@ impl Reader {
         RowInLinks { groups: self.groups(row, Layer::Il, uids), block: None }
     }
 
-    /// A row's URLs, of UIDs in a range.
-    pub fn row_urls(&self, row: usize, uids: Range<u64>) -> RowUrls<'_> {
-        RowUrls { groups: self.groups(row, Layer::Url, uids), block: None }
+    /// A row's URLs, of UIDs in a range, with their urlkeys or without.
+    pub fn row_urls(&self, row: usize, uids: Range<u64>, with_surts: bool) -> RowUrls<'_> {
+        RowUrls { groups: self.groups(row, Layer::Url, uids), block: None, with_surts }
     }
 
     /// The row groups of a row's pages: the least and the greatest UID and the number of pages of each.
@@ -223,24 +223,25 @@ impl RowInLinks<'_> {
 pub struct RowUrls<'a> {
     groups: Groups<'a>,
     block: Option<UrlBlock>,
+    with_surts: bool,
 }
 
 impl RowUrls<'_> {
-    /// The next URL, its UID and its urlkey.
+    /// The next URL: its UID, its text, and its urlkey where it was asked for.
     ///
     /// # Errors
     /// See [`RowPages::next`].
     pub fn next(&mut self) -> Result<Option<(u64, &str, &str)>, Error> {
         loop {
-            let Self { groups, block } = self;
+            let Self { groups, block, with_surts } = self;
             let first = block.as_ref().map_or(0, UrlBlock::first_uid);
             if let Some(row) = groups.row(block.as_ref().map_or(0, UrlBlock::len), |row| first + row as u64) {
                 let uid = first + row as u64;
-                let found = self.block.as_ref().and_then(|block| Some((uid, block.url(uid)?, block.surt(uid)?)));
-                return Ok(found);
+                let block = self.block.as_ref();
+                return Ok(block.and_then(|block| Some((uid, block.url(uid)?, block.surt(uid).unwrap_or_default()))));
             }
             let Some((partition, group)) = groups.next()? else { return Ok(None) };
-            *block = Some(UrlBlock::read(&groups.reader.file(partition, Layer::Url)?, group, true)?);
+            *block = Some(UrlBlock::read(&groups.reader.file(partition, Layer::Url)?, group, *with_surts)?);
         }
     }
 }

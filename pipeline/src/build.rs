@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
 use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
-use webstrata_layers::{Counts, Links, NewEpoch, PartitionEntry, Provenance, RangeLength, RowEntry};
+use webstrata_layers::{Counts, Effort, Links, NewEpoch, PartitionEntry, Provenance, RangeLength, Reader, RowEntry};
 
 /// What to build, from what, with what.
 #[derive(Clone, Debug)]
@@ -101,6 +101,10 @@ impl Work for Build {
 
     fn reads_store(&self) -> bool {
         self.update
+    }
+
+    fn effort(&self, _: Option<&Reader>) -> Effort {
+        if self.update { Effort::Quick } else { Effort::Thorough }
     }
 
     fn input_bytes(&self, stage: &str, state: &State) -> u64 {

@@ -13,7 +13,7 @@
 //! ([`webstrata_layers::join`]) and write them. All rows merged have the bytes of a store that was built at once from all
 //! that was ever added.
 //!
-//! Memory: the translation, some bytes a run of UIDs that stay together, and a row group of each row that is read.
+//! Memory: the translation, 9 bytes a run of UIDs that stay together, and a row group of each row that is read.
 
 mod pages;
 mod sample;
@@ -34,7 +34,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
-use webstrata_layers::{Counts, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter};
+use webstrata_layers::{Counts, Effort, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter};
 
 /// Which rows to merge, with what.
 #[derive(Clone, Debug)]
@@ -136,6 +136,11 @@ impl Work for Merge {
 
     fn reads_store(&self) -> bool {
         true
+    }
+
+    fn effort(&self, base: Option<&Reader>) -> Effort {
+        let stays = base.is_none_or(|base| self.rows(base).start == 0);
+        if stays { Effort::Thorough } else { Effort::Quick }
     }
 
     fn input_bytes(&self, stage: &str, state: &State) -> u64 {

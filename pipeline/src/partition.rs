@@ -29,9 +29,14 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn offer(&mut self, fingerprint: u128, key: &[u8]) {
+    /// Whether a fingerprint may be in the sample.
+    pub(crate) fn may_have(&self, fingerprint: u128) -> bool {
         let full = self.keys.len() >= SAMPLE_MAX;
-        if full && self.keys.last_key_value().is_some_and(|(&largest, _)| fingerprint > largest) {
+        !full || self.keys.last_key_value().is_some_and(|(&largest, _)| fingerprint <= largest)
+    }
+
+    pub(crate) fn offer(&mut self, fingerprint: u128, key: &[u8]) {
+        if !self.may_have(fingerprint) {
             return;
         }
         self.keys.entry(fingerprint).or_insert_with(|| key.into());

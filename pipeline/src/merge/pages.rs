@@ -7,7 +7,7 @@
 //! where it has it no more.
 
 use super::streams::{Records, Streams, intervals, replace};
-use super::translation::{Looking, Translation};
+use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
 use crate::external_sort::{Collector, Sorter};
@@ -39,14 +39,14 @@ impl Turning {
         &mut self,
         uid: u64,
         (page, evidence): &mut (Page, Evidence),
-        looking: &mut Looking<'_>,
+        translation: &Translation,
     ) -> Result<(), Error> {
         page.uid = uid;
-        if replace(&mut page.links, looking, &mut self.order, &mut self.place)? {
+        if replace(&mut page.links, translation, &mut self.order, &mut self.place)? {
             turn(&mut page.changes, &self.place);
         }
         for revisit in &mut evidence.revisits {
-            replace(&mut revisit.links, looking, &mut self.order, &mut self.place)?;
+            replace(&mut revisit.links, translation, &mut self.order, &mut self.place)?;
         }
         Ok(())
     }
@@ -115,11 +115,11 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
     translation: &Translation,
     mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<u64>>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let (mut turning, mut looking, mut parts) = (Turning::default(), Looking::new(translation), Vec::new());
+    let (mut turning, mut parts) = (Turning::default(), Vec::new());
     let mut links = 0;
     while let Some(uid) = streams.next(&mut parts)? {
         for part in &mut parts {
-            turning.page(uid, part, &mut looking)?;
+            turning.page(uid, part, translation)?;
         }
         if let [(page, evidence)] = &parts[..] {
             visit(page, evidence, None)?;

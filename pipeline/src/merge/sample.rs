@@ -15,7 +15,7 @@ use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
 use webstrata_layers::rows::UrlCursor;
-use webstrata_layers::{Links, Reader, key};
+use webstrata_layers::{Reader, key};
 
 /// A share of some numbers.
 fn share(of: Range<u64>, index: usize, peers: usize) -> Range<u64> {
@@ -64,11 +64,12 @@ pub(super) fn sample(
     job.check((|| {
         let mut own_key = Vec::new();
         for (row, uids) in rows.clone().zip(own) {
-            let mut urls = store.row_urls(row, uids);
+            let mut urls = store.row_urls(row, uids, false);
             while let Some((uid, url, _)) = urls.next()? {
-                if !dropped.contains(&uid) {
+                let fingerprint = Fingerprint::of(url).0;
+                if sample.may_have(fingerprint) && !dropped.contains(&uid) {
                     key::key(url, &mut own_key);
-                    sample.offer(Fingerprint::of(url).0, &own_key);
+                    sample.offer(fingerprint, &own_key);
                 }
                 job.go_on()?;
             }
@@ -108,8 +109,7 @@ fn weights(
     let own = share(0..uids.len() as u64, index, peers);
     let own = uids.into_iter().skip(usize::try_from(own.start).unwrap_or(0)).take((own.end - own.start) as usize);
     own.map(|(uid, fingerprint)| {
-        let out = store.page(uid)?.map_or(0, |page| page.links.len());
-        let into = store.in_record(uid)?.map_or(0, |record| record.sources.len());
+        let (out, into) = store.degrees(uid)?;
         Ok((fingerprint, (out + into) as u64))
     })
     .collect()

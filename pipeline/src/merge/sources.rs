@@ -4,7 +4,7 @@
 
 use super::pages::turn;
 use super::streams::{Streams, intervals, replace};
-use super::translation::{Looking, Translation};
+use super::translation::Translation;
 use crate::engine::Context;
 use crate::external_sort::Sorted;
 use crate::inlinks::Gathering;
@@ -57,13 +57,12 @@ fn merge(
     corrections: &mut Sorted,
     mut visit: impl FnMut(&InLinks) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut looking = Looking::new(translation);
     let (mut order, mut place, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut gathering, mut corrected) = (Gathering::default(), InLinks::default());
     while let Some(uid) = streams.next(&mut parts)? {
         for part in &mut parts {
             part.uid = uid;
-            if replace(&mut part.sources, &mut looking, &mut order, &mut place)? {
+            if replace(&mut part.sources, translation, &mut order, &mut place)? {
                 turn(&mut part.changes, &place);
             }
         }

@@ -3,7 +3,7 @@
 //! Old UIDs of one row are in the order of the new ones, so a row's records are a few sorted streams: those of UIDs that stay,
 //! and those of each merged row's UIDs. Streams give the records of one new UID together, the oldest row's first.
 
-use super::translation::{Looking, Translation};
+use super::translation::Translation;
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::Reader;
@@ -43,7 +43,7 @@ struct Stream<S: Records> {
 /// Streams merged; see the head of this file.
 pub(super) struct Streams<'a, S: Records> {
     streams: Vec<Stream<S>>,
-    looking: Looking<'a>,
+    translation: &'a Translation,
 }
 
 /// The old UIDs that become those of `records`, for each stream of each merged row: (row, UIDs), the oldest row first.
@@ -72,10 +72,10 @@ pub(super) fn intervals(
 impl<'a, S: Records> Streams<'a, S> {
     /// Streams of the oldest row first.
     pub(super) fn new(translation: &'a Translation, records: impl Iterator<Item = S>) -> Result<Self, Error> {
-        let mut streams = Self { streams: Vec::new(), looking: Looking::new(translation) };
+        let mut streams = Self { streams: Vec::new(), translation };
         for records in records {
             let mut stream = Stream { records, head: None };
-            stream.advance(&mut streams.looking)?;
+            stream.advance(translation)?;
             streams.streams.push(stream);
         }
         Ok(streams)
@@ -90,7 +90,7 @@ impl<'a, S: Records> Streams<'a, S> {
         for stream in &mut self.streams {
             if stream.head.as_ref().is_some_and(|head| head.0 == uid) {
                 parts.extend(stream.head.take().map(|head| head.1));
-                stream.advance(&mut self.looking)?;
+                stream.advance(self.translation)?;
             }
         }
         Ok(Some(uid))
@@ -98,12 +98,12 @@ impl<'a, S: Records> Streams<'a, S> {
 }
 
 impl<S: Records> Stream<S> {
-    fn advance(&mut self, looking: &mut Looking<'_>) -> Result<(), Error> {
+    fn advance(&mut self, translation: &Translation) -> Result<(), Error> {
         self.head = match self.records.next()? {
             None => None,
             // A URL with a record is never dropped.
             Some((old, record)) => {
-                Some((looking.get(old).ok_or(Error::Internal("a record of a UID that is gone"))?, record))
+                Some((translation.get(old).ok_or(Error::Internal("a record of a UID that is gone"))?, record))
             }
         };
         Ok(())
@@ -114,13 +114,13 @@ impl<S: Records> Stream<S> {
 /// does at all.
 pub(super) fn replace(
     links: &mut [u64],
-    looking: &mut Looking<'_>,
+    translation: &Translation,
     order: &mut Vec<(u64, u32)>,
     place: &mut Vec<u32>,
 ) -> Result<bool, Error> {
     let (mut last, mut rises) = (None, true);
     for link in links.iter_mut() {
-        *link = looking.get(*link).ok_or(Error::Internal("a link to a UID that is gone"))?;
+        *link = translation.get(*link).ok_or(Error::Internal("a link to a UID that is gone"))?;
         rises &= last.is_none_or(|last| last < *link);
         last = Some(*link);
     }

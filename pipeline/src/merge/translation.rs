@@ -1,122 +1,83 @@
-//! How UIDs are replaced, in little memory.
+//! How UIDs are replaced, in little memory and by few steps.
 //!
-//! Runs of UIDs that stay together, in order of the old ones, coded as differences in blocks of [`BLOCK`]; a look-up is a
-//! binary search among the blocks and a pass over one. Memory: some 4 bytes a run, and 2 for its share of a block.
+//! Old UIDs are cut into blocks of 256; a block has the runs of UIDs that stay together in it, and a look-up is a search among
+//! these. Memory: 9 bytes a run, 8 a block; a row that is merged with small ones has few runs.
 
-use crate::wire;
 use std::ops::Range;
 
-/// Runs of a block.
-const BLOCK: usize = 16;
+/// Bits of an old UID that are its place in a block.
+const BLOCK_BITS: u32 = 8;
+/// What UIDs become that are dropped.
+const DROPPED: u64 = u64::MAX;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Translation {
     /// UIDs below stay what they are.
     below: u64,
-    /// Of the first run of each block: old and new UID.
-    firsts: Vec<(u64, u64)>,
-    /// Where each block begins in `coded`.
+    /// Where the runs of each block begin.
     starts: Vec<usize>,
-    /// Of each run: old UIDs since the end of the one before, difference of the new UID to the end of the one before, UIDs.
-    coded: Vec<u8>,
-    runs: usize,
-    /// The ends of the last run, old and new.
-    ends: (u64, u64),
+    /// Of each run: the place of its first UID in the block, and what that becomes.
+    places: Vec<u8>,
+    news: Vec<u64>,
+    /// The old UID after the last run.
+    end: u64,
 }
-
-/// A run: its first old UID, what that becomes, how many UIDs it has.
-type Run = (u64, u64, u64);
 
 impl Translation {
     pub(super) fn new(below: u64) -> Self {
-        Self { below, ..Self::default() }
+        Self { below, end: below, ..Self::default() }
     }
 
-    /// Adds a run whose old UIDs are above those before it.
+    /// Adds a run whose old UIDs are above those before it; those between them are dropped.
     pub(super) fn push(&mut self, old: u64, new: u64, count: u64) {
-        if self.runs.is_multiple_of(BLOCK) {
-            self.firsts.push((old, new));
-            self.starts.push(self.coded.len());
-            self.ends = (old, new);
-        }
-        wire::put(&mut self.coded, old - self.ends.0);
-        wire::put_signed(&mut self.coded, new.wrapping_sub(self.ends.1).cast_signed());
-        wire::put(&mut self.coded, count);
-        self.ends = (old + count, new + count);
-        self.runs += 1;
+        self.extend(old, DROPPED);
+        self.extend(old + count, new);
     }
 
-    /// The runs of a block.
-    fn block(&self, block: usize) -> impl Iterator<Item = Run> {
-        let (mut old, mut new) = self.firsts[block];
-        let end = self.starts.get(block + 1).copied().unwrap_or(self.coded.len());
-        let mut bytes = &self.coded[self.starts[block]..end];
-        std::iter::from_fn(move || {
-            if bytes.is_empty() {
-                return None;
+    /// Says what the UIDs up to `end` become, from the last one on.
+    fn extend(&mut self, end: u64, mut new: u64) {
+        while self.end < end {
+            let place = self.end - self.below;
+            let in_block = place & ((1 << BLOCK_BITS) - 1);
+            if in_block == 0 {
+                self.starts.push(self.news.len());
             }
-            old += wire::take(&mut bytes);
-            new = new.wrapping_add(wire::take_signed(&mut bytes).cast_unsigned());
-            let count = wire::take(&mut bytes);
-            let run = (old, new, count);
-            (old, new) = (old + count, new + count);
-            Some(run)
-        })
-    }
-
-    /// The last run that begins at `old` or before.
-    fn run_of(&self, old: u64) -> Option<Run> {
-        let block = self.firsts.partition_point(|first| first.0 <= old).checked_sub(1)?;
-        self.block(block).take_while(|run| run.0 <= old).last()
-    }
-
-    /// What a UID becomes; `None` where it is dropped.
-    #[cfg(test)]
-    fn get(&self, old: u64) -> Option<u64> {
-        Looking::new(self).get(old)
-    }
-
-    /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is none.
-    pub(super) fn first_at_least(&self, row: Range<u64>, new: u64) -> u64 {
-        // Inside a row new UIDs rise with old ones.
-        let (mut low, mut high) = (row.start, row.end);
-        while low < high {
-            let middle = low.midpoint(high);
-            let becomes = match self.run_of(middle) {
-                Some((old, first, count)) if old + count > row.start => first + (middle - old).min(count),
-                _ => 0,
-            };
-            // A UID that is dropped counts as the one after the last that is not.
-            if becomes < new { low = middle + 1 } else { high = middle }
+            self.places.push(in_block as u8);
+            self.news.push(new);
+            let count = (end - self.end).min((1 << BLOCK_BITS) - in_block);
+            self.end += count;
+            new = if new == DROPPED { DROPPED } else { new + count };
         }
-        low
-    }
-}
-
-/// Looks up UID after UID; those near the one before are found at once.
-pub(super) struct Looking<'a> {
-    translation: &'a Translation,
-    run: Run,
-}
-
-impl<'a> Looking<'a> {
-    pub(super) fn new(translation: &'a Translation) -> Self {
-        Self { translation, run: (0, 0, 0) }
     }
 
     /// What a UID becomes; `None` where it is dropped.
     #[inline]
-    pub(super) fn get(&mut self, old: u64) -> Option<u64> {
-        if old < self.translation.below {
-            return Some(old);
+    pub(super) fn get(&self, old: u64) -> Option<u64> {
+        let Some(place) = old.checked_sub(self.below) else { return Some(old) };
+        let block = usize::try_from(place >> BLOCK_BITS).ok()?;
+        let start = *self.starts.get(block)?;
+        let end = self.starts.get(block + 1).copied().unwrap_or(self.news.len());
+        let in_block = (place & ((1 << BLOCK_BITS) - 1)) as u8;
+        let own = &self.places[start..end];
+        let run = own.partition_point(|&first| first <= in_block).checked_sub(1)?;
+        let new = self.news[start + run];
+        (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - own[run]))
+    }
+
+    /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is none.
+    pub(super) fn first_at_least(&self, row: Range<u64>, new: u64) -> u64 {
+        // Inside a row new UIDs rise with old ones, but for those that are dropped: the next one that is not counts for them.
+        let kept = |old: u64| (old..row.end).find_map(|old| Some((old, self.get(old)?)));
+        let (mut low, mut high) = (row.start, row.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            match kept(middle) {
+                Some((old, becomes)) if becomes < new => low = old + 1,
+                _ => high = middle,
+            }
         }
-        if old.wrapping_sub(self.run.0) >= self.run.2 {
-            self.run = self.translation.run_of(old)?;
-        }
-        let (first, new, count) = self.run;
-        let distance = old - first;
-        (distance < count).then(|| new + distance)
+        low
     }
 }
 
@@ -137,7 +98,7 @@ mod tests {
                 next += u64::from(kept);
             }
             let mut translation = Translation::new(BELOW);
-            let mut open: Option<Run> = None;
+            let mut open: Option<(u64, u64, u64)> = None;
             let all: Vec<Option<u64>> = rows.iter().flatten().copied().collect();
             for (old, new) in (BELOW..).zip(&all) {
                 let Some(new) = *new else { continue };
@@ -149,10 +110,8 @@ mod tests {
                 }
             }
             open.into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
-            let mut looking = Looking::new(&translation);
             for (old, new) in (0..BELOW).map(|uid| (uid, Some(uid))).chain((BELOW..).zip(all.clone())) {
                 prop_assert_eq!(translation.get(old), new, "{}", old);
-                prop_assert_eq!(looking.get(old), new);
             }
             let mut start = BELOW;
             for row in rows {

@@ -93,7 +93,7 @@ pub(super) fn urls(
     let mut runs: Vec<(u64, u64, u64)> = Vec::new();
     for partition in own {
         let sources = rows.clone().zip(&cuts).map(|(row, own)| Source {
-            urls: store.row_urls(row, own[partition]..own[partition + 1]),
+            urls: store.row_urls(row, own[partition]..own[partition + 1], true),
             unused: &unused,
             uid: None,
             key: Vec::new(),
