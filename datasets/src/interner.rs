@@ -202,7 +202,7 @@ impl Interner {
         reference: &str,
         fresh: &mut dyn FnMut(Fingerprint, &str),
     ) -> Result<Fingerprint, Finding> {
-        let base = base.and_then(Base::parsed).map(|parsed| &parsed.url);
+        let base = base.filter(|_| !is_absolute(reference)).and_then(Base::parsed).map(|parsed| &parsed.url);
         match canonical(base, reference) {
             Ok(text) => {
                 let fingerprint = Fingerprint::of(&text);

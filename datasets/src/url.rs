@@ -14,12 +14,34 @@ use url::Url;
 /// [`Finding::BadLink`] where it does not parse (a relative reference without a base does not),
 /// [`Finding::OtherLinkScheme`] where it is neither http nor https.
 pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, Finding> {
+    if is_plain(reference) {
+        return Ok(reference.to_owned());
+    }
     let mut url = Url::options().base_url(base).parse(reference).map_err(|_| Finding::BadLink)?;
     if !is_web(&url) {
         return Err(Finding::OtherLinkScheme);
     }
     url.set_fragment(None);
     Ok(url.into())
+}
+
+/// Whether a reference is a canonical URL of the most common kind, told without parsing: an absolute one of lower-case
+/// labels, with a path, without port, escapes, dots after slashes, or anything else that might be rewritten.
+fn is_plain(reference: &str) -> bool {
+    let rest = reference.strip_prefix("http://").or_else(|| reference.strip_prefix("https://"));
+    let Some((host, path)) = rest.and_then(|rest| rest.split_at_checked(rest.find('/')?)) else { return false };
+    let label = |label: &str| {
+        let letters = label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        letters && !label.is_empty() && !label.starts_with("xn--")
+    };
+    // A host whose last label begins like a number may be an address.
+    let is_name =
+        host.rsplit('.').next().is_some_and(|last| last.starts_with(|first: char| first.is_ascii_lowercase()));
+    const KEPT: &[u8] = b"-_.~!$&()*+,;=:@/?";
+    is_name
+        && host.split('.').all(label)
+        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || KEPT.contains(&byte))
+        && !path.contains("/.")
 }
 
 /// The URL that the references of a page are relative to: its `<base>` resolved against its own URL, or its own URL
@@ -63,6 +85,45 @@ mod tests {
             ("http://u:p@example.com/", "http://u:p@example.com/"),
         ] {
             assert_eq!(canonical(None, reference).as_deref(), Ok(expected), "{reference}");
+        }
+    }
+
+    #[test]
+    fn plain_urls_are_what_the_parser_makes_of_them() {
+        for plain in ["http://a.example/", "https://www.example.org/a/b-c_d.html?x=1&y=2/3?", "http://localhost/a..b//"]
+        {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for other in [
+            "http://a.example",
+            "http://a.example/../b",
+            "http://a.example/%2e%2e/b",
+            "http://a.example/a#b",
+            "http://a.example:80/",
+            "http://192.0.2.7/",
+            "http://a.0x7f/",
+            "http://xn--a/",
+            "http://a..b/",
+            "http://a.example/it's",
+            "HTTP://a.example/",
+            "http:///a",
+            "//a.example/",
+        ] {
+            assert!(!is_plain(other), "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_without_parsing_is_so(
+            url in "https?://[a-z0-9.-]{1,12}(/[a-zA-Z0-9._~!$&()*+,;=:@/?'%#-]{0,20})?",
+            other in "(http|https)://.{0,20}",
+        ) {
+            for url in [url, other] {
+                if is_plain(&url) {
+                    prop_assert_eq!(Url::parse(&url).map(String::from), Ok(url));
+                }
+            }
         }
     }
 

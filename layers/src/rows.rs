@@ -288,21 +288,33 @@ impl<'a> UrlCursor<'a> {
         // Steps from the last answer on, each twice as long, lead to an interval that has the key.
         let (mut low, mut high, mut step) = (block.first_uid(), end, 1);
         let mut at = self.near;
-        if compare(at) == Ordering::Less {
-            while at < end && compare(at) == Ordering::Less {
-                low = at + 1;
-                at = at.saturating_add(step);
-                step *= 2;
+        loop {
+            match compare(at) {
+                Ordering::Equal => {
+                    self.near = at;
+                    return Ok((at, true));
+                }
+                Ordering::Greater => {
+                    high = at;
+                    break;
+                }
+                Ordering::Less => low = at + 1,
             }
-            high = end.min(at);
-        } else {
-            high = high.min(at);
+            at = at.saturating_add(step);
+            step *= 2;
+            if at >= end {
+                break;
+            }
         }
+        let mut found = false;
         while low < high {
             let middle = low.midpoint(high);
-            if compare(middle) == Ordering::Less { low = middle + 1 } else { high = middle }
+            match compare(middle) {
+                Ordering::Less => low = middle + 1,
+                order => (high, found) = (middle, order == Ordering::Equal),
+            }
         }
         self.near = low.min(end - 1);
-        Ok((low, low < end && compare(low) == Ordering::Equal))
+        Ok((low, found))
     }
 }
