@@ -28,7 +28,8 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
         Format::Json => {
             let times: Vec<_> = captures.iter().map(|capture| format_time(capture.time)).collect();
             let unknown: Vec<_> = captures.iter().filter(|c| !c.known).map(|c| format_time(c.time)).collect();
-            writeln!(out, "{}", json!({"url": page.url, "captures": times, "unknown": unknown}))?;
+            let answer = json!({"url": page.url, "epoch": reader.epoch(), "captures": times, "unknown": unknown});
+            writeln!(out, "{answer}")?;
         }
         Format::Text => {
             for capture in &captures {

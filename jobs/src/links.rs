@@ -99,7 +99,7 @@ fn print_links(
     if args.count {
         let count = links.degree(asked.uid, direction, window)?;
         if args.format.format == Format::Json {
-            let mut answer = header(args, asked);
+            let mut answer = header(links, args, asked);
             answer["count"] = json!(count);
             writeln!(out, "{answer}")?;
         } else {
@@ -114,7 +114,7 @@ fn print_links(
     }
     if args.format.format == Format::Json {
         let urls = found.iter().map(|&uid| links.url(uid)).collect::<Result<Vec<_>, _>>()?;
-        let mut answer = header(args, asked);
+        let mut answer = header(links, args, asked);
         answer["links"] = json!(urls);
         if !args.inward && ask::is_unknown(links, asked.uid, window)? {
             answer["unknown"] = json!(true);
@@ -151,15 +151,16 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, asked: &Found, out: &mut
         }
     }
     if args.format.format == Format::Json {
-        let mut answer = header(args, asked);
+        let mut answer = header(links, args, asked);
         answer["lifespans"] = Value::Array(list);
         writeln!(out, "{answer}")?;
     }
     Ok(())
 }
 
-fn header(args: &LinksArgs, asked: &Found) -> Value {
-    let mut answer = json!({"url": asked.url, "direction": if args.inward { "in" } else { "out" }});
+fn header(links: &dyn Links, args: &LinksArgs, asked: &Found) -> Value {
+    let mut answer =
+        json!({"url": asked.url, "epoch": links.epoch(), "direction": if args.inward { "in" } else { "out" }});
     for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
         if let Some(time) = time {
             answer[name] = json!(format_time(time));

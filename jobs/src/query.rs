@@ -99,6 +99,7 @@ fn answer_line(links: &dyn Links, line: &[u8], number: u64) -> anyhow::Result<Va
         Ok(question) => match answer(links, &question)? {
             Ok(mut answer) => {
                 answer["id"] = question.id;
+                answer["epoch"] = json!(links.epoch());
                 return Ok(answer);
             }
             Err(error) => error,
@@ -107,8 +108,8 @@ fn answer_line(links: &dyn Links, line: &[u8], number: u64) -> anyhow::Result<Va
     };
     let id = serde_json::from_slice::<Value>(line).ok().and_then(|value| value.get("id").cloned());
     Ok(match id {
-        Some(id) => json!({"id": id, "error": error}),
-        None => json!({"line": number, "error": error}),
+        Some(id) => json!({"id": id, "epoch": links.epoch(), "error": error}),
+        None => json!({"line": number, "epoch": links.epoch(), "error": error}),
     })
 }
 

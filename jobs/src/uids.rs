@@ -75,7 +75,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         Some(prefix) => links.with_prefix(&prefix)?,
         None => vec![0..links.urls()],
     };
-    let (mut url, mut failed) = (Vec::new(), None);
+    let (mut url, mut failed, epoch) = (Vec::new(), None, links.epoch());
     let mut line = |uid: u64| -> anyhow::Result<()> {
         links.url_into(uid, &mut url)?;
         match args.format.format {
@@ -84,7 +84,9 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
                 out.write_all(&url)?;
                 out.write_all(b"\n")?;
             }
-            Format::Json => writeln!(out, "{}", json!({"uid": uid, "url": String::from_utf8_lossy(&url)}))?,
+            Format::Json => {
+                writeln!(out, "{}", json!({"uid": uid, "epoch": epoch, "url": String::from_utf8_lossy(&url)}))?
+            }
         }
         Ok(())
     };
