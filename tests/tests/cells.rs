@@ -4,13 +4,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Store, key};
+use webstrata_layers::{RangeLength, Store, check, key};
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::{Residence, path_of};
 use webstrata_serve::load::{Options, write_cell};
 use webstrata_serve::{Cells, Error, url_store};
-use webstrata_tests::crawls::{Crawl, Size};
+use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{assert_cells, options};
 
 /// Builds a crawl into partitions of so many URLs.
@@ -48,6 +49,29 @@ fn cells_of_every_encoding_answer_as_the_oracle_and_the_layers() {
         let crawl = Crawl::random(seed, Size { pages: 25, captures: 250, links: 9 });
         let (store, oracle) = (store_of(&crawl, dir.path(), partition_urls), crawl.oracle());
         CodecTag::ALL.into_iter().for_each(|codec| assert_cells(&store, &oracle, codec));
+    }
+}
+
+#[test]
+fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
+    for seed in 0..48 {
+        let mut random = Random(seed);
+        let rows = 1 + usize::try_from(seed % 5).unwrap();
+        let captures = 2 + random.below(30);
+        let shape = Shape { rows, pages: 2 + random.below(12), captures, links: 6, in_order: random.once_in(3) };
+        let rows = Rows::random(seed, shape);
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let partitions = if random.once_in(2) { 1 } else { 2 + u32::try_from(random.below(3)).unwrap() };
+        let in_range = if random.once_in(2) { RangeLength::Month } else { RangeLength::Days(10) };
+        rows.write(&store, partitions, in_range);
+        let checked = check::check(&store).unwrap();
+        assert!(checked.is_sound(), "{:?}", checked.problems);
+        let other = CodecTag::ALL[usize::try_from(seed).unwrap() % CodecTag::ALL.len()];
+        let asked = std::panic::catch_unwind(|| {
+            [CodecTag::Strata, other].into_iter().for_each(|codec| assert_cells(&store, &rows.oracle(), codec));
+        });
+        assert!(asked.is_ok(), "seed {seed}: {shape:?}, {partitions} partitions");
     }
 }
 
