@@ -54,7 +54,7 @@ fn cells_of_every_encoding_answer_as_the_oracle_and_the_layers() {
 
 #[test]
 fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
-    for seed in 0..48 {
+    for seed in 0..30 {
         let mut random = Random(seed);
         let rows = 1 + usize::try_from(seed % 5).unwrap();
         let captures = 2 + random.below(30);
@@ -67,11 +67,11 @@ fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
         rows.write(&store, partitions, in_range);
         let checked = check::check(&store).unwrap();
         assert!(checked.is_sound(), "{:?}", checked.problems);
-        let other = CodecTag::ALL[usize::try_from(seed).unwrap() % CodecTag::ALL.len()];
-        let asked = std::panic::catch_unwind(|| {
-            [CodecTag::Strata, other].into_iter().for_each(|codec| assert_cells(&store, &rows.oracle(), codec));
-        });
-        assert!(asked.is_ok(), "seed {seed}: {shape:?}, {partitions} partitions");
+        // Of each other encoding one, else strata.
+        let other = CodecTag::ALL[usize::try_from(seed / 3).unwrap()];
+        let codec = [other, CodecTag::Strata, CodecTag::StrataSpeed][usize::try_from(seed % 3).unwrap()];
+        let asked = std::panic::catch_unwind(|| assert_cells(&store, &rows.oracle(), codec));
+        assert!(asked.is_ok(), "seed {seed}: {shape:?}, {partitions} partitions, {}", codec.name());
     }
 }
 
