@@ -147,7 +147,7 @@ impl Cell {
     pub(crate) fn page(&self, node: usize) -> Result<Option<Page>, LayersError> {
         let mut page = self.forward.page(node).map_err(|damage| self.damaged(damage))?;
         if let Some(page) = &mut page {
-            page.uid = self.numbers.uids().of(page.uid);
+            page.uid = self.numbers.uid(page.uid);
             self.numbers.turn(&mut page.links);
         }
         Ok(page)
@@ -157,7 +157,7 @@ impl Cell {
     pub(crate) fn in_record(&self, node: usize) -> Result<Option<InLinks>, LayersError> {
         let mut record = self.backward.record(node).map_err(|damage| self.damaged(damage))?;
         if let Some(record) = &mut record {
-            record.uid = self.numbers.uids().of(record.uid);
+            record.uid = self.numbers.uid(record.uid);
             self.numbers.turn(&mut record.sources);
         }
         Ok(record)

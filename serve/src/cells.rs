@@ -166,13 +166,7 @@ impl Cells {
     }
 
     /// Whether a page has a link in the window; `room` is for its links.
-    fn has_link_with(
-        &self,
-        uid: u64,
-        link: u64,
-        window: Window,
-        room: &mut Vec<u64>,
-    ) -> Result<bool, LayersError> {
+    fn has_link_with(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
         if let Pages::One(Place { cell, node }) = self.pages_of(uid, |row| row.meets(window))? {
             return cell.has_link(node, link, window, room);
         }

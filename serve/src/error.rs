@@ -84,7 +84,9 @@ pub enum Error {
     #[error(transparent)]
     Links(#[from] EncodeError),
     /// A URL that links lead to or come from has no record of its own in the same row.
-    #[error("row {row}, partition {partition}: the layers ol and il do not mirror each other at UID {uid}; `webstrata check` tells more")]
+    #[error(
+        "row {row}, partition {partition}: the layers ol and il do not mirror each other at UID {uid}; `webstrata check` tells more"
+    )]
     Unmatched {
         /// The row.
         row: u32,

@@ -150,7 +150,8 @@ pub fn write_cell(
         }))
     };
     // Keys of other rows' URLs are not here, and not in order.
-    let keys = (options.codec.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
+    let keys =
+        (options.codec.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
     let keys = keys.transpose()?;
     let given = Given {
         tag: options.codec,

@@ -169,7 +169,8 @@ fn write_row(
 fn pages(captures: &Numbered) -> Vec<Page> {
     let uids: BTreeSet<u64> = captures.keys().map(|(uid, _)| *uid).collect();
     let page = |uid| {
-        let own: Vec<_> = captures.range((uid, i64::MIN)..=(uid, i64::MAX)).map(|(own, links)| (own.1, links)).collect();
+        let own: Vec<_> =
+            captures.range((uid, i64::MIN)..=(uid, i64::MAX)).map(|(own, links)| (own.1, links)).collect();
         let links: BTreeSet<u64> = own.iter().filter_map(|(_, links)| links.as_ref()).flatten().copied().collect();
         let has = |link: &u64| own.iter().map(|(_, links)| links.as_ref().map(|links| links.contains(link))).collect();
         Page {

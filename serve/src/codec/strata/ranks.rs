@@ -8,7 +8,7 @@ const BYTES: usize = 4 + SPAN / 8;
 
 /// Writes the ranks of rising nodes below `nodes`.
 pub(crate) fn encode(present: &[usize], nodes: usize) -> Vec<u8> {
-    let mut out = vec![0; bytes(nodes)];
+    let mut out = vec![0; nodes.div_ceil(SPAN) * BYTES];
     let mut rest = present.iter().copied().peekable();
     let mut before = 0u32;
     for (at, span) in out.chunks_exact_mut(BYTES).enumerate() {
@@ -22,15 +22,10 @@ pub(crate) fn encode(present: &[usize], nodes: usize) -> Vec<u8> {
     out
 }
 
-/// Bytes of the ranks of so many nodes.
-pub(crate) fn bytes(nodes: usize) -> usize {
-    nodes.div_ceil(SPAN) * BYTES
-}
-
 /// Checks the size and the counts: `records` of `nodes` nodes have a record.
 pub(crate) fn check(ranks: &[u8], nodes: usize, records: usize) -> Result<(), Damage> {
     let wrong = Damage::Outside { part: "strata ranks", value: ranks.len() as u64, bound: nodes as u64 };
-    if ranks.len() != bytes(nodes) {
+    if ranks.len() != nodes.div_ceil(SPAN) * BYTES {
         return Err(wrong);
     }
     let mut before = 0usize;
@@ -101,41 +96,6 @@ pub(crate) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
         left -= count;
     }
     None
-}
-
-/// The node that has `absent` nodes without a record before it, and has none itself. Cost: bisection of the counts.
-pub(crate) fn absent_of(ranks: &[u8], absent: usize) -> Option<usize> {
-    let before = |span: usize| (span * SPAN).saturating_sub(number(&ranks[span * BYTES..]));
-    let (mut low, mut high) = (0, ranks.len() / BYTES);
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if before(middle) <= absent { low = middle } else { high = middle }
-    }
-    let span = ranks.get(low * BYTES..)?.get(..BYTES)?;
-    let mut left = absent.checked_sub(before(low))?;
-    for at in 0..SPAN / 64 {
-        let own = !word(&span[4..], at);
-        let count = own.count_ones() as usize;
-        if left < count {
-            return Some(low * SPAN + at * 64 + select(own, left));
-        }
-        left -= count;
-    }
-    None
-}
-
-/// How many nodes have a record, one after the other, from a node on.
-#[inline]
-pub(crate) fn run_from(ranks: &[u8], node: usize) -> usize {
-    let mut end = node;
-    loop {
-        // Beyond the last node there is none with a record.
-        let run = (!(word_at(ranks, end / 64) >> (end % 64))).trailing_zeros() as usize;
-        end += run;
-        if run == 0 || !end.is_multiple_of(64) {
-            return end - node;
-        }
-    }
 }
 
 /// Words that are passed before bisection is quicker.
@@ -248,12 +208,6 @@ mod tests {
                 for (other, &expected) in list.iter().enumerate().skip(record.saturating_sub(40)).take(80) {
                     prop_assert_eq!(node_near(&ranks, (record, node), other), Some(expected));
                 }
-            }
-            let absent: Vec<usize> = (0..nodes).filter(|node| !present.contains(node)).collect();
-            for (at, &node) in absent.iter().enumerate() {
-                prop_assert_eq!(absent_of(&ranks, at), Some(node));
-                let end = absent.get(at + 1).copied().unwrap_or(nodes);
-                prop_assert_eq!(run_from(&ranks, node + 1), end - node - 1);
             }
             let mut rising = Nodes::new(&ranks);
             for (record, &node) in list.iter().enumerate().filter(|(at, _)| at % 3 != 1) {
