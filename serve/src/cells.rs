@@ -184,12 +184,11 @@ impl Cells {
     ) -> Result<(), LayersError> {
         self.known(uid)?;
         sources.clear();
-        // What a row tells of its own captures is so, unless another row has a later one, or one of the same second.
-        let (exact, alone) = match window {
-            Window::Seen { from, to } => (precision == Precision::Exact, self.is_plain((from, to))),
-            Window::AsOf(_) => (precision == Precision::Exact, self.rows.len() == 1),
-        };
-        let precision = if alone { precision } else { Precision::Range };
+        let exact = precision == Precision::Exact;
+        // The latest capture may be another row's; in a window, what a row tells of its own captures is so but for those
+        // that a newer row's stand for.
+        let by_row = matches!(window, Window::Seen { .. }) || self.rows.len() == 1;
+        let precision = if by_row { precision } else { Precision::Range };
         let mut own = UNITED.take();
         for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
             let Some(place) = row.place(uid) else { continue };
@@ -201,12 +200,16 @@ impl Cells {
             }
         }
         UNITED.set(own);
-        if exact && !alone {
+        let is_sure = match window {
+            Window::Seen { from, to } => self.is_plain((from, to)),
+            Window::AsOf(_) => by_row,
+        };
+        if exact && !is_sure {
             let mut room = LOOKED_AT.take();
             let mut failed = None;
             sources.retain(|&source| {
                 failed.is_none()
-                    && self.has_link_with(source, uid, window, &mut room).unwrap_or_else(|error| {
+                    && self.still_links(source, uid, window, &mut room).unwrap_or_else(|error| {
                         failed = Some(error);
                         false
                     })
@@ -215,6 +218,19 @@ impl Cells {
             failed.map_or(Ok(()), Err)?;
         }
         Ok(())
+    }
+
+    /// Whether a page of which a row says that it has a link in the window has it in what all rows say together; as of a
+    /// time, whether it has it at all.
+    fn still_links(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+        if let Window::Seen { from, to } = window {
+            match self.pages_of(uid, |row| row.meets(window))? {
+                Pages::None | Pages::One(_) => return Ok(true),
+                Pages::Several(places) if !replaced(&places, (from, to))? => return Ok(true),
+                Pages::Several(_) => {}
+            }
+        }
+        self.has_link_with(uid, link, window, room)
     }
 }
 
@@ -234,7 +250,8 @@ fn latest<'a>(places: &[Place<'a>], time: i64) -> Result<Option<Place<'a>>, Laye
 
 /// Whether a known capture in the closed interval is also in a newer row; that one stands for it.
 fn replaced(places: &[Place<'_>], (from, to): (i64, i64)) -> Result<bool, LayersError> {
-    let (mut captures, mut all) = (CAPTURES.take(), Vec::new());
+    let (mut captures, mut all) = (CAPTURES.take(), TIMES.take());
+    all.clear();
     for (at, place) in places.iter().enumerate() {
         place.cell.captures(place.node, &mut captures)?;
         let inside = captures.iter().filter(|capture| from <= capture.time && capture.time <= to);
@@ -242,7 +259,9 @@ fn replaced(places: &[Place<'_>], (from, to): (i64, i64)) -> Result<bool, Layers
     }
     CAPTURES.set(captures);
     all.sort_unstable();
-    Ok(all.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].2))
+    let found = all.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].2);
+    TIMES.set(all);
+    Ok(found)
 }
 
 /// The pages at these places as one.
@@ -278,6 +297,8 @@ fn unite(all: &mut Vec<u64>, own: &[u64]) {
 thread_local! {
     /// The captures of one of several rows, and its links or sources.
     static CAPTURES: RefCell<Vec<CaptureTime>> = RefCell::default();
+    /// Captures of several rows: time, place, whether their links are known.
+    static TIMES: RefCell<Vec<(i64, usize, bool)>> = RefCell::default();
     static UNITED: RefCell<Vec<u64>> = RefCell::default();
     /// A list that is looked through, and one that is only counted.
     static LOOKED_AT: RefCell<Vec<u64>> = RefCell::default();
