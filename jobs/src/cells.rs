@@ -9,14 +9,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use webstrata_layers::{Location, Store};
 use webstrata_serve::codec::CodecTag;
-use webstrata_serve::load::{Options, Written, write_cell};
+use webstrata_serve::load::{Options, Written, find_cell, partitions, write_cell};
 use webstrata_serve::url_store;
 
 const ABOUT: &str = "\
-A cell is one partition of the store, compressed: URLs and links in both
-directions, with time. Images of cells lie in STORE/cells; `links` and `query`
-use them when all are there and belong to the store as it is. They are mapped
-into memory, so that questions need no time to load.
+A cell is one partition of a row of the store, compressed: URLs and links in
+both directions, with time. Images of cells lie in STORE/cells; `links` and
+`query` use them when all are there and belong to the store as it is. They are
+mapped into memory, so that questions need no time to load.
+
+A row that was built or updated earlier keeps its cells: only those are written
+that are not there yet, are damaged, or were made with other options.
 
 Of the encodings, strata is by far the smallest, and strata-speed a tenth larger
 and faster. The others are those of the literature, with times in plain arrays
@@ -56,18 +59,22 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let store = Store::open(&args.store)?;
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
     let options = Options { codec: args.codec, urls };
-    let rows = &store.manifest().rows;
-    let all: Vec<_> =
-        rows.iter().flat_map(|row| row.partitions.iter().map(move |partition| (row, partition))).collect();
-    let all: Vec<_> = all.into_iter().filter(|(_, partition)| partition.urls > 0).collect();
+    let all: Vec<_> = partitions(&store).collect();
     let workers = args.workers.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<anyhow::Result<Written>>> = Mutex::default();
+    let (made, done) = (AtomicUsize::new(0), Mutex::<Vec<anyhow::Result<Written>>>::default());
     std::thread::scope(|scope| {
         for _ in 0..workers.min(all.len()) {
             scope.spawn(|| {
                 while let Some((row, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let written = write_cell(&store, row, partition, options).map_err(anyhow::Error::from);
+                    let written = find_cell(&store, row, partition, options).and_then(|found| match found {
+                        Some(found) => Ok(found),
+                        None => {
+                            made.fetch_add(1, Ordering::Relaxed);
+                            write_cell(&store, row, partition, options)
+                        }
+                    });
+                    let written = written.map_err(anyhow::Error::from);
                     if written.is_err() {
                         next.store(all.len(), Ordering::Relaxed);
                     }
@@ -78,17 +85,26 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     });
     let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let written = done.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    report(args, &store, &written, out)
+    report(args, &store, (&written, made.into_inner()), out)
 }
 
-fn report(args: &CellsArgs, store: &Store, written: &[Written], out: &mut dyn Write) -> anyhow::Result<Outcome> {
+/// Says what all cells take, and how many of them were made now.
+fn report(
+    args: &CellsArgs,
+    store: &Store,
+    (written, made): (&[Written], usize),
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
     let counts = store.manifest().counts;
-    let [urls, forward, backward] = [0, 1, 2].map(|part| written.iter().map(|cell| cell.bytes[part]).sum::<u64>());
+    let [urls, numbers, forward, backward] =
+        [0, 1, 2, 3].map(|part| written.iter().map(|cell| cell.bytes[part]).sum::<u64>());
     let per = |bytes: u64, count: u64, unit: f64| if count == 0 { 0.0 } else { bytes as f64 * unit / count as f64 };
     if args.format.format == Format::Json {
         let cells = written.len();
         let all = json!({
             "cells": cells,
+            "made": made,
+            "numbers": {"bytes": numbers},
             "urls": {"count": counts.urls, "bytes": urls},
             "forward": {"occurrences": counts.occurrences, "bytes": forward},
             "backward": {"occurrences": counts.occurrences, "bytes": backward},
@@ -96,8 +112,11 @@ fn report(args: &CellsArgs, store: &Store, written: &[Written], out: &mut dyn Wr
         writeln!(out, "{all}")?;
         return Ok(Outcome::Done);
     }
-    writeln!(out, "{} cells of epoch {}", written.len(), store.manifest().epoch)?;
+    writeln!(out, "{} cells of epoch {}, {made} of them made now", written.len(), store.manifest().epoch)?;
     writeln!(out, "  urls      {urls:>14} bytes  {:>7.3} a URL", per(urls, counts.urls, 1.0))?;
+    if numbers > 0 {
+        writeln!(out, "  numbers   {numbers:>14} bytes")?;
+    }
     let bits = |bytes| per(bytes, counts.occurrences, 8.0);
     writeln!(out, "  forward   {forward:>14} bytes  {:>7.3} bits a link occurrence", bits(forward))?;
     writeln!(out, "  backward  {backward:>14} bytes  {:>7.3} bits a link occurrence", bits(backward))?;

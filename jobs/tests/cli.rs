@@ -177,7 +177,9 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     let of_layers = answers();
     assert!(fails(dir.path(), "bench cells {}/store", 1).contains("webstrata cells"));
     let report = succeeds(dir.path(), "cells {}/store --codec strata-speed");
-    assert!(report.starts_with("1 cells of epoch 1\n"), "{report}");
+    assert!(report.starts_with("1 cells of epoch 1, 1 of them made now\n"), "{report}");
+    let again = succeeds(dir.path(), "cells {}/store --codec strata-speed");
+    assert_eq!(again, report.replacen("1 of them", "0 of them", 1));
     assert_eq!(answers(), of_layers);
     assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
 
@@ -190,6 +192,15 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     assert!(fails(dir.path(), questions[0], 1).contains("write it again"));
     succeeds(dir.path(), "cells {}/store --codec link3");
     assert_eq!(answers(), of_layers);
+
+    // An update has a cell of its own beside the one that is there.
+    fs::write(dir.path().join("later.jsonl"), CRAWL.replace("2007", "2009")).unwrap();
+    succeeds(dir.path(), "update {}/store --no-merge {}/later.jsonl");
+    let of_layers = answers();
+    let report = succeeds(dir.path(), "cells {}/store --codec link3");
+    assert!(report.starts_with("2 cells of epoch 2, 1 of them made now\n"), "{report}");
+    assert_eq!(answers(), of_layers);
+    assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
 
     // Another build has other layers: its answers do not come from the old cells.
     fs::write(dir.path().join("more.jsonl"), CRAWL.replace("c.example", "new.example")).unwrap();
@@ -234,10 +245,10 @@ not a question
     let answers: Vec<serde_json::Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let expected = serde_json::json!([
-        {"id": 1, "links": ["http://a.example/", "http://b.example/x"]},
-        {"id": "two", "links": ["http://a.example/", "https://d.example/"]},
-        {"id": 3, "captures": ["20060115120000", "20070115120000"]},
-        {"id": 4, "error": "url not in store"},
+        {"id": 1, "epoch": 1, "links": ["http://a.example/", "http://b.example/x"]},
+        {"id": "two", "epoch": 1, "links": ["http://a.example/", "https://d.example/"]},
+        {"id": 3, "epoch": 1, "captures": ["20060115120000", "20070115120000"]},
+        {"id": 4, "epoch": 1, "error": "url not in store"},
     ]);
     assert_eq!(serde_json::json!(answers[..4]), expected);
     assert_eq!(answers[4]["line"], 6);

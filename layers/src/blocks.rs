@@ -58,14 +58,8 @@ impl Block {
     /// Errors: the layer (0 to 2), the row in the group, and what is wrong.
     fn decode([links, times, changes]: [RecordBatch; 3]) -> Result<Self, (usize, u64, Damage)> {
         let null = |file| move || (file, 0, Damage::Null);
-        let uids = |batch: &RecordBatch, file| {
-            let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
-            uids.map(|uids| uids.values().clone()).ok_or_else(null(file))
-        };
+        let uids = |batch: &RecordBatch, file| uids_of(batch).map_err(|(row, damage)| (file, row, damage));
         let first = uids(&links, 0)?;
-        if let Some(at) = first.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return Err((0, at as u64 + 1, Damage::Order { previous: first[at], got: first[at + 1] }));
-        }
         for (file, batch) in [(1, &times), (2, &changes)] {
             let other = uids(batch, file)?;
             if other != first {
@@ -131,6 +125,16 @@ impl Block {
             unknown: self.unknown.as_ref().map_or(&[], |(ends, values)| slice(values, ends, row)),
             changes: slice(&self.changes, &self.change_ends, row),
         }
+    }
+}
+
+/// The UIDs of a row group, in its first column: rising, none null. Errors: the row in the group, and what is wrong.
+pub(crate) fn uids_of(batch: &RecordBatch) -> Result<ScalarBuffer<u64>, (u64, Damage)> {
+    let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
+    let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;
+    match uids.windows(2).position(|pair| pair[0] >= pair[1]) {
+        Some(at) => Err((at as u64 + 1, Damage::Order { previous: uids[at], got: uids[at + 1] })),
+        None => Ok(uids),
     }
 }
 

@@ -102,6 +102,18 @@ impl Page {
             .or_else(|| never_present(&self.changes, self.links.len(), self.timestamps.len(), &self.unknown))
     }
 
+    /// Replaces the contents of `links` by its links in a window.
+    pub fn links_in(&self, window: Window, links: &mut Vec<u64>) {
+        links.clear();
+        let Some((first, last)) = captures_in(&self.timestamps, &self.unknown, window) else { return };
+        if self.changes.is_empty() {
+            links.extend_from_slice(&self.links);
+            return;
+        }
+        let present = presence::in_any(&self.changes, self.links.len(), first, last);
+        links.extend(present.into_iter().map(|at| self.links[at as usize]));
+    }
+
     /// Whether it has a link in a window.
     pub fn has_link(&self, link: u64, window: Window) -> bool {
         let Ok(at) = self.links.binary_search(&link) else { return false };

@@ -206,15 +206,11 @@ pub trait Links {
     /// # Errors
     /// See [`Links::url`].
     fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
-        let Some(page) = self.page(uid)? else { return Ok(Vec::new()) };
-        let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else {
-            return Ok(Vec::new());
-        };
-        if page.changes.is_empty() {
-            return Ok(page.links.clone());
+        let mut links = Vec::new();
+        if let Some(page) = self.page(uid)? {
+            page.links_in(window, &mut links);
         }
-        let present = presence::in_any(&page.changes, page.links.len(), first, last);
-        Ok(present.into_iter().map(|at| page.links[at as usize]).collect())
+        Ok(links)
     }
 
     /// Whether the page has the link in the window.

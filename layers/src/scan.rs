@@ -4,7 +4,7 @@
 //! and [`crate::InLinks::flaw`] say. Files are verified against their checksums when a stream begins. Memory: one row group
 //! (of a store in S3, the files too). A stream ends after its first error.
 
-use crate::blocks::{Block, UrlBlock, View};
+use crate::blocks::{Block, UrlBlock, View, uids_of};
 use crate::error::{Damage, Error};
 use crate::manifest::PartitionEntry;
 use crate::page::{InLinks, Page};
@@ -30,6 +30,20 @@ pub fn in_links<'a>(
     partition: &'a PartitionEntry,
 ) -> impl Iterator<Item = Result<InLinks, Error>> + 'a {
     records(store, partition, [Layer::Il, Layer::Tr, Layer::Ibv], |view, changes| view.in_links(changes))
+}
+
+/// The UIDs of a layer's records, rising; nothing else of it is read.
+///
+/// # Errors
+/// See [`pages`].
+pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<Vec<u64>, Error> {
+    let file = open(store, partition, layer)?;
+    let mut all = Vec::new();
+    for (group, rows) in file.groups.iter().enumerate() {
+        let own = uids_of(&file.read(group, 1)?).map_err(|(row, damage)| file.damaged(rows.first_row + row, damage))?;
+        all.extend_from_slice(&own);
+    }
+    Ok(all)
 }
 
 /// The URLs of a partition.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use webstrata_layers::{Direction, Error, Links, Precision, Sample, Sampling, Window};
 
-use crate::cell::Cells;
+use crate::cells::Cells;
 
 /// What a kind of question took.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Figures {
 /// # Errors
 /// See [`Links::url`].
 pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)) -> Result<Vec<Figures>, Error> {
-    let urls: u64 = cells.cells().map(|cell| cell.label().nodes).sum();
+    let urls = cells.urls();
     if urls == 0 {
         return Ok(Vec::new());
     }

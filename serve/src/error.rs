@@ -83,6 +83,18 @@ pub enum Error {
     /// Links that the encoding cannot hold.
     #[error(transparent)]
     Links(#[from] EncodeError),
+    /// A URL that links lead to or come from has no record of its own in the same row.
+    #[error(
+        "row {row}, partition {partition}: the layers ol and il do not mirror each other at UID {uid}; `webstrata check` tells more"
+    )]
+    Unmatched {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// The URL.
+        uid: u64,
+    },
     /// A store that has no directory, for images to lie in.
     #[error("cells are written beside the layers, in a directory of this machine; {path} is none", path = path.display())]
     NoDirectory {

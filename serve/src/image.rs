@@ -1,18 +1,19 @@
-//! The file of a cell: a head, and three sections that answer where they lie.
+//! The file of a cell: a head, and four sections that answer where they lie.
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
-//!   8  version, 2 (32 bits); row (32)
+//!   8  version, 3 (32 bits); row (32)
 //!  16  partition (32); tag of the encoding of links (32): see [`CodecTag`]
 //!  24  first UID, number of URLs (64 each)
-//!  40  length of in-link ranges: 0 month, 1 year, 2 + days (64)
-//!  48  hash of the layers that the cell was built from (64)
-//!  56  sections urls, forward, backward: first byte, length, xxh3 (64 each)
-//! 128  xxh3 of the bytes before (64)
-//! 136  sections, each from a multiple of 64 on
+//!  40  UIDs whose records are here: the first, and the one after the last (64 each)
+//!  56  length of in-link ranges: 0 month, 1 year, 2 + days (64)
+//!  64  hash of the layers that the cell was built from (64)
+//!  72  sections urls, numbers, forward, backward: first byte, length, xxh3 (64 each)
+//! 168  xxh3 of the bytes before (64)
+//! 176  sections, each from a multiple of 64 on
 //! ```
 //!
-//! Numbers are little-endian. Sections are specified in [`crate::url_store`]; for strata in [`crate::codec::strata`] and
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`] and `numbers`; for strata in [`crate::codec::strata`] and
 //! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the
 //! file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole, or
 //! whose layers are others, does not open. A writer locks its draft, so that drafts of killed ones are known.
@@ -30,9 +31,11 @@ use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that is written and read.
-pub const VERSION: u32 = 2;
-const HEAD: usize = 136;
-const SECTIONS: usize = 3;
+pub const VERSION: u32 = 3;
+const HEAD: usize = 176;
+/// Where the places of sections stand.
+const PLACES: usize = 72;
+const SECTIONS: usize = 4;
 
 /// What an image is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +47,13 @@ pub struct Label {
     /// The encoding of links.
     pub codec: CodecTag,
     /// UID of the first URL.
-    pub first: u64,
+    pub first_uid: u64,
     /// Number of URLs.
-    pub nodes: u64,
+    pub urls: u64,
+    /// The first UID whose records are here, if it has any.
+    pub first_record: u64,
+    /// The UID after the last of these.
+    pub end_record: u64,
     /// Length of the ranges of in-links.
     pub in_range: RangeLength,
     /// Hash of the layers' checksums.
@@ -57,6 +64,7 @@ pub struct Label {
 pub(crate) struct Image {
     pub(crate) label: Label,
     pub(crate) urls: Bytes,
+    pub(crate) numbers: Bytes,
     pub(crate) forward: Bytes,
     pub(crate) backward: Bytes,
 }
@@ -68,7 +76,8 @@ fn head_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     for value in [VERSION, label.row, label.partition, u32::from(label.codec as u8)] {
         head.extend_from_slice(&value.to_le_bytes());
     }
-    for value in [label.first, label.nodes, range_number(label.in_range), label.source] {
+    let range = range_number(label.in_range);
+    for value in [label.first_uid, label.urls, label.first_record, label.end_record, range, label.source] {
         head.extend_from_slice(&value.to_le_bytes());
     }
     let mut place = HEAD.next_multiple_of(64);
@@ -141,7 +150,7 @@ pub(crate) fn bytes_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
 
 /// Gives an image the checksums of what it holds, as far as its head leads to sections.
 pub(crate) fn seal(bytes: &mut [u8]) {
-    for at in (0..SECTIONS).map(|number| 56 + 24 * number) {
+    for at in (0..SECTIONS).map(|number| PLACES + 24 * number) {
         let word = |at: usize| {
             let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
             word.and_then(|word| usize::try_from(u64::from_le_bytes(*word)).ok())
@@ -200,7 +209,7 @@ impl Image {
         if word(HEAD - 8)? != xxh3_64(&bytes[..HEAD - 8]) {
             return Err(wrong("its head does not have its checksum"));
         }
-        if word(24)?.checked_add(word(32)?).is_none() {
+        if word(24)?.checked_add(word(32)?).is_none() || word(40)? > word(48)? {
             return Err(wrong("its UIDs do not end"));
         }
         let codec = u8::try_from(high(word(16)?)).ok().and_then(CodecTag::from_number);
@@ -208,13 +217,15 @@ impl Image {
             row: high(word(8)?),
             partition: low(word(16)?),
             codec: codec.ok_or_else(|| wrong("its encoding of links is unknown"))?,
-            first: word(24)?,
-            nodes: word(32)?,
-            in_range: number_range(word(40)?).ok_or_else(|| wrong("its length of ranges is unknown"))?,
-            source: word(48)?,
+            first_uid: word(24)?,
+            urls: word(32)?,
+            first_record: word(40)?,
+            end_record: word(48)?,
+            in_range: number_range(word(56)?).ok_or_else(|| wrong("its length of ranges is unknown"))?,
+            source: word(64)?,
         };
         let section = |number: usize| {
-            let at = 56 + 24 * number;
+            let at = PLACES + 24 * number;
             let (start, length, checksum) = (word(at)?, word(at + 8)?, word(at + 16)?);
             let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
             let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
@@ -222,7 +233,7 @@ impl Image {
             let section = bytes.slice(range);
             if xxh3_64(&section) == checksum { Ok(section) } else { Err(wrong("a section does not have its checksum")) }
         };
-        Ok(Self { label, urls: section(0)?, forward: section(1)?, backward: section(2)? })
+        Ok(Self { label, urls: section(0)?, numbers: section(1)?, forward: section(2)?, backward: section(3)? })
     }
 }
 
@@ -251,6 +262,12 @@ fn number_range(number: u64) -> Option<RangeLength> {
 mod tests {
     use super::*;
 
+    fn label(row: u32, partition: u32) -> Label {
+        let (first_uid, urls, first_record, end_record) = (7, 9, 3, 16);
+        let in_range = RangeLength::Days(10);
+        Label { row, partition, codec: CodecTag::Iir7, first_uid, urls, first_record, end_record, in_range, source: 5 }
+    }
+
     #[test]
     fn drafts_of_killed_writers_are_removed() {
         let directory = tempfile::tempdir().unwrap();
@@ -262,16 +279,8 @@ mod tests {
         std::fs::write(&other, "half").unwrap();
         let held = File::create(draft(8)).unwrap();
         held.lock().unwrap();
-        let label = Label {
-            row: 1,
-            partition: 0,
-            codec: CodecTag::Strata,
-            first: 0,
-            nodes: 0,
-            in_range: RangeLength::Month,
-            source: 0,
-        };
-        write(&path, &label, [b""; 3]).unwrap();
+        let label = label(1, 0);
+        write(&path, &label, [b""; SECTIONS]).unwrap();
         assert_eq!([draft(7).exists(), draft(8).exists(), other.exists()], [false, true, true]);
     }
 
@@ -279,21 +288,20 @@ mod tests {
     fn an_image_opens_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = path_of(directory.path(), 3, 12);
-        let codec = CodecTag::Iir7;
-        let label =
-            Label { row: 3, partition: 12, codec, first: 7, nodes: 9, in_range: RangeLength::Days(10), source: 5 };
-        let bytes = write(&path, &label, [b"urls", b"", &[1; 100]]).unwrap();
+        let label = label(3, 12);
+        let bytes = write(&path, &label, [b"urls", b"", b"out", &[1; 100]]).unwrap();
         let image = Image::open(&path, Residence::Mapped).unwrap();
         assert_eq!(Image::open(&path, Residence::Memory).unwrap().label, label);
         assert_eq!(image.label, label);
-        assert_eq!((&image.urls[..], &image.forward[..], &image.backward[..]), (&b"urls"[..], &b""[..], &[1; 100][..]));
+        assert_eq!([&image.urls, &image.numbers, &image.forward], [&b"urls"[..], b"", b"out"]);
+        assert_eq!(image.backward, [1; 100][..]);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len() as u64, bytes);
         let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
         for cut in 0..whole.len() - 28 {
             assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");
         }
-        for at in (0..HEAD).chain([192, 196, 256, 355]) {
+        for at in (0..HEAD).chain([192, 196, 256, 320, 419]) {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
             // Between sections there are zeros that nobody reads.

@@ -1,11 +1,15 @@
 //! Layers to cells: reads the layers of a partition as streams and writes its image.
 //!
+//! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see `numbers`).
+//!
 //! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the cell; and one
 //! row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice; where records are
 //! not held, once more. Encodings of links other than strata read each once,
-//! and have all links of one direction in memory; one that goes by URLs has their keys in memory, for a pass more.
+//! and have all links of one direction in memory; one that goes by URLs has their keys in memory, for a pass more. Of a
+//! later row the UIDs with records are in memory, 8 bytes each, and for each link its number is looked for.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use webstrata_layers::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{Layer, Store, key, scan};
@@ -13,9 +17,10 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::CodecTag;
 use crate::error::Error;
-use crate::image::{self, Label};
+use crate::image::{self, Image, Label, Residence};
+use crate::numbers::{self, Numbers};
 use crate::store::{self, Given};
-use crate::url_store;
+use crate::url_store::{self, UrlStore};
 
 /// How cells are made.
 #[derive(Clone, Copy, Debug)]
@@ -26,31 +31,88 @@ pub struct Options {
     pub urls: url_store::Options,
 }
 
-/// A cell that was written.
+/// A cell that lies ready.
 #[derive(Clone, Debug)]
 pub struct Written {
     /// Its image.
     pub path: PathBuf,
     /// Number of URLs.
     pub urls: u64,
-    /// Bytes of URLs, forward and backward links.
-    pub bytes: [u64; 3],
+    /// Bytes of URLs, numbers, forward and backward links.
+    pub bytes: [u64; 4],
+}
+
+/// The partitions that have a cell, each with its row: those that hold anything.
+pub fn partitions(store: &Store) -> impl Iterator<Item = (&RowEntry, &PartitionEntry)> {
+    let all = store.manifest().rows.iter().flat_map(|row| row.partitions.iter().map(move |partition| (row, partition)));
+    all.filter(|(_, partition)| [Layer::Url, Layer::Ol, Layer::Il].iter().any(|&layer| records(partition, layer) > 0))
+}
+
+/// Number of a layer's records.
+fn records(partition: &PartitionEntry, layer: Layer) -> usize {
+    usize::try_from(partition.file(layer).map_or(0, |file| file.rows)).unwrap_or(usize::MAX)
+}
+
+/// The label of a partition's cell.
+pub(crate) fn label_of(store: &Store, row: &RowEntry, partition: &PartitionEntry, codec: CodecTag) -> Label {
+    let place = row.partitions.iter().position(|own| own.partition == partition.partition);
+    let interval = row.records(place.unwrap_or(usize::MAX));
+    Label {
+        row: row.row,
+        partition: partition.partition,
+        codec,
+        first_uid: partition.first_uid,
+        urls: partition.urls,
+        first_record: interval.start,
+        end_record: interval.end,
+        in_range: store.manifest().in_range,
+        source: source_of(partition),
+    }
+}
+
+/// The cell of a partition, where there is a sound one of these layers that was made with these options.
+///
+/// # Errors
+/// An image that cannot be read, a store that is not in a directory.
+pub fn find_cell(
+    store: &Store,
+    row: &RowEntry,
+    partition: &PartitionEntry,
+    options: Options,
+) -> Result<Option<Written>, Error> {
+    let path = image::path_of(directory(store)?, row.row, partition.partition);
+    let image = match Image::open(&path, Residence::Mapped) {
+        Ok(image) => image,
+        Err(Error::Image { .. } | Error::Version { .. }) => return Ok(None),
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Image { label, urls, numbers, forward, backward } = image;
+    let bytes = [urls.len(), numbers.len(), forward.len(), backward.len()].map(|len| len as u64);
+    let block = UrlStore::open(urls).map(|urls| urls.block());
+    let same = label == label_of(store, row, partition, options.codec) && block == Ok(options.urls.block);
+    Ok(same.then_some(Written { path, urls: partition.urls, bytes }))
+}
+
+fn directory(store: &Store) -> Result<&Path, Error> {
+    let path = || store.location().to_string().into();
+    store.location().directory().ok_or_else(|| Error::NoDirectory { path: path() })
 }
 
 /// Writes the image of a partition.
 ///
 /// # Errors
-/// Layers that cannot be read, an image that cannot be written, a store that is not in a directory.
+/// Layers that cannot be read, or do not mirror each other; an image that cannot be written; a store that is not in a
+/// directory.
 pub fn write_cell(
     store: &Store,
     row: &RowEntry,
     partition: &PartitionEntry,
     options: Options,
 ) -> Result<Written, Error> {
-    let Some(directory) = store.location().directory() else {
-        return Err(Error::NoDirectory { path: store.location().to_string().into() });
-    };
-    let (mut own_key, mut first) = (Vec::new(), partition.first_uid);
+    let path = image::path_of(directory(store)?, row.row, partition.partition);
+    let label = label_of(store, row, partition, options.codec);
+    let mut own_key = Vec::new();
     let urls = url_store::encode(
         |visit| {
             for url in scan::urls(store, partition) {
@@ -61,35 +123,57 @@ pub fn write_cell(
         },
         options.urls,
     )?;
-    if partition.urls == 0 {
-        first = 0;
-    }
-    let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    let rows = |layer: Layer| size(partition.file(layer).map_or(0, |file| file.rows));
-    let nodes = size(partition.urls);
+    let interval = label.first_record..label.end_record;
+    // Then most have a record, and no more is known of them than their number.
+    let all_own = interval == (partition.first_uid..partition.first_uid + partition.urls);
+    let numbered = if all_own { Vec::new() } else { numbers::encode(&recorded(store, partition)?, &interval) };
+    let damaged = |damage| Error::Damaged { path: path.clone(), damage };
+    let numbers = Numbers::open(numbered.clone().into(), interval.clone()).map_err(damaged)?;
+    let number = |uid: &mut u64| {
+        let unmatched = Error::Unmatched { row: row.row, partition: partition.partition, uid: *uid };
+        numbers.number(*uid).map(|number| *uid = number).ok_or(unmatched)
+    };
     let pages = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
-        Box::new(scan::pages(store, partition).map(|page| page.map_err(Error::from)))
+        Box::new(scan::pages(store, partition).map(|page| {
+            let mut page = page?;
+            number(&mut page.uid)?;
+            page.links.iter_mut().try_for_each(number)?;
+            Ok(page)
+        }))
     };
-    let keys =
-        options.codec.reads_keys().then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>()).transpose()?;
-    let given = Given { tag: options.codec, first, nodes, count: rows(Layer::Ol), keys: keys.as_deref() };
-    let forward = store::encode_forward(given, &pages)?;
     let in_links = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
-        Box::new(scan::in_links(store, partition).map(|record| record.map_err(Error::from)))
+        Box::new(scan::in_links(store, partition).map(|record| {
+            let mut record = record?;
+            number(&mut record.uid)?;
+            record.sources.iter_mut().try_for_each(number)?;
+            Ok(record)
+        }))
     };
-    let backward = store::encode_backward(Given { count: rows(Layer::Il), ..given }, &in_links)?;
-    let label = Label {
-        row: row.row,
-        partition: partition.partition,
-        codec: options.codec,
-        first,
-        nodes: partition.urls,
-        in_range: store.manifest().in_range,
-        source: source_of(partition),
+    // Keys of other rows' URLs are not here, and not in order.
+    let keys =
+        (options.codec.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
+    let keys = keys.transpose()?;
+    let given = Given {
+        tag: options.codec,
+        first: interval.start,
+        nodes: numbers.len(),
+        count: records(partition, Layer::Ol),
+        keys: keys.as_deref(),
     };
-    let path = image::path_of(directory, row.row, partition.partition);
-    image::write(&path, &label, [&urls, &forward, &backward])?;
-    Ok(Written { path, urls: partition.urls, bytes: [urls.len(), forward.len(), backward.len()].map(|len| len as u64) })
+    let forward = store::encode_forward(given, &pages)?;
+    let backward = store::encode_backward(Given { count: records(partition, Layer::Il), ..given }, &in_links)?;
+    let sections = [&urls[..], &numbered, &forward, &backward];
+    image::write(&path, &label, sections)?;
+    Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
+}
+
+/// The UIDs that have a record in a partition, of out-links or of in-links.
+fn recorded(store: &Store, partition: &PartitionEntry) -> Result<Vec<u64>, Error> {
+    let mut uids = scan::uids(store, partition, Layer::Ol)?;
+    uids.extend(scan::uids(store, partition, Layer::Il)?);
+    uids.sort_unstable();
+    uids.dedup();
+    Ok(uids)
 }
 
 /// The keys of a partition's URLs.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
 
 use crate::backward::Wanted;
-use crate::cell::Cells;
+use crate::cells::Cells;
 use crate::codec::snode::Snode;
 use crate::codec::{self, CodecTag};
 use crate::image;
@@ -144,8 +144,9 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let Ok(cells) = Cells::of_image(bytes.into()) else { return false };
     let (mut url, mut batch) = (Vec::new(), Batch::default());
     // Few of the nodes: each store is asked for all of its own, where it is the target.
-    let ends = [0, FIRST - 1, FIRST + NODES as u64, cells.urls()];
-    let uids: Vec<u64> = (FIRST..FIRST + NODES as u64).step_by(7).chain(ends).collect();
+    let ends = [0, FIRST - 1, FIRST + 3 * NODES as u64, cells.urls()];
+    let own = (FIRST..FIRST + NODES as u64).step_by(7);
+    let uids: Vec<u64> = own.clone().chain(own.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).collect();
     for &uid in &uids {
         if cells.url_into(uid, &mut url).is_ok() {
             let _ = cells.uid(&String::from_utf8_lossy(&url));
@@ -162,7 +163,7 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let draw = |&uid: &u64, list: &mut Vec<u64>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
     let _ = batch.fill(&uids, draw);
     let mut left = 20;
-    let _ = cells.uids(0..cells.urls(), (0, 86_400), &mut |_| {
+    let _ = cells.uids(FIRST - 9..FIRST + 4 * NODES as u64, (0, 86_400), &mut |_| {
         left -= 1;
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

@@ -15,10 +15,16 @@ use crate::union::{self, Union};
 
 /// Links of pages, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait ForwardStore: Send + Sync {
-    /// Replaces the contents of `links` by the links of a node in the window.
+    /// Whether a node has a record.
     ///
     /// # Errors
     /// See [`ForwardStore`]; so in all calls.
+    fn has(&self, node: usize) -> Result<bool, Damage>;
+
+    /// Replaces the contents of `links` by the links of a node in the window.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
     fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage>;
 
     /// Replaces the contents of `captures` by those of a node, in order of time; none without a record.

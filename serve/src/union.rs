@@ -124,6 +124,10 @@ fn present<const N: usize>(
 }
 
 impl ForwardStore for Union {
+    fn has(&self, node: usize) -> Result<bool, Damage> {
+        Ok(self.side.times(node)?.len() > 0)
+    }
+
     fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
         let span = SCRATCH.with_borrow_mut(|(captures, _)| {

@@ -173,6 +173,11 @@ impl UrlStore {
         self.count == 0
     }
 
+    /// Keys in a block, as [`Options::block`].
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
     /// Replaces the contents of `out` by key number `at`.
     ///
     /// # Errors

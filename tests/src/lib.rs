@@ -1,11 +1,12 @@
 //! What the end-to-end tests stand on: a slow oracle that needs no store, and small random crawls.
 //!
 //! Nothing here shares code with the crates under test: a fault in them must not hide itself. Map: [`oracle`] answers
-//! every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`stores`] builds stores in
+//! every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`rows`] makes stores of several rows; [`stores`] builds stores in
 //! temporary directories and compares answers and bytes.
 
 pub mod crawls;
 pub mod oracle;
+pub mod rows;
 pub mod stores;
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use webstrata_layers::{
 use webstrata_pipeline::{BuildOptions, PARTITION_URLS, RunOptions};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, write_cell};
+use webstrata_serve::load::{Options, find_cell, partitions, write_cell};
 use webstrata_serve::{Cells, url_store};
 
 /// Options of a plain build.
@@ -153,26 +153,32 @@ pub fn assert_urls(store: &Path, oracle: &Oracle) {
 pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     let opened = Store::open(store).expect("a store");
     let options = Options { codec, urls: url_store::Options::default() };
-    for row in &opened.manifest().rows {
-        for partition in row.partitions.iter().filter(|partition| partition.urls > 0) {
-            write_cell(&opened, row, partition, options).expect("a cell");
-        }
+    for (row, partition) in partitions(&opened) {
+        write_cell(&opened, row, partition, options).expect("a cell");
+        assert!(find_cell(&opened, row, partition, options).expect("a cell").is_some());
     }
     let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
     let cells = Cells::open(&opened, residence).expect("sound cells").expect("a cell for each partition");
     let reader = reader(store);
-    for url in oracle.urls() {
+    for uid in 0..reader.urls() {
+        let url = &reader.url(uid).expect("layers");
         let windows = windows(oracle, url);
-        if let Err(difference) = compare_url(&cells, oracle, url, &windows) {
-            panic!("{difference}");
+        for difference in [compare_url(&cells, oracle, url, &windows), compare_url(&reader, oracle, url, &windows)] {
+            if let Err(difference) = difference {
+                panic!("{difference}");
+            }
         }
-        let uid = reader.uid(url).expect("layers").expect("a UID");
         assert_eq!(cells.page(uid).expect("cells"), reader.page(uid).expect("layers"), "{url}");
         assert_eq!(cells.in_record(uid).expect("cells"), reader.in_record(uid).expect("layers"), "{url}");
         for when in windows {
             let window = window(when);
             let ranges = |links: &dyn Links| links.in_links(uid, window, Precision::Range).expect("in-links");
             assert_eq!(ranges(&cells), ranges(&reader), "{url} {window:?}");
+            let links = cells.out_links(uid, window).expect("links");
+            for link in (uid % 7..reader.urls()).step_by(7).chain(links.first().copied()) {
+                let has = |own: &dyn Links| own.has_link(uid, link, window).expect("an answer");
+                assert_eq!([has(&cells), has(&reader)], [links.contains(&link); 2], "{url} {link} {window:?}");
+            }
         }
     }
     assert_pieces(&cells, &reader, oracle);

@@ -1,7 +1,8 @@
 //! Answers from cells of strata ask the allocator for nothing but themselves: where the answer has room, and each kind of
-//! question was asked before, there is no allocation.
+//! question was asked before, there is no allocation. So it is of several rows where one has all records of a URL.
 
 #![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,7 +12,7 @@ use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Win
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, write_cell};
+use webstrata_serve::load::{Options, partitions, write_cell};
 use webstrata_serve::{Cells, url_store};
 use webstrata_tests::crawls::{Crawl, Size};
 use webstrata_tests::stores::options;
@@ -45,14 +46,27 @@ fn answers_allocate_nothing_but_themselves() {
     let input = dir.path().join("crawl.jsonl");
     let crawl = Crawl::random(41, Size { pages: 80, captures: 900, links: 20 });
     fs::write(&input, crawl.json_lines().join("\n")).unwrap();
-    let store = dir.path().join("store");
-    build(&options(&store, vec![input]), &Progress::default()).unwrap();
-    let store = Store::open(store.as_path()).unwrap();
-    let row = &store.manifest().rows[0];
+    let path = dir.path().join("store");
+    build(&options(&path, vec![input]), &Progress::default()).unwrap();
+    assert_no_allocations(&Store::open(path.as_path()).unwrap());
+    // Two rows of the same time, each with pages of its own.
+    let input = dir.path().join("other.jsonl");
+    fs::write(&input, crawl.json_lines().join("\n").replace("example", "other").replace("EXAMPLE", "OTHER")).unwrap();
+    let mut options = options(&path, vec![input]);
+    options.update = true;
+    build(&options, &Progress::default()).unwrap();
+    let store = Store::open(path.as_path()).unwrap();
+    assert_eq!(store.manifest().rows.len(), 2);
+    assert_no_allocations(&store);
+}
+
+fn assert_no_allocations(store: &Store) {
     for codec in [CodecTag::Strata, CodecTag::StrataSpeed] {
         let cell = Options { codec, urls: url_store::Options::default() };
-        write_cell(&store, row, &row.partitions[0], cell).unwrap();
-        let cells = Cells::open(&store, Residence::Mapped).unwrap().unwrap();
+        for (row, partition) in partitions(store) {
+            write_cell(store, row, partition, cell).unwrap();
+        }
+        let cells = Cells::open(store, Residence::Mapped).unwrap().unwrap();
         let counts = store.manifest().counts;
         let (first, last) = (counts.first_time.unwrap(), counts.last_time.unwrap());
         let (middle, quarter) = (first.midpoint(last), (last - first) / 4);

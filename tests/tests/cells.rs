@@ -2,15 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Store, key};
+use webstrata_layers::{RangeLength, Store, check, key};
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::{Residence, path_of};
-use webstrata_serve::load::{Options, write_cell};
+use webstrata_serve::load::{Options, find_cell, partitions, write_cell};
 use webstrata_serve::{Cells, Error, url_store};
-use webstrata_tests::crawls::{Crawl, Size};
+use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{assert_cells, options};
 
 /// Builds a crawl into partitions of so many URLs.
@@ -48,6 +50,56 @@ fn cells_of_every_encoding_answer_as_the_oracle_and_the_layers() {
         let crawl = Crawl::random(seed, Size { pages: 25, captures: 250, links: 9 });
         let (store, oracle) = (store_of(&crawl, dir.path(), partition_urls), crawl.oracle());
         CodecTag::ALL.into_iter().for_each(|codec| assert_cells(&store, &oracle, codec));
+    }
+}
+
+#[test]
+fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
+    for seed in 0..30 {
+        let mut random = Random(seed);
+        let rows = 1 + usize::try_from(seed % 5).unwrap();
+        let captures = 2 + random.below(30);
+        let shape = Shape { rows, pages: 2 + random.below(12), captures, links: 6, in_order: random.once_in(3) };
+        let rows = Rows::random(seed, shape);
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let partitions = if random.once_in(2) { 1 } else { 2 + u32::try_from(random.below(3)).unwrap() };
+        let in_range = if random.once_in(2) { RangeLength::Month } else { RangeLength::Days(10) };
+        rows.write(&store, partitions, in_range);
+        let checked = check::check(&store).unwrap();
+        assert!(checked.is_sound(), "{:?}", checked.problems);
+        // Of each other encoding one, else strata.
+        let other = CodecTag::ALL[usize::try_from(seed / 3).unwrap()];
+        let codec = [other, CodecTag::Strata, CodecTag::StrataSpeed][usize::try_from(seed % 3).unwrap()];
+        let asked = std::panic::catch_unwind(|| assert_cells(&store, &rows.oracle(), codec));
+        assert!(asked.is_ok(), "seed {seed}: {shape:?}, {partitions} partitions, {}", codec.name());
+    }
+}
+
+#[test]
+fn updates_leave_the_cells_of_older_rows_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let crawl = Crawl::random(40, Size { pages: 40, captures: 300, links: 9 });
+    let store = dir.path().join("store");
+    let lines = crawl.json_lines();
+    let mut known = BTreeSet::new();
+    for step in 0..3 {
+        let batch: BTreeSet<usize> = (step..lines.len()).step_by(3).collect();
+        let input = dir.path().join(format!("{step}.jsonl"));
+        fs::write(&input, batch.iter().map(|&at| lines[at].as_str()).collect::<Vec<_>>().join("\n")).unwrap();
+        let mut options = options(&store, vec![input]);
+        (options.update, options.partition_urls) = (step > 0, 50);
+        build(&options, &Progress::default()).unwrap();
+        known.extend(batch);
+        let opened = Store::open(store.as_path()).unwrap();
+        let options = Options { codec: CodecTag::Strata, urls: url_store::Options::default() };
+        let newest = opened.manifest().rows.last().unwrap().row;
+        for (row, partition) in partitions(&opened) {
+            let there = find_cell(&opened, row, partition, options).unwrap().is_some();
+            assert_eq!(there, row.row < newest, "row {}", row.row);
+        }
+        assert!(Cells::open(&opened, Residence::Mapped).unwrap().is_none());
+        assert_cells(&store, &crawl.oracle_of(&known), CodecTag::Strata);
     }
 }
 

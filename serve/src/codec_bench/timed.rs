@@ -1,12 +1,12 @@
 //! Encodings of a store's links, with time: the tables of a graph, and what each encoding takes as a link store of a cell.
 //!
-//! All partitions of the store are one cell here, in memory. The union of links over all captures is measured as a graph is;
+//! All partitions of the store are one cell here, in memory, with what several rows say of a URL put together. The union of links over all captures is measured as a graph is;
 //! then every encoding holds the records with their times too (see [`crate::store`]), and gives back each of them as the layers
 //! have it before its bytes are counted.
 
 use std::fmt::Debug;
 
-use webstrata_layers::{InLinks, Layer, Page, Store, scan};
+use webstrata_layers::{InLinks, Layer, Page, Store, join, scan};
 
 use crate::codec::{CodecTag, Lists};
 use crate::error::{Damage, Error};
@@ -25,16 +25,20 @@ pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError
     let partitions = || store.manifest().rows.iter().flat_map(|row| &row.partitions);
     let with = |layer| partitions().filter(move |partition| partition.file(layer).is_some_and(|file| file.rows > 0));
     let pages = with(Layer::Ol).flat_map(|partition| scan::pages(store, partition));
-    let pages: Vec<Page> = pages.collect::<Result<_, _>>().map_err(Error::from)?;
+    let pages = pages.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
+    let pages = together(pages, |page| page.uid, |rows| join::pages(rows).map(|joined| joined.page));
     let sources = with(Layer::Il).flat_map(|partition| scan::in_links(store, partition));
-    let sources: Vec<InLinks> = sources.collect::<Result<_, _>>().map_err(Error::from)?;
+    let sources = sources.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
+    let sources = together(sources, |record| record.uid, join::in_links);
 
     let keys = partitions().filter(|partition| partition.urls > 0).flat_map(|partition| keys_of(store, partition));
-    let keys: Vec<Vec<u8>> = keys.collect::<Result<_, _>>()?;
-    let given = |tag, count| Given { tag, first: 0, nodes, count, keys: Some(&keys) };
+    // Those of several rows are in the order of each.
+    let keys = (store.manifest().rows.len() == 1).then(|| keys.collect::<Result<Vec<_>, _>>()).transpose()?;
+    let keys = keys.as_deref();
+    let given = |tag, count| Given { tag, first: 0, nodes, count, keys };
 
     let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
-    let mut forward = measure(&format!("{name}, forward"), &lists, Some(&keys))?;
+    let mut forward = measure(&format!("{name}, forward"), &lists, keys)?;
     let again = || -> Box<dyn Iterator<Item = Result<Page, Error>>> { Box::new(pages.iter().cloned().map(Ok)) };
     let encode = |tag| encode_forward(given(tag, pages.len()), &again);
     let compare = |tag, bytes: Vec<u8>| {
@@ -44,7 +48,7 @@ pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError
     with_time(&mut forward, counts.occurrences, encode, compare)?;
 
     let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
-    let mut backward = measure(&format!("{name}, backward"), &lists, Some(&keys))?;
+    let mut backward = measure(&format!("{name}, backward"), &lists, keys)?;
     let again = || -> Box<dyn Iterator<Item = Result<InLinks, Error>>> { Box::new(sources.iter().cloned().map(Ok)) };
     let encode = |tag| encode_backward(given(tag, sources.len()), &again);
     let compare = |tag, bytes: Vec<u8>| {
@@ -53,6 +57,16 @@ pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError
     };
     with_time(&mut backward, counts.occurrences, encode, compare)?;
     Ok([forward, backward])
+}
+
+/// The records of rows, the oldest row's first, as one for each URL, in order of UIDs.
+fn together<T>(mut records: Vec<T>, uid: impl Fn(&T) -> u64, join: impl Fn(&[&T]) -> Option<T>) -> Vec<T> {
+    if records.is_sorted_by(|one, other| uid(one) < uid(other)) {
+        return records;
+    }
+    records.sort_by_key(|record| uid(record));
+    let of_one = records.chunk_by(|one, other| uid(one) == uid(other));
+    of_one.filter_map(|rows| join(&rows.iter().collect::<Vec<_>>())).collect()
 }
 
 /// The lists of all nodes.

@@ -8,6 +8,7 @@ use crate::cell_bench::Random;
 use crate::codec::{self, CodecTag, Lists};
 use crate::error::Error;
 use crate::image::{self, Label};
+use crate::numbers;
 use crate::store::{Given, encode_backward, encode_forward};
 use crate::url_store;
 
@@ -53,9 +54,22 @@ fn make() -> Result<Samples, Error> {
     let forward = all(&|tag| encode_forward(given(tag, pages.len()), &again))?;
     let backward = all(&|tag| encode_backward(given(tag, sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
-        let in_range = RangeLength::Days(10);
-        let label = Label { row: 1, partition: 0, codec, first: FIRST, nodes: NODES as u64, in_range, source: 0 };
-        image::bytes_of(&label, [&urls, &forward[at], &backward[at]])
+        // Every other one is of a later row, where a UID in three has a record.
+        let every = if at % 2 == 0 { 1 } else { 3 };
+        let interval = FIRST..FIRST + every * NODES as u64;
+        let uids: Vec<u64> = interval.clone().step_by(usize::from(every == 3) * 2 + 1).collect();
+        let label = Label {
+            row: 1,
+            partition: 0,
+            codec,
+            first_uid: FIRST,
+            urls: NODES as u64,
+            first_record: interval.start,
+            end_record: interval.end,
+            in_range: RangeLength::Days(10),
+            source: 0,
+        };
+        image::bytes_of(&label, [&urls, &numbers::encode(&uids, &interval), &forward[at], &backward[at]])
     };
     Ok(Samples {
         lists: all(&|tag| Ok(codec::encode(tag, &lists, Some(&keys))?))?,

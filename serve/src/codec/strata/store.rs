@@ -69,6 +69,10 @@ impl Strata {
 }
 
 impl ForwardStore for Strata {
+    fn has(&self, node: usize) -> Result<bool, Damage> {
+        Ok(self.place_of(node)?.is_some())
+    }
+
     fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
         Strata::window(self, node, window, links)
     }

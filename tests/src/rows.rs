@@ -1,0 +1,216 @@
+//! Stores of several rows, written by plain loops over what each row says: captures of the same pages in different rows, in
+//! different orders of time, some said again with other links, or with links unknown.
+//!
+//! [`Rows::random`] makes up small ones, the same for the same seed; [`Rows::write`] writes the store with the writers of
+//! layers, [`Rows::oracle`] knows what it must answer: of captures of one page and second, the newest row's.
+
+use crate::crawls::{Random, url};
+use crate::oracle::{Oracle, Time, Url};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use webstrata_layers::key::key_of;
+use webstrata_layers::{
+    Change, Counts, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
+    RangeLength, RowEntry, StoreWriter, UrlWriter,
+};
+
+/// The captures of a row; `None` where links are unknown.
+pub type Captures = BTreeMap<(Url, Time), Option<BTreeSet<Url>>>;
+
+/// How rows are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// How many rows.
+    pub rows: usize,
+    /// URLs that are captured.
+    pub pages: u64,
+    /// Captures of a row, at most.
+    pub captures: u64,
+    /// Links of a capture, at most.
+    pub links: u64,
+    /// Whether each row is of a time of its own, after those of older rows.
+    pub in_order: bool,
+}
+
+/// What each row of a store says, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// The captures of each row.
+    pub rows: Vec<Captures>,
+    /// URLs that a row brings without any record.
+    pub bare: Vec<BTreeSet<Url>>,
+}
+
+impl Rows {
+    /// Made-up rows.
+    pub fn random(seed: u64, shape: Shape) -> Self {
+        let mut random = Random(seed);
+        let mut made = Self::default();
+        for row in 0..shape.rows {
+            let (mut captures, mut bare) = (Captures::new(), BTreeSet::new());
+            // The first row says something; others may be empty.
+            let count = if row == 0 { 1 + random.below(shape.captures) } else { random.below(shape.captures + 1) };
+            for _ in 0..count {
+                let said = made.rows.iter().map(Captures::len).sum::<usize>() as u64;
+                let (page, time) = if said > 0 && !shape.in_order && random.once_in(3) {
+                    let again = usize::try_from(random.below(said)).expect("an index");
+                    made.rows.iter().flat_map(Captures::keys).nth(again).expect("a capture").clone()
+                } else {
+                    // Few seconds in the same months, so that rows meet in both.
+                    let month = random.below(4) + if shape.in_order { 5 * row as u64 } else { 0 };
+                    let second = month * 30 * 86_400 + random.below(3) * 7 * 86_400 + random.below(3);
+                    (url(random.below(shape.pages)), i64::try_from(second).expect("a time"))
+                };
+                captures.insert((page.clone(), time), Self::links(&page, shape, &mut random));
+            }
+            if random.once_in(2) {
+                bare.insert(format!("http://bare.example/{row}"));
+            }
+            made.rows.push(captures);
+            made.bare.push(bare);
+        }
+        made
+    }
+
+    /// Links like those of the page's other captures; now and then unknown ones.
+    fn links(page: &str, Shape { pages, links, .. }: Shape, random: &mut Random) -> Option<BTreeSet<Url>> {
+        if random.once_in(6) {
+            return None;
+        }
+        let mut usual = Random(page.bytes().map(u64::from).sum());
+        let usual: Vec<Url> = (0..usual.below(links + 1)).map(|_| url(usual.below(3 * pages))).collect();
+        let mut own: BTreeSet<Url> = usual.into_iter().filter(|_| !random.once_in(4)).collect();
+        (0..random.below(3)).for_each(|_| _ = own.insert(url(random.below(4 * pages))));
+        Some(own)
+    }
+
+    /// What all rows together say.
+    pub fn oracle(&self) -> Oracle {
+        let mut all = Captures::new();
+        self.rows.iter().for_each(|row| all.extend(row.clone()));
+        let mut oracle = Oracle::default();
+        for ((page, time), links) in &all {
+            match links {
+                Some(links) => oracle.add(page, *time, links.iter().map(String::as_str)),
+                None => oracle.add_unknown(page, *time),
+            }
+        }
+        oracle
+    }
+
+    /// Writes a store, each row in so many partitions.
+    ///
+    /// # Panics
+    /// What cannot be written.
+    pub fn write(&self, store: &Path, partitions: u32, in_range: RangeLength) {
+        let writer = StoreWriter::open(store, "test", None).expect("a store");
+        let mut uids: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut rows = Vec::new();
+        for (captures, bare) in self.rows.iter().zip(&self.bare) {
+            let pages = captures.keys().map(|(page, _)| page);
+            let met: BTreeSet<&str> =
+                pages.chain(captures.values().flatten().flatten()).chain(bare).map(String::as_str).collect();
+            let mut urls: Vec<&str> = met.into_iter().filter(|url| !uids.contains_key(url)).collect();
+            urls.sort_by_key(|url| key_of(url));
+            let first_uid = uids.len() as u64;
+            uids.extend(urls.iter().copied().zip(first_uid..));
+            let captures = captures.iter().map(|((page, time), links)| {
+                let links = links.as_ref().map(|links| links.iter().map(|link| uids[link.as_str()]).collect());
+                ((uids[page.as_str()], *time), links)
+            });
+            rows.push(write_row(&writer, &urls, first_uid, &captures.collect(), partitions, in_range));
+        }
+        let epoch = NewEpoch { rows, in_range, provenance: Provenance::default(), translation: None };
+        writer.commit(epoch).expect("an epoch");
+    }
+}
+
+/// Captures in UIDs.
+type Numbered = BTreeMap<(u64, Time), Option<BTreeSet<u64>>>;
+
+fn write_row(
+    writer: &StoreWriter,
+    urls: &[&str],
+    first_uid: u64,
+    captures: &Numbered,
+    partitions: u32,
+    in_range: RangeLength,
+) -> RowEntry {
+    let row = writer.begin_row().expect("a row");
+    let end = first_uid + urls.len() as u64;
+    let cut = |from: u64, partition: u32| from + (end - from) * u64::from(partition) / u64::from(partitions);
+    let (pages, in_links) = (pages(captures), in_links(captures, in_range));
+    let mut counts = Counts { urls: urls.len() as u64, ..Counts::default() };
+    pages.iter().for_each(|page| counts.add_page(page));
+    let partition = |partition: u32| {
+        let own = cut(first_uid, partition)..cut(first_uid, partition + 1);
+        let mut file = UrlWriter::create(&row, partition).expect("a file");
+        for uid in own.clone() {
+            let at = usize::try_from(uid - first_uid).expect("an index");
+            file.push(uid, urls[at], "example)/").expect("a URL");
+        }
+        let first_key = file.first_key();
+        // Records of all UIDs so far: of the oldest row the same cuts.
+        let records = cut(0, partition)..cut(0, partition + 1);
+        let mut out = OutlinksWriter::create(&row, partition).expect("a file");
+        let own_pages = pages.iter().filter(|page| records.contains(&page.uid));
+        own_pages.for_each(|page| out.push(page, &Evidence::default()).expect("a page"));
+        let mut into = InlinksWriter::create(&row, partition).expect("a file");
+        let own_links = in_links.iter().filter(|record| records.contains(&record.uid));
+        own_links.for_each(|record| into.push(record).expect("a record"));
+        let files = [file.finish(), out.finish(), into.finish()].map(|files| files.expect("files").to_vec()).concat();
+        let (first_uid, urls) = (own.start, own.end - own.start);
+        PartitionEntry { partition, first_uid, urls, first_record: records.start, first_key, files }
+    };
+    let partitions = (0..partitions).map(partition).collect();
+    RowEntry { row: row.row(), first_uid, urls: urls.len() as u64, updates: 1, partitions, counts }
+}
+
+fn pages(captures: &Numbered) -> Vec<Page> {
+    let uids: BTreeSet<u64> = captures.keys().map(|(uid, _)| *uid).collect();
+    let page = |uid| {
+        let own: Vec<_> =
+            captures.range((uid, i64::MIN)..=(uid, i64::MAX)).map(|(own, links)| (own.1, links)).collect();
+        let links: BTreeSet<u64> = own.iter().filter_map(|(_, links)| links.as_ref()).flatten().copied().collect();
+        let has = |link: &u64| own.iter().map(|(_, links)| links.as_ref().map(|links| links.contains(link))).collect();
+        Page {
+            uid,
+            timestamps: own.iter().map(|(time, _)| *time).collect(),
+            unknown: (0..).zip(&own).filter(|(_, (_, links))| links.is_none()).map(|(at, _)| at).collect(),
+            changes: changes(links.iter().map(has)),
+            links: links.into_iter().collect(),
+        }
+    };
+    uids.into_iter().map(page).collect()
+}
+
+fn in_links(captures: &Numbered, in_range: RangeLength) -> Vec<InLinks> {
+    let mut seen: BTreeMap<u64, BTreeMap<u64, BTreeSet<Time>>> = BTreeMap::new();
+    for ((source, time), links) in captures {
+        for link in links.iter().flatten() {
+            seen.entry(*link).or_default().entry(*source).or_default().insert(in_range.start(*time));
+        }
+    }
+    let record = |(uid, sources): (u64, BTreeMap<u64, BTreeSet<Time>>)| {
+        let ranges: BTreeSet<Time> = sources.values().flatten().copied().collect();
+        let has = |own: &BTreeSet<Time>| ranges.iter().map(|range| Some(own.contains(range))).collect();
+        let changes = changes(sources.values().map(has));
+        InLinks { uid, ranges: ranges.into_iter().collect(), sources: sources.into_keys().collect(), changes }
+    };
+    seen.into_iter().map(record).collect()
+}
+
+/// The changes of a matrix, link by link; `None` where a capture is unknown.
+fn changes(matrix: impl Iterator<Item = Vec<Option<bool>>>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (link, row) in (0..).zip(matrix) {
+        let mut before = true;
+        for (capture, bit) in (0..).zip(row) {
+            if bit.is_some_and(|bit| bit != before) {
+                changes.push(Change { link, capture });
+                before = !before;
+            }
+        }
+    }
+    changes
+}
