@@ -73,7 +73,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let links = ask::open(&args.store, ask::READ_MEMORY)?;
     let uids = match prefix {
         Some(prefix) => links.with_prefix(&prefix)?,
-        None => vec![0..links.urls()],
+        None => std::iter::once(0..links.urls()).collect(),
     };
     let (mut url, mut failed, epoch) = (Vec::new(), None, links.epoch());
     let mut line = |uid: u64| -> anyhow::Result<()> {

@@ -139,6 +139,14 @@ impl Groups<'_> {
         (row < rows && uid(row) < self.uids.end).then_some(row)
     }
 
+    /// What a stream gives; after an error it gives nothing more.
+    fn end_after<T>(&mut self, next: Result<Option<T>, Error>) -> Option<Result<T, Error>> {
+        if next.is_err() {
+            self.uids = 0..0;
+        }
+        next.transpose()
+    }
+
     fn damaged(&self, (partition, group): (usize, usize), row: usize, damage: Damage) -> Error {
         match self.reader.footer(partition, self.layer) {
             Ok(file) => file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + row as u64, damage),
@@ -153,12 +161,18 @@ pub struct RowPages<'a> {
     block: Option<((usize, usize), Block, EvidenceBlock)>,
 }
 
+/// Errors: files that cannot be read, do not have their checksum, or hold a record that is not sound.
+impl Iterator for RowPages<'_> {
+    type Item = Result<(Page, Evidence), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        self.groups.end_after(next)
+    }
+}
+
 impl RowPages<'_> {
-    /// The next page.
-    ///
-    /// # Errors
-    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound.
-    pub fn next(&mut self) -> Result<Option<(Page, Evidence)>, Error> {
+    fn advance(&mut self) -> Result<Option<(Page, Evidence)>, Error> {
         let Self { groups, block } = self;
         loop {
             if let Some((place, records, evidence)) = block
@@ -194,12 +208,18 @@ pub struct RowInLinks<'a> {
     block: Option<((usize, usize), Block)>,
 }
 
+/// Errors: see [`RowPages`].
+impl Iterator for RowInLinks<'_> {
+    type Item = Result<InLinks, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        self.groups.end_after(next)
+    }
+}
+
 impl RowInLinks<'_> {
-    /// The next record.
-    ///
-    /// # Errors
-    /// See [`RowPages::next`].
-    pub fn next(&mut self) -> Result<Option<InLinks>, Error> {
+    fn advance(&mut self) -> Result<Option<InLinks>, Error> {
         let Self { groups, block } = self;
         loop {
             if let Some((place, records)) = block
@@ -230,8 +250,8 @@ impl RowUrls<'_> {
     /// The next URL: its UID, its text, and its urlkey where it was asked for.
     ///
     /// # Errors
-    /// See [`RowPages::next`].
-    pub fn next(&mut self) -> Result<Option<(u64, &str, &str)>, Error> {
+    /// See [`RowPages`].
+    pub fn next_url(&mut self) -> Result<Option<(u64, &str, &str)>, Error> {
         loop {
             let Self { groups, block, with_surts } = self;
             let first = block.as_ref().map_or(0, UrlBlock::first_uid);

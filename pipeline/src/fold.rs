@@ -59,7 +59,8 @@ struct FoldedRevisit {
 
 /// What is kept of a digest.
 fn short(digest: u128) -> u64 {
-    (digest >> 64) as u64 ^ digest as u64
+    let [high, low] = [digest >> 64, digest & u128::from(u64::MAX)];
+    u64::try_from(high ^ low).unwrap_or(0)
 }
 
 /// Folds page after page; keeps its buffers.

@@ -20,7 +20,8 @@ use webstrata_layers::{Reader, key};
 /// A share of some numbers.
 fn share(of: Range<u64>, index: usize, peers: usize) -> Range<u64> {
     let (index, peers) = (index as u64, peers as u64);
-    let bound = |part: u64| of.start + (u128::from(of.end - of.start) * u128::from(part) / u128::from(peers)) as u64;
+    let (each, more) = ((of.end - of.start) / peers, (of.end - of.start) % peers);
+    let bound = |part: u64| of.start + part * each + part.min(more);
     bound(index)..bound(index + 1)
 }
 
@@ -65,7 +66,7 @@ pub(super) fn sample(
         let mut own_key = Vec::new();
         for (row, uids) in rows.clone().zip(own) {
             let mut urls = store.row_urls(row, uids, false);
-            while let Some((uid, url, _)) = urls.next()? {
+            while let Some((uid, url, _)) = urls.next_url()? {
                 let fingerprint = Fingerprint::of(url).0;
                 if sample.may_have(fingerprint) && !dropped.contains(&uid) {
                     key::key(url, &mut own_key);
@@ -107,7 +108,7 @@ fn weights(
     }
     uids.sort_unstable();
     let own = share(0..uids.len() as u64, index, peers);
-    let own = uids.into_iter().skip(usize::try_from(own.start).unwrap_or(0)).take((own.end - own.start) as usize);
+    let own = (0..).zip(uids).filter(|(at, _)| own.contains(at)).map(|(_, uid)| uid);
     own.map(|(uid, fingerprint)| {
         let (out, into) = store.degrees(uid)?;
         Ok((fingerprint, (out + into) as u64))

@@ -22,7 +22,7 @@ impl Records for RowPages<'_> {
     type Record = (Page, Evidence);
 
     fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error> {
-        Ok(RowPages::next(self)?.map(|record| (record.0.uid, record)))
+        Ok(Iterator::next(self).transpose()?.map(|record| (record.0.uid, record)))
     }
 }
 
@@ -30,7 +30,7 @@ impl Records for RowInLinks<'_> {
     type Record = InLinks;
 
     fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error> {
-        Ok(RowInLinks::next(self)?.map(|record| (record.uid, record)))
+        Ok(Iterator::next(self).transpose()?.map(|record| (record.uid, record)))
     }
 }
 

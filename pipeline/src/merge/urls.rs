@@ -45,7 +45,7 @@ struct Source<'a> {
 impl Source<'_> {
     fn advance(&mut self) -> Result<(), Error> {
         self.uid = None;
-        while let Some((uid, url, surt)) = self.urls.next()? {
+        while let Some((uid, url, surt)) = self.urls.next_url()? {
             if self.unused.binary_search(&uid).is_ok() {
                 continue;
             }
