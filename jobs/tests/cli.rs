@@ -156,7 +156,7 @@ fn links_at_times() {
     assert!(fails(dir.path(), "uids {}/store --host b.example/x", 2).contains("name of a host"));
     fails(dir.path(), "uids {}/store --host b.example --domain b.example", 2);
     let json = succeeds(dir.path(), "uids {}/store --from 2007 --format json");
-    assert_eq!(json, "{\"uid\":0,\"url\":\"http://a.example/\"}\n");
+    assert_eq!(json, "{\"epoch\":1,\"uid\":0,\"url\":\"http://a.example/\"}\n");
 }
 
 #[test]
