@@ -15,6 +15,7 @@ directory and on s3://:
   5. damages an object: `check` names it and a question fails; asks a bucket and a store that are not there
   6. removes old epochs while a process reads one: it stays until that ends, or until its lease, if it was killed, is
      gone; then both places are the same again
+  7. updates and merges, one of each killed and given again: the same bytes and answers
 
 Prints one line a step; exit code 1 at the first surprise. Needs the packages of s3-requirements.txt.
 """
@@ -328,6 +329,28 @@ def collected(places, crawl):
     print(f"gc: epochs stay for readers; {count} objects are left, equal")
 
 
+def updated(places, crawls):
+    options = ["-w", 2, "--spill", places.spill(), "--partition-urls", 500]
+    changes = [["update", crawls[1], "--no-merge"], ["update", crawls[2], "--no-merge"], ["merge", "--rows", "all"]]
+    for place in (places.directory, places.objects_at):
+        places.build(place, crawls[0])
+    for kind, *arguments in changes:
+        places.run(kind, places.directory, *arguments, *options)
+        if kind == "merge" or arguments[0] == crawls[2]:
+            before = len(places.keys("rows/"))
+            process = places.start(kind, places.objects_at, *arguments, *options)
+            wait_for("its first upload", lambda: len(places.keys("rows/")) > before or process.poll() is not None)
+            require(process.poll() is None, f"the {kind} ended before it could be killed")
+            process.kill()
+            process.communicate()
+            places.run("check", places.objects_at)
+        places.run(kind, places.objects_at, *arguments, *options)
+        places.run("check", places.objects_at)
+        count, _, _ = places.require_same()
+    log = json.loads(places.run("log", places.objects_at, "--format", "json").splitlines()[0])
+    print(f"updates and merge: killed and given again, equal in {count} objects; {log}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", required=True, help="the binary, built with --features s3")
@@ -348,6 +371,7 @@ def main():
         two_processes(Places(binary, server, work, "cluster"), crawls[0])
         damage(places, crawls[2])
         collected(places, crawls[2])
+        updated(Places(binary, server, work, "updates"), crawls)
 
 
 if __name__ == "__main__":
