@@ -9,7 +9,7 @@
 mod histories;
 mod processes;
 
-use histories::{Answers, Histories, JOBS, Job, answers, content, current, nothing_is_left, whole_epochs};
+use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
 use processes::{Process, Random, number};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,6 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
-use webstrata_layers::{Manifest, Store};
 
 /// When a job is killed: so long after one of its stages has begun (the first is its start), or after it has made or removed
 /// a manifest.
@@ -31,9 +30,7 @@ struct Undisturbed {
     /// When each stage begins, in seconds, and when all is over; at least the start.
     begins: Vec<f64>,
     end: f64,
-    /// The answers of the epoch before it and of those that it makes.
-    answers: BTreeMap<u64, Answers>,
-    content: Manifest,
+    expected: Expected,
 }
 
 impl Undisturbed {
@@ -50,9 +47,7 @@ impl Undisturbed {
         let (code, said, _) = process.end().join().unwrap();
         assert_eq!(code, Some(0), "{said}");
         let end = started.elapsed().as_secs_f64();
-        let answers =
-            (first..=current(&store)).map(|epoch| (epoch, answers(Store::open_epoch(&store, epoch).unwrap())));
-        Undisturbed { begins, end, answers: answers.collect(), content: content(&store) }
+        Undisturbed { begins, end, expected: Expected::of(&store, first) }
     }
 
     /// A moment of the job. Short stages have their share, and so has what comes before and after a commit.
@@ -67,19 +62,6 @@ impl Undisturbed {
             }
             _ => Moment::Manifest(random.moment((self.end - self.begins[last]) / 2.0)),
         }
-    }
-
-    /// A store in the midst of the job is at one of its epochs, whole, and answers as that does.
-    fn inspect(&self, store: &Path) -> u64 {
-        let epoch = current(store);
-        let expected = self.answers.get(&epoch).unwrap_or_else(|| panic!("epoch {epoch} is none of the job"));
-        let got = answers(Store::open(store).unwrap());
-        if let Some((url, own)) = expected.iter().find(|(url, own)| got.get(*url) != Some(own)) {
-            panic!("epoch {epoch}, {url}: {:?}, expected {own:?}", got.get(url));
-        }
-        assert_eq!(got.len(), expected.len(), "epoch {epoch} has other URLs");
-        assert_eq!(whole_epochs(store).last(), Some(&epoch));
-        epoch
     }
 }
 
@@ -112,21 +94,22 @@ fn whatever_is_killed_leaves_an_epoch_and_ends_right_when_it_is_given_again() {
     let histories = Histories::new();
     let mut random = Random::of_environment();
     let undisturbed = JOBS.map(|job| Undisturbed::new(&histories, &job));
-    assert_eq!(undisturbed.each_ref().map(|own| own.answers.len()), [3, 2, 1, 2]);
+    assert_eq!(undisturbed.each_ref().map(|own| own.expected.answers.len()), [3, 2, 1, 2]);
     let spill = histories.path("spill");
     // Kills by job, and by whether an epoch had been made by then.
     let mut kills = BTreeMap::new();
     let (mut round, wanted) = (0, number("WEBSTRATA_KILLS", 6));
     while kills.values().sum::<u64>() < wanted {
         let at = round % JOBS.len();
-        let (job, expected, name) = (&JOBS[at], &undisturbed[at], format!("{}-{round}", JOBS[at].name));
+        let (job, name) = (&JOBS[at], format!("{}-{round}", JOBS[at].name));
+        let (undisturbed, expected) = (&undisturbed[at], &undisturbed[at].expected);
         round += 1;
         histories.copy(job.base, &name);
         let (store, first) = (histories.path(&name), current(&histories.path(&name)));
         let workers = 1 + u64::from(random.below(4) == 0);
         // Twice in a row at most, so that the job gets to its end.
         let was_killed = (0..2).take_while(|_| {
-            let killed = kill(histories.job(job, &store, &spill, workers), &store, expected.moment(&mut random));
+            let killed = kill(histories.job(job, &store, &spill, workers), &store, undisturbed.moment(&mut random));
             let made = expected.inspect(&store) - first;
             *kills.entry((job.name, made)).or_default() += u64::from(killed);
             killed
@@ -142,13 +125,7 @@ fn whatever_is_killed_leaves_an_epoch_and_ends_right_when_it_is_given_again() {
             let (code, said, _) = Process::start(&mut again).end().join().unwrap();
             assert_eq!(code, Some(0), "{said}");
         }
-        let (got, wanted) = (content(&store), &expected.content);
-        let short = |manifest: &Manifest| (manifest.epoch, manifest.rows.len(), manifest.counts);
-        assert_eq!(short(&got), short(wanted), "{name}");
-        assert!(got == *wanted, "{name}: {got:?}");
-        expected.inspect(&store);
-        let left: Vec<_> = fs::read_dir(&spill).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
-        assert!(left.is_empty(), "{left:?}");
+        expected.is_done(&store, &spill);
         if job.name == "gc" {
             assert_eq!(whole_epochs(&store), [first]);
         }

@@ -7,7 +7,7 @@
 
 mod processes;
 
-use processes::{Process, Random, number, webstrata};
+use processes::{Process, Random, number};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
@@ -104,6 +104,12 @@ fn read_all(dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
             files.insert(path.clone(), fs::read(&path).unwrap());
         }
     }
+}
+
+fn webstrata(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(args);
+    command
 }
 
 /// Waits until a stage begins; `false` where the process ends before.

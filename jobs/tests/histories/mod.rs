@@ -3,7 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use crate::processes::webstrata;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,7 +68,7 @@ impl Histories {
 
     /// Words as a command; each store has a place of its own for temporary files.
     fn command(&self, words: &str, store: &Path, spill: &Path) -> Command {
-        let mut command = webstrata(&[]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
         let [store, dir] = [store, self.dir.path()].map(|path| path.display().to_string());
         command.args(words.split(' ').map(|word| word.replace("STORE", &store).replace("DIR", &dir)));
         if ["build", "update", "merge"].iter().any(|verb| words.starts_with(verb)) {
@@ -109,10 +108,10 @@ fn copy(from: &Path, to: &Path) {
 /// to it.
 type Known = (Vec<(i64, bool)>, BTreeSet<(String, i64, i64)>, BTreeSet<String>);
 /// What a store answers of every URL that is a page or linked to.
-pub(crate) type Answers = BTreeMap<String, Known>;
+type Answers = BTreeMap<String, Known>;
 
 /// The answers of an epoch.
-pub(crate) fn answers(store: Store) -> Answers {
+fn answers(store: Store) -> Answers {
     let reader = Reader::new(store, 64 << 20);
     let urls: Vec<String> = (0..reader.urls()).map(|uid| reader.url(uid).unwrap()).collect();
     let text = |uid: u64| urls[usize::try_from(uid).unwrap()].clone();
@@ -127,6 +126,45 @@ pub(crate) fn answers(store: Store) -> Answers {
     };
     let all = (0..reader.urls()).map(|uid| (text(uid), known(uid)));
     all.filter(|(_, (captures, _, sources))| !captures.is_empty() || !sources.is_empty()).collect()
+}
+
+/// What a job comes to that nothing disturbs.
+pub(crate) struct Expected {
+    /// The answers of the epoch before it and of those that it makes.
+    pub(crate) answers: BTreeMap<u64, Answers>,
+    content: Manifest,
+}
+
+impl Expected {
+    /// Of a store on which a job has run that began at the epoch `first`.
+    pub(crate) fn of(store: &Path, first: u64) -> Expected {
+        let answers = (first..=current(store)).map(|epoch| (epoch, answers(Store::open_epoch(store, epoch).unwrap())));
+        Expected { answers: answers.collect(), content: content(store) }
+    }
+
+    /// A store in the midst of the job is at one of its epochs, whole, and answers as that does.
+    pub(crate) fn inspect(&self, store: &Path) -> u64 {
+        let epoch = current(store);
+        let expected = self.answers.get(&epoch).unwrap_or_else(|| panic!("epoch {epoch} is none of the job"));
+        let got = answers(Store::open(store).unwrap());
+        if let Some((url, own)) = expected.iter().find(|(url, own)| got.get(*url) != Some(own)) {
+            panic!("epoch {epoch}, {url}: {:?}, expected {own:?}", got.get(url));
+        }
+        assert_eq!(got.len(), expected.len(), "epoch {epoch} has other URLs");
+        assert_eq!(whole_epochs(store).last(), Some(&epoch));
+        epoch
+    }
+
+    /// A store after the job has the bytes that it should have, and there is nothing in the places of temporary files.
+    pub(crate) fn is_done(&self, store: &Path, spill: &Path) {
+        let got = content(store);
+        let short = |manifest: &Manifest| (manifest.epoch, manifest.rows.len(), manifest.counts);
+        assert_eq!(short(&got), short(&self.content), "{}", store.display());
+        assert!(got == self.content, "{}: {got:?}", store.display());
+        self.inspect(store);
+        let left: Vec<_> = fs::read_dir(spill).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }
 
 /// The epochs of a sound store that are not retired, oldest first: each has all its files, and its translations.
@@ -153,7 +191,7 @@ pub(crate) fn current(store: &Path) -> u64 {
 
 /// What the current epoch of a store is made of, with the checksums of all its files. Rows that never were committed may
 /// have used up numbers, so these are left out.
-pub(crate) fn content(store: &Path) -> Manifest {
+fn content(store: &Path) -> Manifest {
     let mut manifest = Store::open(store).unwrap().manifest().clone();
     for row in &mut manifest.rows {
         row.row = 0;

@@ -35,13 +35,6 @@ impl Random {
     }
 }
 
-/// The program under test.
-pub(crate) fn webstrata(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(args);
-    command
-}
-
 /// A running process and what it says on standard error.
 pub(crate) struct Process {
     pub(crate) child: Child,
