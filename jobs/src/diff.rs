@@ -9,7 +9,9 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::{self, Write};
-use webstrata_layers::{CaptureChange, ChangedPage, Changes, Diff, Links, Location, Reader, Store, format_time};
+use webstrata_layers::{
+    CaptureChange, ChangedPage, Changes, Diff, Links, Location, Origin, Reader, Store, format_time,
+};
 
 const EXAMPLES: &str = "\
 Both epochs must be there, see `webstrata log`. With --captures and --links
@@ -60,10 +62,15 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     if from == 0 {
         bail!("{}: epoch {to} is the first one, there is none before it", args.store);
     }
+    let is_merge = newer.manifest().origin() == Origin::Merged;
+    if is_merge && args.from.is_none() && args.format.format == Format::Text {
+        ask::note(&format!("epoch {to} is a merge of epoch {from}; --from names an epoch before an update"));
+    }
     let older = Store::open_epoch(&args.store, from)?;
     let [older, newer] = [older, newer].map(|store| Reader::new(store, ask::READ_MEMORY / 2));
-    let (mut diff, mut changes) = (Diff::between(&older, &newer)?, Changes::default());
-    while let Some(page) = diff.next()? {
+    let mut changes = Changes::default();
+    for page in Diff::between(&older, &newer)? {
+        let page = page?;
         changes.add(&page);
         if args.captures || args.links {
             print_page(&page, &older, &newer, args, out)?;

@@ -5,6 +5,7 @@
 //! `WEBSTRATA_KILLS=50 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test kills`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stdout, reason = "what chance has come to")]
 
 mod histories;
 mod processes;

@@ -6,6 +6,7 @@
 //! `WEBSTRATA_UPDATES=16 WEBSTRATA_QUESTIONS=20000 cargo test --release -p webstrata --test readers`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stdout, reason = "what chance has come to")]
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -112,7 +112,8 @@ impl Changes {
     }
 }
 
-/// A stream of the pages that have changed from one epoch to another; see the head of this file.
+/// A stream of the pages that have changed from one epoch to another; see the head of this file. Errors are files that cannot
+/// be read, do not have their checksum, or hold a record that is not sound; the first one ends it.
 pub struct Diff<'a> {
     older: &'a Reader,
     newer: &'a Reader,
@@ -139,10 +140,7 @@ impl<'a> Diff<'a> {
     }
 
     /// The next page that has changed.
-    ///
-    /// # Errors
-    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound.
-    pub fn next(&mut self) -> Result<Option<ChangedPage>, Error> {
+    fn changed(&mut self) -> Result<Option<ChangedPage>, Error> {
         while let Some(uid) = self.rows.iter().filter_map(|(_, next)| *next).min() {
             for (pages, next) in self.rows.iter_mut().filter(|(_, next)| *next == Some(uid)) {
                 *next = next_uid(pages)?;
@@ -158,6 +156,18 @@ impl<'a> Diff<'a> {
             }
         }
         Ok(None)
+    }
+}
+
+impl Iterator for Diff<'_> {
+    type Item = Result<ChangedPage, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let changed = self.changed();
+        if changed.is_err() {
+            self.rows.clear();
+        }
+        changed.transpose()
     }
 }
 

@@ -61,11 +61,11 @@ fn changed<'a>(before: &'a Oracle, after: &'a Oracle, page: &str) -> Option<Page
 /// Compares two epochs, and gives how many captures have changed in each way.
 fn compare(store: &Path, (from, before): (u64, &Oracle), (to, after): (u64, &Oracle)) -> Changes {
     let (older, newer) = (reader(store, from), reader(store, to));
-    let mut diff = Diff::between(&older, &newer).unwrap();
     let mut expected: BTreeMap<&str, Page<'_>> =
         after.urls().into_iter().filter_map(|url| Some((url, changed(before, after, url)?))).collect();
     let (mut changes, mut last) = (Changes::default(), None);
-    while let Some(page) = diff.next().unwrap() {
+    for page in Diff::between(&older, &newer).unwrap() {
+        let page = page.unwrap();
         assert!(last.replace(page.uid) < Some(page.uid), "{from} to {to}: pages do not rise");
         changes.add(&page);
         let url = newer.url(page.uid).unwrap();
