@@ -2,7 +2,9 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{bench, build, captures, cells, check, demo, gc, generate, info, links, log, merge, query, uids, update};
+use crate::{
+    bench, build, captures, cells, check, demo, diff, gc, generate, info, links, log, merge, query, uids, update,
+};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// List the epochs of a store
     Log(log::LogArgs),
+    /// Say what an epoch has that an earlier one had not
+    Diff(diff::DiffArgs),
     /// Remove old epochs, and the files that only they had
     Gc(gc::GcArgs),
     /// Links of a page, or pages that link to a URL, at a time
@@ -71,6 +75,7 @@ impl Command {
             Command::Info(args) => info::run(&args, out),
             Command::Check(args) => check::run(&args, out),
             Command::Log(args) => log::run(&args, out),
+            Command::Diff(args) => diff::run(&args, out),
             Command::Gc(args) => gc::run(&args, out),
             Command::Links(args) => links::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),

@@ -12,6 +12,7 @@ mod cells;
 mod check;
 mod cli;
 mod demo;
+mod diff;
 mod gc;
 mod generate;
 mod info;

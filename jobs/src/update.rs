@@ -18,7 +18,8 @@ Known URLs keep their UIDs, new ones get the next. Captures may be older than
 what the store has; those that it has already are counted and change nothing.
 
 An update makes a new epoch. Then the newest rows are merged, so that there are
-few: after update e, with m trailing zeros in e, the m + 1 newest.
+few: after update e, with m trailing zeros in e, the m + 1 newest. One that was
+killed is given again, with the same words, and does what was left to do.
 
 Examples:
   webstrata update STORE crawl-2026-11/
@@ -46,7 +47,6 @@ pub(crate) struct UpdateArgs {
 }
 
 pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let before = Store::open(&args.store)?.manifest().epoch;
     let options = BuildOptions {
         run: args.run.options(&args.store)?,
         inputs: args.read.inputs.clone(),
@@ -64,13 +64,14 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     }
     let report = updated?;
     match args.format.format {
-        Format::Text => print_text(&report, run.seconds, before, args, out)?,
+        Format::Text => print_text(&report, run.seconds, args, out)?,
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.store))?,
     }
     out.flush()?;
-    // Of a cluster every process sees the epoch that all have made.
+    // Also where nothing was new: an update that was killed in its merge is given again. Of a cluster every process sees the
+    // epoch that all have made.
     let rows = scheduled(&Store::open_epoch(&args.store, report.epoch)?.manifest().rows);
-    if rows > 1 && !args.no_merge && report.epoch > before {
+    if rows > 1 && !args.no_merge {
         let (run, rows, provenance) = (options.run, Some(rows), BTreeMap::new());
         let options = MergeOptions { run, rows, partition_urls: args.partition_urls, provenance };
         // The report is that of the update, and what serves its figures still does.
@@ -80,18 +81,13 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     outcome(&report, args.read.strict, out)
 }
 
-fn print_text(
-    report: &BuildReport,
-    seconds: f64,
-    before: u64,
-    args: &UpdateArgs,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    if report.epoch == before {
-        writeln!(out, "{}: nothing new, epoch {before} stays; {seconds:.1} s", args.store)?;
+fn print_text(report: &BuildReport, seconds: f64, args: &UpdateArgs, out: &mut dyn Write) -> io::Result<()> {
+    let (epoch, counts) = (report.epoch, &report.counts);
+    if (counts.urls, counts.pages) == (0, 0) {
+        writeln!(out, "{}: nothing new, epoch {epoch} stays; {seconds:.1} s", args.store)?;
     } else {
-        writeln!(out, "{}: epoch {}, updated in {seconds:.1} s with a row of", args.store, report.epoch)?;
-        print_counts(&report.counts, out)?;
+        writeln!(out, "{}: epoch {epoch}, updated in {seconds:.1} s with a row of", args.store)?;
+        print_counts(counts, out)?;
     }
     writeln!(out, "  captures read          {:>15}", HumanCount(report.captures_read).to_string())?;
     writeln!(out, "  stored before          {:>15}", HumanCount(report.captures_stored).to_string())?;

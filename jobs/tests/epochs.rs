@@ -212,6 +212,52 @@ fn a_collection_says_what_it_does() {
     assert!(!dir.path().join("nothing").exists());
 }
 
+#[test]
+fn a_diff_shows_what_an_epoch_added() {
+    let dir = built();
+    let lines = [
+        r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://c.example/"]}"#,
+        r#"{"url":"http://a.example/","ts":"20060215120000","links":["http://b.example/"]}"#,
+        r#"{"url":"http://b.example/","ts":"20060215120000","links":[]}"#,
+    ];
+    fs::write(dir.path().join("more.jsonl"), lines.join("\n")).unwrap();
+    succeeds(dir.path(), "update {}/store {}/more.jsonl");
+    let shown = succeeds(dir.path(), "diff {}/store --from 1 --captures --links");
+    let (lines, counts) = shown.split_once(&format!("{}/store: epoch 1 to 3\n", dir.path().display())).unwrap();
+    let expected = [
+        "~ http://a.example/ 20060115120000  other links",
+        "+ http://a.example/ 20060215120000",
+        "+ http://a.example/ http://c.example/",
+        "+ http://b.example/ 20060215120000",
+    ];
+    assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+    let counts: Vec<_> = counts.lines().map(|line| line.split_whitespace().last().unwrap()).collect();
+    assert_eq!(counts, ["1", "2", "0", "0", "0", "1", "1", "0"], "{shown}");
+    let shown = succeeds(dir.path(), "diff {}/store --from 1 --to 2 --captures --links --format json");
+    let shown: Vec<Value> = shown.lines().map(json_of).collect();
+    let page = "http://a.example/";
+    assert_eq!(shown[0], json!({"page": page, "time": "20060115120000", "capture": "links", "known": true}));
+    assert_eq!(shown[2], json!({"page": page, "link": "http://c.example/", "change": "gained"}));
+    let last = shown.last().unwrap();
+    assert_eq!((&last["from"], &last["to"], &last["changes"]["pages"]), (&json!(1), &json!(2), &json!(2)));
+    // Epoch 3 merged the rows of epoch 2.
+    let merged = start(&mut webstrata(dir.path(), "diff {}/store --captures --links")).wait_with_output().unwrap();
+    assert!(text(&merged.stderr).contains("epoch 3 is a merge of epoch 2"), "{merged:?}");
+    let (title, counts) = text(&merged.stdout).split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert!(title.ends_with("epoch 2 to 3") && counts.lines().all(|line| line.ends_with(" 0")), "{merged:?}");
+    assert!(fails(dir.path(), "diff {}/store --to 1").contains("epoch 1 is the first one"));
+    assert!(fails(dir.path(), "diff {}/store --from 4").contains("has no epoch 4"));
+    let usage = start(&mut webstrata(dir.path(), "diff {}/store --from 2 --to 1")).wait_with_output().unwrap();
+    assert_eq!(usage.status.code(), Some(2), "{usage:?}");
+    succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
+    assert!(
+        fails(dir.path(), "diff {}/store").contains("cannot translate UIDs of epoch 3: all its URLs were numbered")
+    );
+    succeeds(dir.path(), "gc {}/store --keep 1");
+    let error = fails(dir.path(), "diff {}/store");
+    assert!(error.contains("epoch 3 of ") && error.ends_with("is retired; the current one is 4"), "{error}");
+}
+
 /// A process that has the current epoch open, and answers questions.
 struct Asking(Child, BufReader<std::process::ChildStdout>);
 

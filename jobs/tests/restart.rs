@@ -5,14 +5,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod processes;
+
+use processes::{Process, Random, number};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, Stdio};
+use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -21,22 +23,6 @@ const STAGES: [&str; 8] = ["ingest", "pages", "sources", "uids", "replace", "out
 const NOTICED_MAX: Duration = Duration::from_secs(5);
 /// How often a kill in a stage is tried.
 const ATTEMPTS: u32 = 8;
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
-
-/// Numbers that are the same for the same seed (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
 
 /// A directory with a crawl in six files, and the store that one process makes of it.
 struct Setting {
@@ -57,7 +43,7 @@ impl Setting {
             let mut generate = webstrata(&["generate", &crawl, "--out"]);
             assert!(generate.arg(out).status().unwrap().success());
         }
-        let random = Random(number("WEBSTRATA_SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let random = Random::of_environment();
         let mut setting = Setting { dir, random, seconds: BTreeMap::new(), whole: 0.0 };
         let report = setting.path("report.json");
         let mut build = setting.build("one", 2);
@@ -88,12 +74,7 @@ impl Setting {
 
     /// A moment in a stage.
     fn moment_in(&mut self, stage: &str) -> Duration {
-        self.moment(self.seconds.get(stage).copied().unwrap_or(0.0))
-    }
-
-    /// A moment in so many seconds.
-    fn moment(&mut self, seconds: f64) -> Duration {
-        Duration::from_secs_f64(seconds * self.random.below(1000) as f64 / 1000.0)
+        self.random.moment(self.seconds.get(stage).copied().unwrap_or(0.0))
     }
 
     /// The store `name` has the bytes that one process makes, one row, and nothing is left of temporary files.
@@ -131,41 +112,9 @@ fn webstrata(args: &[&str]) -> Command {
     command
 }
 
-/// A running process and what it says on standard error.
-struct Process {
-    child: Child,
-    stderr: BufReader<std::process::ChildStderr>,
-    said: String,
-}
-
-impl Process {
-    fn start(command: &mut Command) -> Process {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        Process { child, stderr, said: String::new() }
-    }
-
-    /// Waits until a stage begins; `false` where the process ends before.
-    fn wait_for(&mut self, stage: &str) -> bool {
-        loop {
-            let start = self.said.len();
-            if self.stderr.read_line(&mut self.said).unwrap() == 0 {
-                return false;
-            }
-            let line = &self.said[start..];
-            if line.contains("stage begins") && line.contains(&format!("\"{stage}\"")) {
-                return true;
-            }
-        }
-    }
-
-    /// Waits for the end: exit code and all that was said; kills it where it takes too long.
-    fn end(mut self) -> JoinHandle<(Option<i32>, String, Instant)> {
-        thread::spawn(move || {
-            self.stderr.read_to_string(&mut self.said).unwrap();
-            (self.child.wait().unwrap().code(), self.said, Instant::now())
-        })
-    }
+/// Waits until a stage begins; `false` where the process ends before.
+fn wait_for(process: &mut Process, stage: &str) -> bool {
+    std::iter::from_fn(|| process.next_stage()).any(|begun| begun == stage)
 }
 
 #[test]
@@ -181,7 +130,7 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
         let mut killed = true;
         for _ in 0..2 {
             let mut child = Process::start(&mut setting.build(&name, 2));
-            thread::sleep(setting.moment(setting.whole));
+            thread::sleep(setting.random.moment(setting.whole));
             child.child.kill().unwrap();
             // It may have been done before.
             killed = child.end().join().unwrap().0.is_none();
@@ -210,7 +159,7 @@ fn a_build_killed_in_a_stage_does_not_begin_again_before_it() {
         let name = (1..=ATTEMPTS).find_map(|attempt| {
             let name = format!("in-{stage}-{attempt}");
             let mut child = Process::start(&mut setting.build(&name, 1));
-            assert!(child.wait_for(stage));
+            assert!(wait_for(&mut child, stage));
             thread::sleep(setting.moment_in(stage) / attempt);
             child.child.kill().unwrap();
             child.end().join().unwrap().0.is_none().then_some(name)
@@ -229,7 +178,7 @@ fn a_build_killed_in_a_stage_does_not_begin_again_before_it() {
 fn what_a_dead_job_left_is_cleared_by_another_one() {
     let setting = Setting::new();
     let mut child = Process::start(&mut setting.build("store", 2));
-    assert!(child.wait_for("replace"));
+    assert!(wait_for(&mut child, "replace"));
     child.child.kill().unwrap();
     child.end().join().unwrap();
     assert!(fs::read_dir(setting.spill("store")).unwrap().count() > 0);
@@ -282,7 +231,7 @@ fn kill_one(setting: &mut Setting, stage: &str, processes: usize, attempt: u32) 
     let name = format!("cluster-{stage}-{attempt}");
     let mut all = start_all(setting, &name, &hosts, processes);
     let victim = usize::try_from(setting.random.below(processes as u64)).unwrap();
-    assert!(all[victim].wait_for(stage), "{}", all[victim].said);
+    assert!(wait_for(&mut all[victim], stage), "{}", all[victim].said);
     thread::sleep(setting.moment_in(stage) / attempt);
     all[victim].child.kill().unwrap();
     let killed = Instant::now();
@@ -324,7 +273,7 @@ fn a_process_that_is_asked_to_stop_stops_the_others() {
     let setting = Setting::new();
     let hosts = hosts(&setting, 2);
     let mut all = start_all(&setting, "asked", &hosts, 2);
-    assert!(all[1].wait_for("ingest"), "{}", all[1].said);
+    assert!(wait_for(&mut all[1], "ingest"), "{}", all[1].said);
     let asked = Instant::now();
     assert!(Command::new("kill").args(["-INT", &all[1].child.id().to_string()]).status().unwrap().success());
     let ends: Vec<_> = all.into_iter().map(Process::end).collect();

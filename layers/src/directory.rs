@@ -208,7 +208,8 @@ impl Place for Directory {
             Err(TryLockError::Error(source)) => return Err(Error::Io { path, source }),
         }
         let lock = DirectoryLock(file);
-        lock.write(owner).map_err(Error::io(&path))?;
+        // The text is only for messages: a full disk must not keep a collection from making room.
+        let _ = lock.write(owner);
         Ok(Box::new(lock))
     }
 }
@@ -233,7 +234,7 @@ impl Lock for DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // The text is only for messages, and the next writer writes its own.
+        // The next writer writes its own.
         let _ = self.write("");
     }
 }

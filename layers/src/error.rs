@@ -15,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
     /// The operating system refused to read, write, sync, rename or lock.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {source}{}", room(source), path = path.display())]
     Io {
         /// The file or directory; a URL for one in S3, as in all errors.
         path: PathBuf,
@@ -334,6 +334,16 @@ pub enum Damage {
     /// The range start is not the start of a range of the manifest's length.
     #[error("time {0} is not the start of a range")]
     NotRangeStart(i64),
+}
+
+/// What to do about a full disk.
+fn room(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room there and give the same command again"
+        }
+        _ => "",
+    }
 }
 
 /// Who has a lock, and what to do about it.

@@ -16,7 +16,7 @@
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
 //! [`log`](mod@log) which there are;
-//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`mod@check`] proves that a store
+//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
 //! keeps its promises.
 
 pub mod batch;
@@ -25,6 +25,7 @@ mod body;
 #[cfg(feature = "s3")]
 mod bucket;
 pub mod check;
+pub mod diff;
 mod directory;
 mod error;
 mod evidence;
@@ -58,6 +59,7 @@ mod url;
 
 pub use batch::Batch;
 pub use check::{CheckReport, check};
+pub use diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
 pub use error::{Damage, Error};
 pub use evidence::{Evidence, Revisit};
 pub use helpers::{Attending, Helpers};

@@ -34,7 +34,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
-use webstrata_layers::{Counts, Effort, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter};
+use webstrata_layers::{Counts, Effort, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter};
 
 /// Which rows to merge, with what.
 #[derive(Clone, Debug)]
@@ -151,6 +151,7 @@ impl Work for Merge {
         let job = &context.job;
         let store = Arc::clone(job.check(context.store())?);
         let rows = self.rows(&store);
+        state.rows_merged = rows.len();
         if rows.len() < 2 {
             return Ok(());
         }
@@ -177,10 +178,10 @@ impl Work for Merge {
         };
         let writer = match writer {
             Committing::Open(writer) => writer,
+            // The epoch before may be gone by now.
             Committing::Done(epoch) => {
-                let rows =
-                    |epoch| Ok::<_, Error>(Store::open_epoch(&self.options.run.store, epoch)?.manifest().rows.len());
-                return Ok(report(epoch, rows(epoch - 1)? + 1 - rows(epoch)?, &entry));
+                let merged = states.first().map_or(0, |state| state.rows_merged);
+                return Ok(report(epoch, merged, &entry));
             }
         };
         let store = context.store()?;

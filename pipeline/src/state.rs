@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) dropped: u64,
     /// Of a merge: how UIDs are replaced, the same on every worker: from `urls` on.
     pub(crate) translation: Runs,
+    /// Of a merge: how many rows become one.
+    pub(crate) rows_merged: usize,
     /// Counts of what this worker wrote; all but the number of URLs.
     pub(crate) counts: Counts,
     /// URLs, out-links and in-links by partition, all together, of what this worker wrote.

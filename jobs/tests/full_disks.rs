@@ -1,0 +1,183 @@
+//! Updates and merges on disks that are too small, of the store and of temporary files: they say which place is full and what
+//! to do, the store stays as it was, and with more room the same command ends right.
+//!
+//! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the right
+//! to make user namespaces; where these are not, the tests say that they are skipped.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod histories;
+
+use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Set in the process that may mount.
+const OWN_MOUNTS: &str = "WEBSTRATA_OWN_MOUNTS";
+/// Into so many steps the room that a job needs is cut.
+const STEPS: u64 = 8;
+
+/// Runs the test of this name in a process with mounts of its own; there, the body.
+fn with_own_mounts(test: &str, body: impl FnOnce()) {
+    if env::var_os(OWN_MOUNTS).is_some() {
+        return body();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let probe = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(dir.path()).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: small file systems cannot be mounted here");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    // All is in memory, so that nothing waits for a real disk.
+    command.args(["-rm", "sh", "-c", "mount -t tmpfs tmpfs \"$TMPDIR\" && exec \"$@\"", "sh"]);
+    command.arg(env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]);
+    let output = command.env("TMPDIR", dir.path()).env(OWN_MOUNTS, "1").output().unwrap();
+    let [said, failed] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{failed}");
+}
+
+/// A file system of its own.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: PathBuf, kib: u64) -> Disk {
+        fs::create_dir_all(&at).unwrap();
+        let disk = Disk(at);
+        disk.with_options(&format!("size={kib}k"));
+        disk
+    }
+
+    fn resize(&self, kib: u64) {
+        self.with_options(&format!("remount,size={kib}k"));
+    }
+
+    fn with_options(&self, options: &str) {
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&self.0).output().unwrap();
+        assert!(mount.status.success(), "{options}: {mount:?}");
+    }
+
+    /// KiB that its files take.
+    fn used(&self) -> u64 {
+        let output = Command::new("df").args(["--output=used", "-k"]).arg(&self.0).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().nth(1).unwrap().trim().parse().unwrap()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // It goes with the process at the latest.
+        let _ = Command::new("umount").arg(&self.0).output();
+    }
+}
+
+/// How a command ended, and the last line that it said.
+fn end(mut command: Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), said.lines().last().unwrap_or_default().to_owned())
+}
+
+/// It failed because this place is full, and says what to do.
+fn is_full((code, error): &(Option<i32>, String), place: &Path, advice: &str) {
+    assert_eq!(*code, Some(1), "{error}");
+    assert!(error.starts_with("error: ") && error.contains("No space left"), "{error}");
+    assert!(error.contains(place.to_str().unwrap()) && error.contains(advice), "{error}");
+}
+
+fn undisturbed(histories: &Histories, job: &Job) -> Expected {
+    histories.copy(job.base, "undisturbed");
+    let store = histories.path("undisturbed");
+    let first = current(&store);
+    assert_eq!(end(histories.job(job, &store, &histories.path("spill"), 1)).0, Some(0));
+    let expected = Expected::of(&store, first);
+    fs::remove_dir_all(store).unwrap();
+    expected
+}
+
+#[test]
+fn a_full_disk_of_a_store() {
+    with_own_mounts("a_full_disk_of_a_store", || {
+        let histories = Histories::new();
+        for job in JOBS.iter().filter(|job| job.works) {
+            let expected = undisturbed(&histories, job);
+            let disk = Disk::mount(histories.path("disk"), 1 << 20);
+            let (store, spill) = (histories.path("disk/store"), histories.path("spill"));
+            let run = || end(histories.job(job, &store, &spill, 1));
+            // What it needs, and then a store as before.
+            histories.copy(job.base, "disk/store");
+            let before = disk.used();
+            assert_eq!(run().0, Some(0));
+            let needed = disk.used() - before;
+            fs::remove_dir_all(&store).unwrap();
+            histories.copy(job.base, "disk/store");
+            let mut failed = 0;
+            for step in 0..=STEPS {
+                disk.resize((before + needed * step / STEPS).max(disk.used()));
+                let ended = run();
+                if ended.0 == Some(0) {
+                    break;
+                }
+                is_full(&ended, &store, "make room there and give the same command again");
+                expected.inspect(&store);
+                failed += 1;
+            }
+            assert!(failed >= STEPS / 2, "{}: the disk was full only {failed} times", job.name);
+            disk.resize(1 << 20);
+            assert_eq!(run().0, Some(0));
+            expected.is_done(&store, &spill);
+            nothing_is_left(&store);
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_can_be_collected() {
+    with_own_mounts("a_full_disk_can_be_collected", || {
+        let histories = Histories::new();
+        let disk = Disk::mount(histories.path("disk"), 1 << 20);
+        let store = histories.path("disk/store");
+        histories.copy("merged", "disk/store");
+        let first = current(&store);
+        disk.resize(disk.used());
+        let written = fs::write(histories.path("disk/file"), "some");
+        assert!(written.is_err(), "the disk is not full");
+        histories.succeeds("gc STORE --keep 1", "disk/store");
+        assert_eq!(whole_epochs(&store), [first]);
+        fs::write(histories.path("disk/file"), "some").unwrap();
+    });
+}
+
+#[test]
+fn a_full_disk_of_temporary_files() {
+    with_own_mounts("a_full_disk_of_temporary_files", || {
+        let histories = Histories::new();
+        for job in JOBS.iter().filter(|job| job.works) {
+            let expected = undisturbed(&histories, job);
+            histories.copy(job.base, "store");
+            let store = histories.path("store");
+            let disk = Disk::mount(histories.path("spill"), 4);
+            let run = || end(histories.job(job, &store, &disk.0, 1));
+            let (mut failed, mut kib) = (0, 4);
+            let done = loop {
+                let ended = run();
+                if ended.0 == Some(0) {
+                    break ended;
+                }
+                is_full(&ended, &disk.0, "make room there or choose another place with --spill");
+                expected.inspect(&store);
+                failed += 1;
+                kib += kib.max(64) / 4;
+                disk.resize(kib);
+            };
+            assert!(failed > 1, "{}: {failed} failures, {done:?}", job.name);
+            expected.is_done(&store, &disk.0);
+            nothing_is_left(&store);
+            fs::remove_dir_all(&store).unwrap();
+        }
+    });
+}

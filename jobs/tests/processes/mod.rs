@@ -1,0 +1,72 @@
+//! What tests have in common that run the program as processes, and kill them: numbers from the environment, chance, and
+//! a running process with what it says.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A number that an environment variable says.
+pub(crate) fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Numbers that are the same for the same seed (xorshift).
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// As `WEBSTRATA_SEED` says (1).
+    pub(crate) fn of_environment() -> Random {
+        Random(number("WEBSTRATA_SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    /// A moment in so many seconds.
+    pub(crate) fn moment(&mut self, seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds * self.below(1000) as f64 / 1000.0)
+    }
+}
+
+/// A running process and what it says on standard error.
+pub(crate) struct Process {
+    pub(crate) child: Child,
+    stderr: BufReader<ChildStderr>,
+    pub(crate) said: String,
+}
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Process {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Process { child, stderr, said: String::new() }
+    }
+
+    /// Waits until the next stage begins (the process logs at `info`), and names it; `None` where the process ends before.
+    pub(crate) fn next_stage(&mut self) -> Option<String> {
+        loop {
+            let start = self.said.len();
+            if self.stderr.read_line(&mut self.said).unwrap() == 0 {
+                return None;
+            }
+            if let Some((_, rest)) = self.said[start..].split_once("stage begins") {
+                return rest.split('"').nth(1).map(str::to_owned);
+            }
+        }
+    }
+
+    /// Waits for the end: exit code, all that was said, and when.
+    pub(crate) fn end(mut self) -> JoinHandle<(Option<i32>, String, Instant)> {
+        thread::spawn(move || {
+            self.stderr.read_to_string(&mut self.said).unwrap();
+            (self.child.wait().unwrap().code(), self.said, Instant::now())
+        })
+    }
+}
