@@ -9,9 +9,7 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::{self, Write};
-use webstrata_layers::{
-    CaptureChange, ChangedPage, Changes, Diff, Links, Location, Origin, Reader, Store, format_time,
-};
+use webstrata_layers::{CaptureChange, ChangedPage, Changes, Diff, Links, Location, Reader, Store, format_time};
 
 const EXAMPLES: &str = "\
 Both epochs must be there, see `webstrata log`. With --captures and --links
@@ -20,9 +18,6 @@ there is a line for each:
   ~ PAGE TIME           one whose links are not what they were, and how
   + PAGE LINK           a link that no capture of the page had
   - PAGE LINK           one that none has any more: its captures came again
-
-A merge changes nothing of this, and takes long to compare: rather compare with
-the epoch before the update.
 
 Examples:
   webstrata diff STORE
@@ -36,7 +31,7 @@ pub(crate) struct DiffArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// The earlier epoch; if not given, the one before the later
+    /// The earlier epoch; if not given, the one before the latest update
     #[arg(long, value_name = "EPOCH")]
     pub(crate) from: Option<u64>,
     /// The later epoch; if not given, the current one
@@ -58,13 +53,11 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     }
     let newer = args.to.map_or_else(|| Store::open(&args.store), |to| Store::open_epoch(&args.store, to))?;
     let to = newer.manifest().epoch;
-    let from = args.from.unwrap_or(to - 1);
+    // A merge changes nothing that could be seen here.
+    let update = newer.manifest().history.iter().rev().find(|past| past.translation.is_none());
+    let from = args.from.unwrap_or_else(|| update.map_or(to - 1, |past| past.epoch));
     if from == 0 {
         bail!("{}: epoch {to} is the first one, there is none before it", args.store);
-    }
-    let is_merge = newer.manifest().origin() == Origin::Merged;
-    if is_merge && args.from.is_none() && args.format.format == Format::Text {
-        ask::note(&format!("epoch {to} is a merge of epoch {from}; --from names an epoch before an update"));
     }
     let older = Store::open_epoch(&args.store, from)?;
     let [older, newer] = [older, newer].map(|store| Reader::new(store, ask::READ_MEMORY / 2));

@@ -1,4 +1,5 @@
-//! Builds that are killed and started again, alone and in clusters of real processes: the same bytes, and nothing left.
+//! Builds that are killed and started again, alone and in clusters of real processes, and updates and merges in clusters: the
+//! same bytes, and nothing left.
 //!
 //! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer run:
 //! `WEBSTRATA_KILLS=40 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test restart`.
@@ -263,6 +264,62 @@ fn a_process_killed_in_any_stage_stops_the_others_and_the_restart_makes_the_same
         let ends: Vec<_> = ends.into_iter().map(|end| end.join().unwrap()).collect();
         assert!(ends.iter().all(|(code, _, _)| *code == Some(0)), "{stage}: {ends:#?}");
         setting.is_as_by_one(&name);
+    }
+}
+
+/// An update or a merge of the store `name`.
+fn change(setting: &Setting, name: &str, what: &str, workers: usize) -> Command {
+    let (store, more) = (setting.path(name), setting.path("more"));
+    let mut job = webstrata(&[what, "--memory", "1G", "--partition-urls", "2000", "--log", "info", "-w"]);
+    job.arg(workers.to_string()).arg("--spill").arg(setting.spill(name)).arg(store);
+    if what == "update" {
+        job.arg("--no-merge").arg(more)
+    } else {
+        job.args(["--rows", "all"])
+    };
+    job.stdout(Stdio::null()).stderr(Stdio::null());
+    job
+}
+
+#[test]
+fn processes_update_and_merge_as_one_does_also_when_one_is_killed() {
+    let mut setting = Setting::new();
+    assert!(setting.build("two", 1).status().unwrap().success());
+    // Captures that are stored already, and others.
+    fs::create_dir(setting.path("more")).unwrap();
+    fs::copy(setting.path("crawl/0.jsonl"), setting.path("more/old.jsonl")).unwrap();
+    let mut generate = webstrata(&["generate", "uk:occurrences=300000,seed=9", "--out"]);
+    assert!(generate.arg(setting.path("more/new.jsonl")).status().unwrap().success());
+    for what in ["update", "merge"] {
+        let started = Instant::now();
+        assert!(change(&setting, "one", what, 2).status().unwrap().success());
+        let whole = started.elapsed().as_secs_f64();
+        let (hosts, moment) = (hosts(&setting, 2), setting.random.moment(whole));
+        let start = || -> Vec<Process> {
+            let of = |process: u32| {
+                let mut job = change(&setting, "two", what, 1);
+                Process::start(job.arg("--hosts").arg(&hosts).arg("--process").arg(process.to_string()))
+            };
+            (0..2).map(of).collect()
+        };
+        let mut all = start();
+        thread::sleep(moment);
+        all[1].child.kill().unwrap();
+        // Where it was too late for the kill, all are done.
+        let codes: Vec<_> = all.into_iter().map(|process| process.end().join().unwrap().0).collect();
+        assert!([Some(0), Some(1)].contains(&codes[0]), "{codes:?}");
+        for end in start().into_iter().map(Process::end).collect::<Vec<_>>() {
+            let (code, said, _) = end.join().unwrap();
+            assert_eq!(code, Some(0), "{what}: {said}");
+        }
+        let files = |name: &str| {
+            let mut files = BTreeMap::new();
+            read_all(&setting.path(name).join("rows"), &mut files);
+            files
+        };
+        // Rows that never were committed may have used up numbers.
+        assert!(files("one").into_values().eq(files("two").into_values()), "{what}: other bytes");
+        assert!(fs::read_dir(setting.spill("two")).unwrap().next().is_none(), "{what}: temporary files are left");
     }
 }
 

@@ -30,6 +30,37 @@ pub(crate) struct Block {
     changes: Vec<u8>,
 }
 
+/// The times of a row group of ts, alone.
+pub(crate) struct TimesBlock {
+    uids: ScalarBuffer<u64>,
+    ends: OffsetBuffer<i32>,
+    /// Milliseconds.
+    times: ScalarBuffer<i64>,
+}
+
+impl TimesBlock {
+    /// Reads a row group of ts without what else it has.
+    pub(crate) fn read(file: &LayerFile, group: usize) -> Result<Self, Error> {
+        let batch = file.read(group, 2)?;
+        let null = || file.damaged(file.groups[group].first_row, Damage::Null);
+        let uids = batch.column(0).as_primitive_opt::<UInt64Type>().ok_or_else(null)?;
+        let lists = batch.column(1).as_list_opt::<i32>().ok_or_else(null)?;
+        let times = lists.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null)?;
+        Ok(Self { uids: uids.values().clone(), ends: lists.offsets().clone(), times: times.values().clone() })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        8 * (self.uids.len() + self.times.len()) + 4 * self.ends.len()
+    }
+
+    /// The times of a UID's captures, in seconds; `None` without a record.
+    pub(crate) fn times(&self, uid: u64) -> Option<impl Iterator<Item = i64>> {
+        let row = self.uids.binary_search(&uid).ok()?;
+        Some(slice(&self.times, &self.ends, row).iter().map(|time| time.div_euclid(1000)))
+    }
+}
+
 /// One record of a block.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {

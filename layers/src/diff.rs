@@ -172,7 +172,7 @@ impl Iterator for Diff<'_> {
 }
 
 fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<u64>, Error> {
-    Ok(pages.next()?.map(|(page, _)| page.uid))
+    Ok(pages.next().transpose()?.map(|(page, _)| page.uid))
 }
 
 /// What has changed of a page, given what the UIDs of its old links are now.

@@ -191,6 +191,12 @@ impl EvidenceBlock {
         &self.uids
     }
 
+    /// Whether the captures of a UID have a revisit.
+    pub(crate) fn has_revisit(&self, uid: u64) -> bool {
+        let [_, revisits, ..] = &self.lists;
+        self.uids.binary_search(&uid).is_ok_and(|row| revisits.is_valid(row))
+    }
+
     /// The own links of all revisits.
     pub(crate) fn own_links(&self) -> Vec<u64> {
         let [.., links] = &self.lists;

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::blocks::{Block, Cache, UrlBlock, View};
+use crate::blocks::{Block, Cache, TimesBlock, UrlBlock, View};
 use crate::body::Body;
 use crate::error::{Damage, Error};
 use crate::evidence::{Evidence, EvidenceBlock};
@@ -68,6 +68,7 @@ enum Kind {
     Out,
     In,
     Evidence,
+    Times,
     /// A file that was fetched; it has no groups here.
     File(Layer),
 }
@@ -84,6 +85,7 @@ enum Cached {
     Urls(Arc<UrlBlock>),
     Records(Arc<Block>),
     Evidence(Arc<EvidenceBlock>),
+    Times(Arc<TimesBlock>),
     File(Body),
 }
 
@@ -265,6 +267,45 @@ impl Reader {
         Ok((out, into))
     }
 
+    fn evidence_block(&self, partition: usize, group: usize) -> Result<Arc<EvidenceBlock>, Error> {
+        let read = || {
+            let block = EvidenceBlock::read(&self.file(partition, Layer::Rv)?, group)?;
+            let bytes = block.bytes();
+            Ok((Cached::Evidence(Arc::new(block)), bytes))
+        };
+        match self.cached(BlockId { kind: Kind::Evidence, partition, group }, read)? {
+            Cached::Evidence(block) => Ok(block),
+            _ => Err(self.misplaced(partition, Layer::Rv)),
+        }
+    }
+
+    /// Whether a page's captures stand by themselves beside others at these times: none of them is at one of the times, and
+    /// none is a revisit. True for a URL that was never captured. Reads neither links nor changes.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn stands_apart(&self, uid: u64, times: &[i64]) -> Result<bool, Error> {
+        self.known(uid)?;
+        for partition in self.rows.iter().filter_map(|row| self.records_of(row, uid)) {
+            let Some(group) = self.footer(partition, Layer::Ts)?.group_of(uid) else { continue };
+            let read = || {
+                let block = TimesBlock::read(&self.file(partition, Layer::Ts)?, group)?;
+                let bytes = block.bytes();
+                Ok((Cached::Times(Arc::new(block)), bytes))
+            };
+            let Cached::Times(block) = self.cached(BlockId { kind: Kind::Times, partition, group }, read)? else {
+                return Err(self.misplaced(partition, Layer::Ts));
+            };
+            let Some(mut own) = block.times(uid) else { continue };
+            if own.any(|time| times.binary_search(&time).is_ok())
+                || self.evidence_block(partition, group)?.has_revisit(uid)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The page with what its captures say of one another, or `None` when the URL was never captured.
     ///
     /// # Errors
@@ -274,15 +315,7 @@ impl Reader {
         let mut parts = Vec::new();
         for place @ (partition, block, row) in &places {
             let Some(group) = self.footer(*partition, Layer::Ol)?.group_of(uid) else { continue };
-            let id = BlockId { kind: Kind::Evidence, partition: *partition, group };
-            let read = || {
-                let block = EvidenceBlock::read(&self.file(*partition, Layer::Rv)?, group)?;
-                let bytes = block.bytes();
-                Ok((Cached::Evidence(Arc::new(block)), bytes))
-            };
-            let Cached::Evidence(found) = self.cached(id, read)? else {
-                return Err(self.misplaced(*partition, Layer::Rv));
-            };
+            let found = self.evidence_block(*partition, group)?;
             let file = self.footer(*partition, Layer::Rv)?;
             let damaged =
                 |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);

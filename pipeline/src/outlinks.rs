@@ -76,14 +76,11 @@ impl Writing {
     fn add(&mut self) -> Result<bool, Error> {
         let Writing { page, evidence, base, .. } = self;
         let base = base.as_ref().filter(|base| page.uid < base.urls());
-        let stored = base.map_or(Ok(None), |base| base.page_with_evidence(page.uid))?;
-        let is_apart = |(stored, own): &(Arc<Page>, Evidence)| {
-            let mut times = page.timestamps.iter();
-            own.revisits.is_empty() && times.all(|time| stored.timestamps.binary_search(time).is_err())
-        };
-        if evidence.revisits.is_empty() && stored.as_ref().is_none_or(is_apart) {
+        let is_apart = base.map_or(Ok(true), |base| base.stands_apart(page.uid, &page.timestamps))?;
+        if evidence.revisits.is_empty() && is_apart {
             return Ok(true);
         }
+        let stored = base.map_or(Ok(None), |base| base.page_with_evidence(page.uid))?;
         let added = revisits::add(stored.as_ref().map(|(page, evidence)| (&**page, evidence)), (page, evidence));
         self.stored += added.stored;
         let is_new = added.page.is_some();

@@ -344,6 +344,8 @@ def updated(places, crawls):
             process.kill()
             process.communicate()
             places.run("check", places.objects_at)
+            for lease in places.keys("leases/"):  # as if its time were over
+                places.s3.delete_object(Bucket=BUCKET, Key=f"{places.prefix}/{lease}")
         places.run(kind, places.objects_at, *arguments, *options)
         places.run("check", places.objects_at)
         count, _, _ = places.require_same()

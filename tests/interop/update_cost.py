@@ -11,8 +11,9 @@ rows      the same crawl in 1, 2, 4 and 8 rows: bytes, and the time of questions
 CPU seconds are user and system time of the processes. Bytes are those of layer files. WEBSTRATA: the binary, if it is not on
 the PATH; needs pyarrow.
 """
-import argparse, json, os, pathlib, random, resource, subprocess, sys, tempfile
+import argparse, json, os, pathlib, random, resource, subprocess, sys, tempfile, time
 
+import pyarrow
 import pyarrow.parquet as pq
 
 webstrata = os.environ.get("WEBSTRATA", "webstrata")
@@ -21,7 +22,6 @@ webstrata = os.environ.get("WEBSTRATA", "webstrata")
 def run(*command, **options):
     """Runs a command; its output, CPU seconds and wall seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    import time
     start = time.monotonic()
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     wall = time.monotonic() - start
@@ -98,17 +98,20 @@ def months(args, work):
 
 
 def share(args, work):
-    table = pq.read_table(crawl(args, work, 1, args.months))
     chance = random.Random(7)
     by_page = {}
-    pages = [by_page.setdefault(url, chance.randrange(100)) for url in table.column("url").to_pylist()]
-    captures = [chance.randrange(100) for _ in pages]
-    for name, of in (("captures", captures), ("pages", pages)):
-        parts = []
-        for part, wanted in (("rest", lambda number: number != 0), ("one", lambda number: number == 0)):
-            path = work / f"{name}-{part}.parquet"
-            pq.write_table(table.take([at for at, number in enumerate(of) if wanted(number)]), path, compression="zstd")
-            parts.append(path)
+    of_page = lambda url: by_page.setdefault(url, chance.randrange(100))
+    of_capture = lambda _: chance.randrange(100)
+    for name, draw in (("captures", of_capture), ("pages", of_page)):
+        parts = [work / f"{name}-{part}.parquet" for part in ("rest", "one")]
+        file = pq.ParquetFile(crawl(args, work, 1, args.months))
+        writers = [pq.ParquetWriter(part, file.schema_arrow, compression="zstd") for part in parts]
+        for batch in file.iter_batches(20_000):
+            drawn = [draw(url) == 0 for url in batch.column("url").to_pylist()]
+            for writer, wanted in zip(writers, (False, True)):
+                writer.write_batch(batch.filter(pyarrow.array([one == wanted for one in drawn])))
+        for writer in writers:
+            writer.close()
         store = Costs(args, work / name)
         cpu, wall, spilled = store.spilled("build", "--out", store.store, parts[0])
         own, own_wall, own_spilled = store.spilled("update", "--no-merge", store.store, parts[1])
@@ -166,15 +169,16 @@ def rows(args, work):
             times = [("20060601", "20061231"), ("20060901", "20060930"), ("2006", "2008")]
             questions = "".join(
                 json.dumps({"id": at, "op": "links", "url": url, "direction": ["out", "in"][at % 2],
-                            "from": times[at % 3][0].ljust(14, "0") if False else times[at % 3][0], "to": times[at % 3][1]}) + "\n"
+                            "from": times[at % 3][0], "to": times[at % 3][1]}) + "\n"
                 for at, url in enumerate(asked))
         answers, cpu, _ = run(webstrata, "query", store, input=questions)
         run(webstrata, "cells", store)
         size = sum(path.stat().st_size for path in (store / "cells").rglob("*.cell"))
         again, cell_cpu, _ = run(webstrata, "query", store, input=questions)
-        unordered = lambda text: [{**one, "links": sorted(one.get("links", []))} for one in map(json.loads, text.splitlines())]
+        # UIDs, and so the order of links, and epochs are others.
+        unordered = lambda text: [(one["id"], sorted(one["links"])) for one in map(json.loads, text.splitlines())]
         assert unordered(answers) == unordered(again)
-        first = first_answers = unordered(answers) if count == 1 else first_answers
+        first_answers = unordered(answers) if count == 1 else first_answers
         assert unordered(answers) == first_answers
         micro = lambda seconds: 1e6 * seconds / len(asked)
         print(f"| {count} | {layers / 1e6:.1f} | {layers / one:.2f} | {micro(cpu):.1f} | {size / 1e6:.1f} | {micro(cell_cpu):.1f} |", flush=True)
