@@ -127,7 +127,10 @@ impl Place for Directory {
 
     fn remove_all(&self, dir: &str) -> Result<(), Error> {
         let path = self.path(dir);
-        fs::remove_dir_all(&path).map_err(Error::io(&path))
+        match fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io { path, source }),
+            _ => Ok(()),
+        }
     }
 
     fn begin(&self, name: &str, _: &Path) -> Result<(File, PathBuf), Error> {

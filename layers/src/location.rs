@@ -51,7 +51,7 @@ pub(crate) trait Place: Send + Sync {
     /// Removes a file for good; one that is missing is no error.
     fn remove(&self, name: &str) -> Result<(), Error>;
 
-    /// Removes a directory with all that is below.
+    /// Removes a directory with all that is below; one that is missing is no error.
     fn remove_all(&self, dir: &str) -> Result<(), Error>;
 
     /// Starts a layer file, and says what its errors are about: the file itself, or its stand-in in `staging`.

@@ -215,6 +215,15 @@ impl StoreWriter {
         Ok(RowDir::open(&self.location, row, &std::env::temp_dir()))
     }
 
+    /// Removes a row that was begun and is not to be committed, with the lock.
+    ///
+    /// # Errors
+    /// What the disk or the server refuses.
+    pub fn abandon(self, row: &RowDir) -> Result<(), Error> {
+        self.lock.check()?;
+        self.location.place().remove_all(&row_name(row.row()))
+    }
+
     fn cannot_resume(&self, row: u32, why: &'static str) -> Error {
         Error::CannotResume { path: self.location.path(""), row, why }
     }

@@ -145,7 +145,9 @@ impl Work for Build {
             Committing::Done(epoch) => epoch,
             // Nothing that the store did not have: its epoch stays.
             Committing::Open(writer) if self.update && counts.pages == 0 && counts.urls == 0 => {
-                writer.current().unwrap_or(0)
+                let epoch = writer.current().unwrap_or(0);
+                writer.abandon(&context.row)?;
+                epoch
             }
             Committing::Open(writer) => {
                 let mut rows = context.base.as_ref().map_or(Vec::new(), |base| base.store().manifest().rows.clone());

@@ -166,8 +166,9 @@ fn work<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report, Stopp
     let scratch = job.scratch();
     let Start { row, base, stages } = resume(worker, plan)?;
     let row = RowDir::open(&plan.store, row, scratch.directory()).with_helpers(job.helpers().clone());
-    // A job that has nothing left to do but to say what it did needs no store: it may be gone.
-    let base = if plan.known.committed { None } else { job.check(plan.base(base))? };
+    // Who has nothing left to do, and does not commit, needs no store: the epoch may be gone since the commit.
+    let is_done = stages == W::STAGES.len() && (plan.known.committed || index >= job.workers());
+    let base = if is_done { None } else { job.check(plan.base(base))? };
     let row = row.with_effort(plan.work.effort(base.as_deref()));
     let context = Context { job: job.clone(), row, base };
     let mut state = if stages == 0 { State::default() } else { scratch.load(index, stages).ok_or(Stopped)? };

@@ -6,10 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use webstrata_layers::check;
-use webstrata_pipeline::{BuildReport, MergeOptions, Progress, build};
+use webstrata_layers::{
+    Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
+    RangeLength, RowEntry, Store, StoreWriter, Translations, UrlWriter, Window, check,
+};
+use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
-use webstrata_tests::stores::{assert_urls, options, row_bytes, run_options};
+use webstrata_tests::stores::{assert_urls, options, reader, row_bytes, run_options};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 
@@ -27,13 +30,14 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
 }
 
 /// Merges rows of a store.
-fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) {
+fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) -> MergeReport {
     let mut run = run_options(store);
     run.workers = workers;
     let options = MergeOptions { run, rows, partition_urls, provenance: BTreeMap::new() };
-    webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
+    let report = webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
     let checked = check::check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
+    report
 }
 
 /// Indexes of a crawl's captures in random batches.
@@ -85,4 +89,44 @@ fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
             assert!(got[name] == *content, "seed {seed}: {name} differs");
         }
     }
+}
+
+/// A store of one page `a`, which links to `c`, and of a URL `b` that nothing uses.
+fn with_unused(store: &Path) {
+    let writer = StoreWriter::open(store, "test", None).unwrap();
+    let row = writer.begin_row().unwrap();
+    let mut urls = UrlWriter::create(&row, 0).unwrap();
+    for (uid, name) in [(0, "a"), (1, "b"), (2, "c")] {
+        urls.push(uid, &format!("http://{name}.example/"), &format!("example,{name})/")).unwrap();
+    }
+    let first_key = urls.first_key();
+    let page = Page { uid: 0, timestamps: vec![10], links: vec![2], ..Page::default() };
+    let (mut out, mut into) = (OutlinksWriter::create(&row, 0).unwrap(), InlinksWriter::create(&row, 0).unwrap());
+    out.push(&page, &Evidence::default()).unwrap();
+    into.push(&InLinks { uid: 2, ranges: vec![0], sources: vec![0], changes: vec![] }).unwrap();
+    let mut counts = Counts { urls: 3, ..Counts::default() };
+    counts.add_page(&page);
+    let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
+    let partitions = vec![PartitionEntry { partition: 0, first_uid: 0, urls: 3, first_record: 0, first_key, files }];
+    let rows = vec![RowEntry { row: row.row(), first_uid: 0, urls: 3, updates: 1, partitions, counts }];
+    let (in_range, provenance) = (RangeLength::Month, Provenance::default());
+    writer.commit(NewEpoch { rows, in_range, provenance, translation: None }).unwrap();
+}
+
+#[test]
+fn urls_that_nothing_uses_go_in_a_merge() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, batch) = (dir.path().join("store"), dir.path().join("batch.jsonl"));
+    with_unused(&store);
+    fs::write(&batch, r#"{"url":"http://bb.example/","ts":20,"links":["http://a.example/"]}"#).unwrap();
+    add(&store, batch, 1, 1 << 19);
+    assert_eq!(merge(&store, None, 1, 1 << 19).dropped, 1);
+    let merged = reader(&store);
+    let uids = ["a", "b", "bb", "c"].map(|name| merged.uid(&format!("http://{name}.example/")).unwrap());
+    assert_eq!(uids, [Some(0), None, Some(1), Some(2)]);
+    assert_eq!(merged.out_links(0, Window::ALWAYS).unwrap(), [2]);
+    assert_eq!(merged.out_links(1, Window::AsOf(20)).unwrap(), [0]);
+    let old = Translations::between(&Store::open(&store).unwrap(), 2).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|uid| old.forward(uid)), [Some(0), None, Some(2), Some(1)]);
+    assert_eq!(merge(&store, None, 1, 1 << 19).rows, 0, "one row is merged already");
 }
