@@ -290,7 +290,7 @@ fn processes_update_and_merge_as_one_does_also_when_one_is_killed() {
     fs::copy(setting.path("crawl/0.jsonl"), setting.path("more/old.jsonl")).unwrap();
     let mut generate = webstrata(&["generate", "uk:occurrences=300000,seed=9", "--out"]);
     assert!(generate.arg(setting.path("more/new.jsonl")).status().unwrap().success());
-    for what in ["update", "merge"] {
+    for (what, first) in [("update", "ingest"), ("merge", "sample")] {
         let started = Instant::now();
         assert!(change(&setting, "one", what, 2).status().unwrap().success());
         let whole = started.elapsed().as_secs_f64();
@@ -303,6 +303,8 @@ fn processes_update_and_merge_as_one_does_also_when_one_is_killed() {
             (0..2).map(of).collect()
         };
         let mut all = start();
+        // Before that the other one would wait for it for long.
+        assert!(wait_for(&mut all[1], first), "{}", all[1].said);
         thread::sleep(moment);
         all[1].child.kill().unwrap();
         // Where it was too late for the kill, all are done.

@@ -257,6 +257,8 @@ impl UrlBlock {
 /// Values that were used last, bounded by bytes; a single value may be larger than the bound.
 pub(crate) struct Cache<K, V> {
     bytes_max: usize,
+    /// So many are kept whatever they take.
+    values_min: usize,
     bytes: usize,
     clock: u64,
     held: HashMap<K, Held<V>>,
@@ -270,7 +272,12 @@ struct Held<V> {
 
 impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, bytes: 0, clock: 0, held: HashMap::new() }
+        Self { bytes_max, values_min: 0, bytes: 0, clock: 0, held: HashMap::new() }
+    }
+
+    /// The same, but that so many values are kept whatever they take.
+    pub(crate) fn keeping(self, values_min: usize) -> Self {
+        Self { values_min, ..self }
     }
 
     pub(crate) fn get(&mut self, key: K) -> Option<V> {
@@ -283,7 +290,7 @@ impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
     /// Adds a value; drops those not used for longest until there is room. Cost: a pass over the keys for each dropped.
     pub(crate) fn put(&mut self, key: K, value: V, bytes: usize) {
         self.remove(key);
-        while self.bytes.saturating_add(bytes) > self.bytes_max {
+        while self.bytes.saturating_add(bytes) > self.bytes_max && self.held.len() >= self.values_min.max(1) {
             let Some(oldest) = self.held.iter().min_by_key(|(_, held)| held.used).map(|(&key, _)| key) else {
                 break;
             };
@@ -292,6 +299,12 @@ impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
         self.clock += 1;
         self.bytes += bytes;
         self.held.insert(key, Held { value, bytes, used: self.clock });
+    }
+
+    /// Drops all values.
+    pub(crate) fn clear(&mut self) {
+        self.held.clear();
+        self.bytes = 0;
     }
 
     fn remove(&mut self, key: K) {
@@ -315,6 +328,9 @@ mod tests {
         assert_eq!((cache.get(1), cache.get(2), cache.get(3)), (Some("one"), None, Some("three")));
         cache.put(3, "again", 60);
         assert_eq!((cache.get(1), cache.get(3), cache.bytes), (Some("one"), Some("again"), 100));
+        let mut few = Cache::new(10).keeping(2);
+        (1..4).for_each(|key| few.put(key, key, 40));
+        assert_eq!((few.get(1), few.get(2), few.get(3)), (None, Some(2), Some(3)));
         cache.put(4, "large", 500);
         assert_eq!((cache.get(1), cache.get(3), cache.get(4), cache.bytes), (None, None, Some("large"), 500));
     }

@@ -110,6 +110,20 @@ impl Reader {
         Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
     }
 
+    /// The same reader for so many threads that each ask UID after UID: what they need at once (a block of each kind and row)
+    /// is kept whatever it takes, or each question would decode blocks anew.
+    pub fn for_scans(self, threads: usize) -> Self {
+        const KINDS: usize = 4;
+        let cache = self.cache.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let values_min = threads * self.rows.len() * KINDS;
+        Self { cache: Mutex::new(cache.keeping(values_min)), ..self }
+    }
+
+    /// Lets all blocks go that are kept.
+    pub fn forget_blocks(&self) {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The store that it reads.
     pub fn store(&self) -> &Store {
         &self.store

@@ -141,7 +141,7 @@ fn know<W: Work>(
     if ours { Ok(known(true)) } else { begin() }
 }
 
-/// Part of the memory that blocks of the store may take.
+/// Part of the memory that blocks of the store may take, besides those that are needed at once.
 const BASE_PART: usize = 10;
 
 impl<W: Work> Plan<W> {
@@ -152,7 +152,8 @@ impl<W: Work> Plan<W> {
         }
         let base = if self.work.reads_store() {
             let store = Store::open_epoch(&self.store, epoch)?;
-            Some(Arc::new(Reader::new(store, self.job.memory_max() / BASE_PART)))
+            let reader = Reader::new(store, self.job.memory_max() / BASE_PART);
+            Some(Arc::new(reader.for_scans(self.job.workers())))
         } else {
             None
         };

@@ -80,7 +80,10 @@ pub(super) fn sample(
     let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
     let weights = if rows.start == 0 {
         let own = job.check(weights(store, &rows, &sample, index, peers))?;
-        share_weights(worker, job, own)?
+        let weights = share_weights(worker, job, own)?;
+        // The stages that follow read streams, and need the memory.
+        store.forget_blocks();
+        weights
     } else {
         Weights::new()
     };
