@@ -14,7 +14,7 @@ use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use crate::error::{Damage, Error};
 use crate::page::{Flaw, InLinks, Page};
 use crate::parquet::LayerFile;
-use crate::presence::Change;
+use crate::presence::{self, Change};
 
 /// A row group of one side.
 pub(crate) struct Block {
@@ -42,16 +42,22 @@ impl TimesBlock {
     /// Reads a row group of ts without what else it has.
     pub(crate) fn read(file: &LayerFile, group: usize) -> Result<Self, Error> {
         let batch = file.read(group, 2)?;
-        let null = || file.damaged(file.groups[group].first_row, Damage::Null);
-        let uids = batch.column(0).as_primitive_opt::<UInt64Type>().ok_or_else(null)?;
+        let first_row = file.groups[group].first_row;
+        let null = || file.damaged(first_row, Damage::Null);
+        let uids = uids_of(&batch).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
         let lists = batch.column(1).as_list_opt::<i32>().ok_or_else(null)?;
         let times = lists.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null)?;
-        Ok(Self { uids: uids.values().clone(), ends: lists.offsets().clone(), times: times.values().clone() })
+        Ok(Self { uids, ends: lists.offsets().clone(), times: times.values().clone() })
     }
 
     /// Bytes of memory, about.
     pub(crate) fn bytes(&self) -> usize {
         8 * (self.uids.len() + self.times.len()) + 4 * self.ends.len()
+    }
+
+    /// The UID and the number of captures of each row.
+    pub(crate) fn captures(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.uids.iter().copied().zip(self.ends.lengths())
     }
 
     /// The times of a UID's captures, in seconds; `None` without a record.
@@ -170,16 +176,24 @@ pub(crate) fn uids_of(batch: &RecordBatch) -> Result<ScalarBuffer<u64>, (u64, Da
 }
 
 impl View<'_> {
-    /// The record as a page, with its decoded changes.
-    pub(crate) fn page(&self, changes: Vec<Change>) -> Result<Page, Damage> {
+    fn decoded_changes(&self) -> Result<Vec<Change>, Damage> {
+        let mut changes = Vec::new();
+        presence::decode(self.changes, self.links.len(), self.times.len(), &mut changes)?;
+        Ok(changes)
+    }
+
+    /// The record as a page, decoded and checked.
+    pub(crate) fn page(&self) -> Result<Page, Damage> {
+        let changes = self.decoded_changes()?;
         let (timestamps, unknown, links) = (self.times.to_vec(), self.unknown.to_vec(), self.links.to_vec());
         let page = Page { uid: self.uid, timestamps, unknown, links, changes };
         page.flaw().map_or(Ok(()), Err)?;
         Ok(page)
     }
 
-    /// The record as in-links, with its decoded changes.
-    pub(crate) fn in_links(&self, changes: Vec<Change>) -> Result<InLinks, Damage> {
+    /// The record as in-links, decoded and checked.
+    pub(crate) fn in_links(&self) -> Result<InLinks, Damage> {
+        let changes = self.decoded_changes()?;
         let record = InLinks { uid: self.uid, ranges: self.times.to_vec(), sources: self.links.to_vec(), changes };
         record.flaw().map_or(Ok(()), Err)?;
         Ok(record)

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::blocks::{Block, UrlBlock, View};
+use crate::blocks::{Block, TimesBlock, UrlBlock, View};
 use crate::error::{Damage, Error};
 use crate::evidence::EvidenceBlock;
 use crate::key::key;
@@ -20,7 +20,7 @@ use crate::location::Location;
 use crate::manifest::{Counts, PartitionEntry};
 use crate::page::{InLinks, Page};
 use crate::parquet::LayerFile;
-use crate::presence::{self, Change};
+use crate::presence;
 use crate::schema::Layer;
 use crate::store::Store;
 use crate::time::RangeLength;
@@ -111,16 +111,16 @@ pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
                 let evidence = open(Layer::Rv).and_then(|file| report.keep(file));
                 sides.incomplete |= evidence.is_none();
                 if let Some(evidence) = evidence {
-                    check_evidence(&evidence, files, sides.urls, &mut report);
+                    check_evidence(&evidence, &files[1], sides.urls, &mut report);
                 }
-                sides.check(files, &mut report, |sides, view, changes| {
-                    let page = view.page(changes)?;
+                sides.check(files, &mut report, |sides, view| {
+                    let page = view.page()?;
                     counts.add_page(&page);
                     sides.add_page(&page)
                 });
             }
             if let Some(files) = &into {
-                sides.check(files, &mut report, |sides, view, changes| sides.add_in_links(&view.in_links(changes)?));
+                sides.check(files, &mut report, |sides, view| sides.add_in_links(&view.in_links()?));
             }
         }
         if counts != row.counts && !sides.incomplete {
@@ -165,21 +165,19 @@ fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckRe
     rows
 }
 
-/// Checks rv of a partition beside ol and ts.
-fn check_evidence(file: &LayerFile, [links, times, changes]: &[LayerFile; 3], urls: u64, report: &mut CheckReport) {
-    if file.groups != links.groups {
+/// Checks rv of a partition beside ts.
+fn check_evidence(file: &LayerFile, times: &LayerFile, urls: u64, report: &mut CheckReport) {
+    if file.groups != times.groups {
         return report.problem(file.damaged(0, Damage::NotAligned));
     }
     for (group, place) in file.groups.iter().enumerate() {
         let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
         // What the other layers say is checked by itself.
-        let Ok(pages) = Block::read([links, times, changes], group) else { continue };
-        for row in 0..pages.len() {
-            let view = pages.view(row);
-            let aligned = (block.uids().get(row) == Some(&view.uid)).then_some(()).ok_or(Damage::NotAligned);
-            let sound = aligned.and_then(|()| block.get(row)).and_then(|own| {
+        let Ok(times) = TimesBlock::read(times, group) else { continue };
+        for (row, (uid, captures)) in times.captures().enumerate() {
+            let sound = block.of(row, uid, captures).and_then(|own| {
                 let last = own.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
-                own.flaw(view.times.len()).map_or(Ok(()), |flaw| Err(flaw.into())).and(outside(last, 0, urls))
+                outside(last, 0, urls)
             });
             if let Err(damage) = sound {
                 report.problem(file.damaged(place.first_row + row as u64, damage));
@@ -232,7 +230,7 @@ impl Sides {
         &mut self,
         files: &[LayerFile; 3],
         report: &mut CheckReport,
-        mut record: impl FnMut(&mut Self, View<'_>, Vec<Change>) -> Result<(), Damage>,
+        mut record: impl FnMut(&mut Self, View<'_>) -> Result<(), Damage>,
     ) {
         let [links, times, changes] = files;
         if links.groups.len() != times.groups.len() || links.groups.len() != changes.groups.len() {
@@ -246,13 +244,10 @@ impl Sides {
             };
             for row in 0..block.len() {
                 let view = block.view(row);
-                let mut decoded = Vec::new();
                 let Range { start: first, end } = self.records;
-                let inside = presence::decode(view.changes, view.links.len(), view.times.len(), &mut decoded)
-                    .map_err(Damage::from)
-                    .and_then(|()| outside(Some(&view.uid), first, end))
+                let inside = outside(Some(&view.uid), first, end)
                     .and_then(|()| outside(view.links.last(), 0, self.urls))
-                    .and_then(|()| record(self, view, decoded));
+                    .and_then(|()| record(self, view));
                 if let Err(damage) = inside {
                     report.problem(links.damaged(place.first_row + row as u64, damage));
                 }

@@ -289,11 +289,9 @@ impl Differing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::join::tests::{Plain, page_named};
     use proptest::prelude::*;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    /// Captures by time; `None` where links are unknown.
-    type Plain = BTreeMap<i64, Option<BTreeSet<u64>>>;
+    use std::collections::BTreeSet;
 
     fn plain() -> impl Strategy<Value = Plain> {
         let links = proptest::option::weighted(0.8, proptest::collection::btree_set(0u64..10, 0..6));
@@ -302,27 +300,6 @@ mod tests {
 
     fn links_of(plain: &Plain) -> BTreeSet<u64> {
         plain.values().flatten().flatten().copied().collect()
-    }
-
-    /// The page, with links renamed.
-    fn page_of(plain: &Plain, name: impl Fn(u64) -> u64) -> Page {
-        let names: BTreeMap<u64, u64> = links_of(plain).into_iter().map(|link| (name(link), link)).collect();
-        let mut page = Page { uid: 5, links: names.keys().copied().collect(), ..Page::default() };
-        for (at, (&time, links)) in (0..).zip(plain) {
-            page.timestamps.push(time);
-            page.unknown.extend(links.is_none().then_some(at));
-        }
-        for (link, uid) in (0..).zip(names.values()) {
-            let mut before = true;
-            for (capture, links) in (0..).zip(plain.values()) {
-                let Some(links) = links else { continue };
-                if links.contains(uid) != before {
-                    page.changes.push(Change { link, capture });
-                    before = !before;
-                }
-            }
-        }
-        page
     }
 
     proptest! {
@@ -335,7 +312,7 @@ mod tests {
             }
             // Old UIDs fall where new ones rise; one URL is not there any more where nothing links to it.
             let is_gone = |link| link == gone && !links_of(&new).contains(&gone);
-            let (before, after) = (page_of(&old, |link| 100 - link), page_of(&new, |link| link));
+            let (before, after) = (page_named(&old, |link| 100 - link), page_named(&new, |link| link));
             let changed = compare(&before, &after, |uid| Some(100 - uid).filter(|&link| !is_gone(link)));
             let mut captures = Vec::new();
             for (&time, links) in &new {

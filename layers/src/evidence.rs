@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
-use arrow::buffer::NullBuffer;
+use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
+use crate::blocks::uids_of;
 use crate::error::{Damage, Error};
 use crate::manifest::FileEntry;
 use crate::page::Flaw;
@@ -166,16 +167,16 @@ impl EvidenceWriter {
 
 /// A row group of rv.
 pub(crate) struct EvidenceBlock {
-    uids: Vec<u64>,
+    uids: ScalarBuffer<u64>,
     lists: [ListArray; 7],
 }
 
 impl EvidenceBlock {
     pub(crate) fn read(file: &LayerFile, group: usize) -> Result<Self, Error> {
         let batch = file.read(group, usize::MAX)?;
-        let null = || file.damaged(file.groups[group].first_row, Damage::Null);
-        let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
-        let uids = uids.ok_or_else(null)?.values().to_vec();
+        let first_row = file.groups[group].first_row;
+        let null = || file.damaged(first_row, Damage::Null);
+        let uids = uids_of(&batch).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
         let lists: Option<Vec<ListArray>> =
             batch.columns()[1..].iter().map(|column| column.as_list_opt::<i32>().cloned()).collect();
         let lists = lists.and_then(|lists| lists.try_into().ok()).ok_or_else(null)?;
@@ -185,10 +186,6 @@ impl EvidenceBlock {
     /// Bytes of memory, about.
     pub(crate) fn bytes(&self) -> usize {
         8 * self.uids.len() + self.lists.iter().map(Array::get_array_memory_size).sum::<usize>()
-    }
-
-    pub(crate) fn uids(&self) -> &[u64] {
-        &self.uids
     }
 
     /// Whether the captures of a UID have a revisit.
@@ -203,8 +200,16 @@ impl EvidenceBlock {
         links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| links.values().to_vec())
     }
 
-    /// The record of a row; its `flaw` is not looked for.
-    pub(crate) fn get(&self, row: usize) -> Result<Evidence, Damage> {
+    /// The record of a row, which must be of this UID and so many captures, without flaw.
+    pub(crate) fn of(&self, row: usize, uid: u64, captures: usize) -> Result<Evidence, Damage> {
+        if self.uids.get(row) != Some(&uid) {
+            return Err(Damage::NotAligned);
+        }
+        let evidence = self.get(row)?;
+        evidence.flaw(captures).map_or(Ok(evidence), |flaw| Err(flaw.into()))
+    }
+
+    fn get(&self, row: usize) -> Result<Evidence, Damage> {
         let [digests, revisits, not_modified, referring, referred, with_links, links] = &self.lists;
         let wide = |lists: &ListArray| -> Result<Vec<u64>, Damage> {
             let own = lists.value(row);

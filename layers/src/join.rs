@@ -256,24 +256,30 @@ pub fn for_each_time(pages: &[&Page], mut visit: impl FnMut(i64, &[(usize, u32)]
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// Captures by time; `None` where links are unknown.
-    type Plain = BTreeMap<i64, Option<BTreeSet<u64>>>;
+    pub(crate) type Plain = BTreeMap<i64, Option<BTreeSet<u64>>>;
 
     fn page_of(plain: &Plain) -> Page {
+        page_named(plain, |link| link)
+    }
+
+    /// The page, with links renamed.
+    pub(crate) fn page_named(plain: &Plain, name: impl Fn(u64) -> u64) -> Page {
         let links: BTreeSet<u64> = plain.values().flatten().flatten().copied().collect();
-        let mut page = Page { uid: 5, links: links.into_iter().collect(), ..Page::default() };
+        let names: BTreeMap<u64, u64> = links.into_iter().map(|link| (name(link), link)).collect();
+        let mut page = Page { uid: 5, links: names.keys().copied().collect(), ..Page::default() };
         for (at, (&time, links)) in (0..).zip(plain) {
             page.timestamps.push(time);
             if links.is_none() {
                 page.unknown.push(at);
             }
         }
-        for (link, uid) in (0..).zip(&page.links) {
+        for (link, uid) in (0..).zip(names.values()) {
             let mut before = true;
             for (capture, links) in (0..).zip(plain.values()) {
                 let Some(links) = links else { continue };

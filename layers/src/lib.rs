@@ -2,7 +2,7 @@
 //! them.
 //!
 //! ```text
-//! pages, in-links, URLs --> [url, outlinks, inlinks writers] --> rows/NNNNNN/{url,ol,ts,bv,il,tr,ibv}/part-*.parquet
+//! pages, in-links, URLs --> [url, outlinks, inlinks writers] --> rows/NNNNNN/{url,ol,ts,bv,rv,il,tr,ibv}/part-*.parquet
 //!                                 [StoreWriter::commit] --> epochs/NNNNNN.json, then CURRENT
 //! questions --> [Reader: Links] --> [Store] --> those files
 //! ```
@@ -12,11 +12,12 @@
 //!
 //! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
 //! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
-//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file; `location` where a store lies, `directory` and
+//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file, `evidence` what revisits refer to; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
 //! [`log`](mod@log) which there are;
-//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row groups; [`scan`] streams of records; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
+//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row
+//! groups, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
 //! keeps its promises.
 
 pub mod batch;

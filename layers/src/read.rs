@@ -19,7 +19,7 @@ use crate::key::{key, key_after};
 use crate::manifest::{FileEntry, PartitionEntry};
 use crate::page::{InLinks, Page};
 use crate::parquet::{Footer, LayerFile};
-use crate::presence::{self, Change};
+use crate::presence;
 use crate::query::{Links, captures_in};
 use crate::schema::Layer;
 use crate::store::Store;
@@ -249,12 +249,10 @@ impl Reader {
         &self,
         kind: Kind,
         (partition, block, row): &Place,
-        make: impl FnOnce(View<'_>, Vec<Change>) -> Result<T, Damage>,
+        make: impl FnOnce(View<'_>) -> Result<T, Damage>,
     ) -> Result<T, Error> {
         let view = block.view(*row);
-        let mut changes = Vec::new();
-        let decoded = presence::decode(view.changes, view.links.len(), view.times.len(), &mut changes);
-        decoded.map_err(Damage::from).and_then(|()| make(view, changes)).or_else(|damage| {
+        make(view).or_else(|damage| {
             let file = self.footer(*partition, kind.layers()[0])?;
             let first_row = file.group_of(view.uid).map_or(0, |group| file.groups[group].first_row);
             Err(file.damaged(first_row + *row as u64, damage))
@@ -262,7 +260,7 @@ impl Reader {
     }
 
     fn own_page(&self, place: &Place) -> Result<Page, Error> {
-        self.decode(Kind::Out, place, |view, changes| view.page(changes))
+        self.decode(Kind::Out, place, |view| view.page())
     }
 
     /// How many URLs a page ever linked to, and how many pages ever linked to its URL.
@@ -333,13 +331,7 @@ impl Reader {
             let file = self.footer(*partition, Layer::Rv)?;
             let damaged =
                 |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);
-            if found.uids().get(*row) != Some(&uid) {
-                return Err(damaged(Damage::NotAligned));
-            }
-            let evidence = found.get(*row).map_err(damaged)?;
-            if let Some(flaw) = evidence.flaw(block.view(*row).times.len()) {
-                return Err(damaged(flaw.into()));
-            }
+            let evidence = found.of(*row, uid, block.view(*row).times.len()).map_err(damaged)?;
             parts.push((self.own_page(place)?, evidence));
         }
         if parts.len() < 2 {
@@ -420,7 +412,7 @@ impl Links for Reader {
 
     fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
         let places = self.places(Kind::In, uid)?;
-        let decode = |place| self.decode(Kind::In, place, |view, changes| view.in_links(changes));
+        let decode = |place| self.decode(Kind::In, place, |view| view.in_links());
         let mut records = places.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         if records.len() < 2 {
             return Ok(records.pop().map(Arc::new));

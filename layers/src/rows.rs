@@ -8,15 +8,11 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::UInt64Type;
-
-use crate::blocks::{Block, UrlBlock};
+use crate::blocks::{Block, UrlBlock, uids_of};
 use crate::error::{Damage, Error};
 use crate::evidence::{Evidence, EvidenceBlock};
 use crate::key::key;
 use crate::page::{InLinks, Page};
-use crate::presence;
 use crate::read::Reader;
 use crate::schema::Layer;
 
@@ -83,10 +79,13 @@ impl Reader {
                     EvidenceBlock::read(&file, group)?.own_links().into_iter().for_each(&mut visit);
                     continue;
                 }
-                let batch = file.read(group, 1)?;
-                let found = batch.column(0).as_primitive_opt::<UInt64Type>();
-                let found = found.ok_or_else(|| groups.damaged((partition, group), 0, Damage::Null))?;
-                found.values().iter().copied().filter(|uid| uids.contains(uid)).for_each(&mut visit);
+                let damaged = |(row, damage)| file.damaged(file.groups[group].first_row + row, damage);
+                uids_of(&file.read(group, 1)?)
+                    .map_err(damaged)?
+                    .iter()
+                    .copied()
+                    .filter(|uid| uids.contains(uid))
+                    .for_each(&mut visit);
             }
         }
         Ok(())
@@ -179,15 +178,8 @@ impl RowPages<'_> {
                 && let Some(row) = groups.row(records.len(), |row| records.view(row).uid)
             {
                 let view = records.view(row);
-                let mut changes = Vec::new();
-                let record = presence::decode(view.changes, view.links.len(), view.times.len(), &mut changes)
-                    .map_err(Damage::from)
-                    .and_then(|()| Ok((view.page(changes)?, evidence.get(row)?)))
-                    .and_then(|(page, own)| match own.flaw(page.timestamps.len()) {
-                        _ if evidence.uids().get(row) != Some(&page.uid) => Err(Damage::NotAligned),
-                        Some(flaw) => Err(flaw.into()),
-                        None => Ok((page, own)),
-                    });
+                let own = evidence.of(row, view.uid, view.times.len());
+                let record = own.and_then(|own| Ok((view.page()?, own)));
                 return record.map(Some).map_err(|damage| groups.damaged(*place, row, damage));
             }
             let Some(place @ (partition, group)) = groups.next()? else { return Ok(None) };
@@ -225,11 +217,7 @@ impl RowInLinks<'_> {
             if let Some((place, records)) = block
                 && let Some(row) = groups.row(records.len(), |row| records.view(row).uid)
             {
-                let view = records.view(row);
-                let mut changes = Vec::new();
-                let record = presence::decode(view.changes, view.links.len(), view.times.len(), &mut changes)
-                    .map_err(Damage::from)
-                    .and_then(|()| view.in_links(changes));
+                let record = records.view(row).in_links();
                 return record.map(Some).map_err(|damage| groups.damaged(*place, row, damage));
             }
             let Some(place @ (partition, group)) = groups.next()? else { return Ok(None) };

@@ -9,7 +9,6 @@ use crate::error::{Damage, Error};
 use crate::manifest::PartitionEntry;
 use crate::page::{InLinks, Page};
 use crate::parquet::LayerFile;
-use crate::presence::{self, Change};
 use crate::schema::Layer;
 use crate::store::Store;
 
@@ -18,7 +17,7 @@ use crate::store::Store;
 /// # Errors
 /// In the stream: files that cannot be read, do not have their checksum, or hold a record that is not sound.
 pub fn pages<'a>(store: &'a Store, partition: &'a PartitionEntry) -> impl Iterator<Item = Result<Page, Error>> + 'a {
-    records(store, partition, [Layer::Ol, Layer::Ts, Layer::Bv], |view, changes| view.page(changes))
+    records(store, partition, [Layer::Ol, Layer::Ts, Layer::Bv], |view| view.page())
 }
 
 /// The in-links of the URLs of a partition.
@@ -29,7 +28,7 @@ pub fn in_links<'a>(
     store: &'a Store,
     partition: &'a PartitionEntry,
 ) -> impl Iterator<Item = Result<InLinks, Error>> + 'a {
-    records(store, partition, [Layer::Il, Layer::Tr, Layer::Ibv], |view, changes| view.in_links(changes))
+    records(store, partition, [Layer::Il, Layer::Tr, Layer::Ibv], |view| view.in_links())
 }
 
 /// The UIDs of a layer's records, rising; nothing else of it is read.
@@ -89,7 +88,7 @@ fn records<'a, T: 'a>(
     store: &'a Store,
     partition: &'a PartitionEntry,
     layers: [Layer; 3],
-    make: impl Fn(View<'_>, Vec<Change>) -> Result<T, Damage> + 'a,
+    make: impl Fn(View<'_>) -> Result<T, Damage> + 'a,
 ) -> impl Iterator<Item = Result<T, Error>> + 'a {
     let mut files: Option<[LayerFile; 3]> = None;
     let mut block: Option<Block> = None;
@@ -102,11 +101,7 @@ fn records<'a, T: 'a>(
         let Some([links, times, changes]) = &files else { return Ok(None) };
         loop {
             if let Some(held) = block.as_ref().filter(|held| row < held.len()) {
-                let view = held.view(row);
-                let mut decoded = Vec::new();
-                let record = presence::decode(view.changes, view.links.len(), view.times.len(), &mut decoded)
-                    .map_err(Damage::from)
-                    .and_then(|()| make(view, decoded));
+                let record = make(held.view(row));
                 let place = links.groups[group - 1].first_row + row as u64;
                 row += 1;
                 return record.map(Some).map_err(|damage| links.damaged(place, damage));

@@ -1,4 +1,4 @@
-//! The errors of building a store.
+//! The errors of the jobs that write a store.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Another process uses the scratch directory.
-    #[error("{} is in use by another build into the same store", directory.display())]
+    #[error("{} is in use by another job on the same store", directory.display())]
     ScratchInUse {
         /// The directory.
         directory: PathBuf,
@@ -28,7 +28,7 @@ pub enum Error {
     /// The captures of one page do not fit.
     #[error(
         "the captures of {page} ({captures} so far) take more than the {} MiB that a worker has for one page; \
-        give more with --memory, or fewer workers, and the build goes on from here",
+        give more with --memory, or fewer workers, and the job goes on from here",
         bytes >> 20
     )]
     PageTooLarge {
@@ -42,7 +42,7 @@ pub enum Error {
     /// A URL has more in-links than fit.
     #[error(
         "the in-links of {url} ({sources} so far) take more than the {} MiB that a worker has for one URL; \
-        give more with --memory, or fewer workers, and the build goes on from here",
+        give more with --memory, or fewer workers, and the job goes on from here",
         bytes >> 20
     )]
     TooManyInLinks {

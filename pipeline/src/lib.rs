@@ -15,9 +15,12 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `build` | the job: stages in order, going on after a death, and the commit |
+//! | `engine` | how a job runs: stages in order, going on after a death, and the commit |
+//! | `build` | the jobs build and update |
 //! | `ingest`, `fold`, `pages`, `sources`, `partition`, `uids`, `replace`, `outlinks`, `inlinks` | one stage each |
 //! | `known_links` | captures that have the links of the one before |
+//! | `revisits` | which links revisits have, and what of a page is new to the store |
+//! | `merge`, and the files in `merge/` | the job merge: rows to one row, its stages, how it replaces UIDs |
 //! | `state`, `scratch` | what a worker has after a stage, and where it stands on disk |
 //! | `shuffle`, `cluster` | the dataflow that carries records between workers, and the processes that they are in |
 //! | `external_sort`, `runs` | sorting more than fits into memory, and records in files |

@@ -16,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 
-LAYERS = ["url", "ol", "ts", "bv", "il", "tr", "ibv"]
+LAYERS = ["url", "ol", "ts", "bv", "rv", "il", "tr", "ibv"]
 COLUMNS = {
     "url": ["uid", "url", "surt"], "ol": ["uid", "links"], "ts": ["uid", "timestamps", "unknown"],
-    "bv": ["uid", "changes"], "il": ["uid", "links"], "tr": ["uid", "ranges"], "ibv": ["uid", "changes"],
+    "bv": ["uid", "changes"],
+    "rv": ["uid", "digests", "revisits", "not_modified", "referring", "referred", "with_links", "links"],
+    "il": ["uid", "links"], "tr": ["uid", "ranges"], "ibv": ["uid", "changes"],
 }
 
 
@@ -99,8 +101,8 @@ def with_duckdb(files):
         con.execute(f"create view {layer}_ as select * from read_parquet({files[layer]!r})")
         require_columns("DuckDB", layer, [row[0] for row in con.execute(f"describe {layer}_").fetchall()])
     urls = con.execute("select count(distinct url) from url_").fetchone()[0]
-    pages = con.execute("select uid, links, len(timestamps), unknown, changes from ol_ join ts_ using (uid) "
-                        "join bv_ using (uid) order by uid").fetchall()
+    pages = con.execute("select uid, ol_.links, len(timestamps), unknown, changes from ol_ join ts_ using (uid) "
+                        "join bv_ using (uid) join rv_ using (uid) order by uid").fetchall()
     first, last = con.execute("select epoch_ms(min(t)) // 1000, epoch_ms(max(t)) // 1000 "
                               "from (select unnest(timestamps) t from ts_)").fetchone()
     in_links = con.execute("select uid, links from il_ join tr_ using (uid) join ibv_ using (uid)").fetchall()
@@ -116,7 +118,8 @@ def with_pandas(files):
         tables[layer] = pyarrow.concat_tables(parquet.ParquetFile(path).read() for path in files[layer])
         require_columns("pyarrow", layer, tables[layer].column_names)
     frames = {layer: table.to_pandas() for layer, table in tables.items()}
-    pages = frames["ol"].merge(frames["ts"], on="uid").merge(frames["bv"], on="uid").sort_values("uid")
+    pages = frames["ol"].merge(frames["ts"], on="uid").merge(frames["bv"], on="uid")
+    pages = pages.merge(frames["rv"][["uid"]], on="uid").sort_values("uid")
     rows = [(row.uid, row.links, len(row.timestamps), row.unknown, row.changes) for row in pages.itertuples()]
     targets = frames["il"].merge(frames["tr"], on="uid").merge(frames["ibv"], on="uid")
     times = pandas.to_datetime(frames["ts"]["timestamps"].explode(), utc=True)
@@ -132,7 +135,8 @@ def with_polars(files):
     for layer in LAYERS:
         frames[layer] = polars.concat([polars.read_parquet(path) for path in files[layer]])
         require_columns("Polars", layer, frames[layer].columns)
-    pages = frames["ol"].join(frames["ts"], on="uid").join(frames["bv"], on="uid").sort("uid")
+    pages = frames["ol"].join(frames["ts"], on="uid").join(frames["bv"], on="uid")
+    pages = pages.join(frames["rv"].select("uid"), on="uid").sort("uid")
     chosen = pages.select("uid", "links", polars.col("timestamps").list.len(), "unknown", "changes")
     targets = frames["il"].join(frames["tr"], on="uid").join(frames["ibv"], on="uid")
     times = frames["ts"]["timestamps"].explode().dt.epoch("s")
