@@ -51,6 +51,25 @@ impl<T> Batch<T> {
         Ok(())
     }
 
+    /// Adds the answer to one more question.
+    pub fn push(&mut self, answer: &[T])
+    where
+        T: Clone,
+    {
+        self.values.extend_from_slice(answer);
+        self.ends.push(self.values.len());
+    }
+
+    /// The values of all answers, one after the other.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// As [`Batch::values`], without the batch.
+    pub fn into_values(self) -> Vec<T> {
+        self.values
+    }
+
     /// Number of answers.
     pub fn len(&self) -> usize {
         self.ends.len()

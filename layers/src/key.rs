@@ -101,6 +101,14 @@ pub fn url_prefix(url: &str) -> Vec<u8> {
     out
 }
 
+/// The host of a URL, or of the beginning of one; `None` where it is not all that stands between the scheme and the port.
+pub fn host_of(url: &str) -> Option<&str> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = authority.rfind(':').filter(|_| !authority.ends_with(']')).unwrap_or(authority.len());
+    Some(&authority[..port]).filter(|host| !host.is_empty() && !authority.contains('@'))
+}
+
 /// With what the keys of all URLs of a host begin; `None` for a host that has no usual keys.
 pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     let mut out = key_of(&format!("http://{host}/"));
@@ -216,6 +224,22 @@ mod tests {
         "http://example.org/",
         "http://a_b.example.org/",
     ];
+
+    #[test]
+    fn hosts_are_found_in_urls() {
+        let hosts = [
+            ("http://example.com", Some("example.com")),
+            ("https://example.com:81/a:b@c", Some("example.com")),
+            ("example.com?a/b", Some("example.com")),
+            ("http://[::1]:80/", Some("[::1]")),
+            ("http://[::1]/", Some("[::1]")),
+            ("http://user:word@example.com/", None),
+            ("mailto:a@example.com", None),
+            ("http:///a", None),
+            ("", None),
+        ];
+        hosts.into_iter().for_each(|(url, host)| assert_eq!(host_of(url), host, "{url}"));
+    }
 
     #[test]
     fn prefixes_are_those_of_hosts_domains_and_paths() {

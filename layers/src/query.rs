@@ -80,6 +80,14 @@ pub trait Links {
         Ok(())
     }
 
+    /// The URLs of UIDs, in order.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn urls_of(&self, uids: &[u64]) -> Result<Vec<String>, Error> {
+        uids.iter().map(|&uid| self.url(uid)).collect()
+    }
+
     /// The page, or `None` when the URL was never captured.
     ///
     /// # Errors
