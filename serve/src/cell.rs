@@ -3,6 +3,7 @@
 //! Answers of its own records, by UID: link stores know the numbers of `numbers`, and who asks knows UIDs. A *node* is the
 //! place of a record; [`Cell::node`] gives it for a UID, and every other call takes one. Who asks looks at what other rows say.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use webstrata_layers::manifest::{PartitionEntry, RowEntry};
@@ -10,7 +11,7 @@ use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Pag
 
 use crate::backward::{Found, Wanted};
 use crate::error::{Damage, Error};
-use crate::image::{self, Image, Label, Residence};
+use crate::image::{self, Counts, Image, Label, Residence};
 use crate::load::label_of;
 use crate::numbers::Numbers;
 use crate::store::{BackwardStore, ForwardStore, open_backward, open_forward};
@@ -20,6 +21,8 @@ use crate::url_store::UrlStore;
 pub struct Cell {
     path: PathBuf,
     label: Label,
+    counts: Counts,
+    bytes: u64,
     urls: UrlStore,
     numbers: Numbers,
     forward: Box<dyn ForwardStore>,
@@ -54,7 +57,8 @@ impl Cell {
     /// # Errors
     /// Sections that do not fit together.
     pub(crate) fn of(path: PathBuf, image: Image) -> Result<Self, Error> {
-        let Image { label, urls, numbers, forward, backward } = image;
+        let Image { label, counts, urls, numbers, forward, backward } = image;
+        let bytes = [&urls, &numbers, &forward, &backward].map(|section| section.len() as u64).iter().sum();
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
         let urls = UrlStore::open(urls).map_err(damaged)?;
         if urls.len() != label.urls {
@@ -64,7 +68,7 @@ impl Cell {
         let numbers = Numbers::open(numbers, first..label.end_record).map_err(damaged)?;
         let forward = open_forward(label.codec, forward, first, numbers.len()).map_err(damaged)?;
         let backward = open_backward(label.codec, backward, first, numbers.len()).map_err(damaged)?;
-        Ok(Self { path, label, urls, numbers, forward, backward })
+        Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward })
     }
 
     /// What it is a cell of.
@@ -72,71 +76,102 @@ impl Cell {
         &self.label
     }
 
+    /// How much is in it.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Bytes of its URLs and links.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     fn damaged(&self, damage: Damage) -> LayersError {
         LayersError::Elsewhere(Box::new(Error::Damaged { path: self.path.clone(), damage }))
     }
 
     /// Replaces the contents of `url` by the URL of one of its UIDs.
-    pub(crate) fn url(&self, uid: u64, url: &mut String) -> Result<(), LayersError> {
+    ///
+    /// # Errors
+    /// A UID that is none of its URLs', and a damaged image.
+    pub fn url(&self, uid: u64, url: &mut String) -> Result<(), LayersError> {
         self.urls.url(uid.wrapping_sub(self.label.first_uid), url).map_err(|damage| self.damaged(damage))
     }
 
     /// The UID of a key, where it is one of the cell's URLs.
-    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
         let at = self.urls.find(key).map_err(|damage| self.damaged(damage))?;
         Ok(at.map(|at| self.label.first_uid + at))
     }
 
-    /// The UIDs of its URLs whose keys begin with `prefix`.
-    pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<std::ops::Range<u64>, LayersError> {
+    /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<u64>, LayersError> {
         let own = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
         Ok(self.label.first_uid + own.start..self.label.first_uid + own.end)
     }
 
     /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.
     #[inline]
-    pub(crate) fn node(&self, uid: u64) -> Option<usize> {
+    pub fn node(&self, uid: u64) -> Option<usize> {
         self.numbers.node(uid)
     }
 
     /// Whether a node has captures.
-    pub(crate) fn has_page(&self, node: usize) -> Result<bool, LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn has_page(&self, node: usize) -> Result<bool, LayersError> {
         self.forward.has(node).map_err(|damage| self.damaged(damage))
     }
 
     /// Replaces the contents of `links` by the links of a node in the window.
+    ///
+    /// # Errors
+    /// A node that is none of the cell's, and a damaged image.
     #[inline]
-    pub(crate) fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
+    pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
         self.forward.window(node, window, links).map_err(|damage| self.damaged(damage))?;
         self.numbers.turn(links);
         Ok(())
     }
 
     /// Whether a node has a link in the window; `room` is for all of its links.
-    pub(crate) fn has_link(
-        &self,
-        node: usize,
-        link: u64,
-        window: Window,
-        room: &mut Vec<u64>,
-    ) -> Result<bool, LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn has_link(&self, node: usize, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
         let Some(number) = self.numbers.number(link) else { return Ok(false) };
         self.forward.window(node, window, room).map_err(|damage| self.damaged(damage))?;
         Ok(room.binary_search(&number).is_ok())
     }
 
     /// Replaces the contents of `captures` by those of a node.
-    pub(crate) fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
         self.forward.captures(node, captures).map_err(|damage| self.damaged(damage))
     }
 
     /// Whether a node was captured in the closed interval.
-    pub(crate) fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, LayersError> {
         self.forward.captured(node, from, to).map_err(|damage| self.damaged(damage))
     }
 
     /// Replaces the contents of `spans` by when each link of a node was there.
-    pub(crate) fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::page`].
+    pub fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
         self.forward.lifespans(node, spans).map_err(|damage| self.damaged(damage))?;
         let mut uids = self.numbers.uids();
         spans.iter_mut().for_each(|span| span.link = uids.of(span.link));
@@ -144,7 +179,10 @@ impl Cell {
     }
 
     /// The page of a node, `None` where it has no captures.
-    pub(crate) fn page(&self, node: usize) -> Result<Option<Page>, LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::window`], and a record that is not sound.
+    pub fn page(&self, node: usize) -> Result<Option<Page>, LayersError> {
         let mut page = self.forward.page(node).map_err(|damage| self.damaged(damage))?;
         if let Some(page) = &mut page {
             page.uid = self.numbers.uid(page.uid);
@@ -154,7 +192,10 @@ impl Cell {
     }
 
     /// What links to a node; `None` where nothing does.
-    pub(crate) fn in_record(&self, node: usize) -> Result<Option<InLinks>, LayersError> {
+    ///
+    /// # Errors
+    /// See [`Self::page`].
+    pub fn in_record(&self, node: usize) -> Result<Option<InLinks>, LayersError> {
         let mut record = self.backward.record(node).map_err(|damage| self.damaged(damage))?;
         if let Some(record) = &mut record {
             record.uid = self.numbers.uid(record.uid);

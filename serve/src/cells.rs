@@ -20,7 +20,7 @@ use webstrata_layers::{
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::image::{Image, Residence};
-use crate::load::partitions;
+use crate::load::with_cells;
 use crate::row::{Place, Row};
 
 /// All cells of an epoch.
@@ -52,21 +52,24 @@ impl Cells {
     pub fn open(store: &Store, residence: Residence) -> Result<Option<Self>, Error> {
         let manifest = store.manifest();
         let Some(directory) = store.location().directory() else { return Ok(None) };
-        let mut rows: Vec<Row> = manifest.rows.iter().map(Row::of).collect();
-        let mut row = 0;
-        for (entry, partition) in partitions(store) {
-            let Some(cell) = Cell::open(store, directory, entry, partition, residence)? else { return Ok(None) };
-            while manifest.rows[row].row != entry.row {
-                row += 1;
+        let mut rows = Vec::with_capacity(manifest.rows.len());
+        for entry in &manifest.rows {
+            let mut row = Row::of(entry);
+            for (_, partition) in with_cells(entry) {
+                let Some(cell) = Cell::open(store, directory, entry, partition, residence)? else { return Ok(None) };
+                row = row.with(Arc::new(cell));
             }
-            rows[row].push(cell, partition.first_key_bytes().unwrap_or_default());
+            rows.push(row);
         }
         let cells = Self::of(manifest.epoch, manifest.in_range, manifest.counts.urls, rows);
         Ok(Some(Self { _lease: store.lease().cloned(), ..cells }))
     }
 
     fn of(epoch: u64, in_range: RangeLength, urls: u64, rows: Vec<Row>) -> Self {
-        let both = |one: &Row, other: &Row| (one.times.0.max(other.times.0), one.times.1.min(other.times.1));
+        let both = |one: &Row, other: &Row| {
+            let (one, other) = (one.times(), other.times());
+            (one.0.max(other.0), one.1.min(other.1))
+        };
         let pairs = rows.iter().enumerate().flat_map(|(at, row)| rows[..at].iter().map(move |older| both(older, row)));
         let shared = pairs.filter(|(first, last)| first <= last).collect();
         Self { epoch, in_range, urls, rows, shared, _lease: None }
@@ -76,16 +79,19 @@ impl Cells {
     pub(crate) fn of_image(bytes: Bytes) -> Result<Self, Error> {
         let image = Image::read(Path::new("an image"), bytes)?;
         let label = image.label;
-        let end_uid = label.first_uid + label.urls;
-        let mut row = Row { end_uid, times: (i64::MIN, i64::MAX), cells: Vec::new(), keys: Vec::new() };
-        let end = end_uid.max(label.end_record);
-        row.push(Cell::of(PathBuf::new(), image)?, Vec::new());
+        let end = label.end_record.max(label.first_uid + label.urls);
+        let row = Row::alone(Cell::of(PathBuf::new(), image)?);
         Ok(Self::of(0, label.in_range, end, vec![row]))
     }
 
     /// The cells, row by row, in order of UIDs.
-    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
-        self.rows.iter().flat_map(|row| &row.cells)
+    pub fn cells(&self) -> impl Iterator<Item = &Arc<Cell>> {
+        self.rows.iter().flat_map(Row::cells)
+    }
+
+    /// The rows, the oldest first, each with all its cells.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     fn unknown(&self, uid: u64) -> LayersError {
@@ -98,8 +104,9 @@ impl Cells {
 
     /// The cell that has the URL of a UID.
     fn cell_of_url(&self, uid: u64) -> Result<&Cell, LayersError> {
-        let row = self.rows.get(self.rows.partition_point(|row| row.end_uid <= uid));
-        row.and_then(|row| row.cell_of_url(uid)).ok_or_else(|| self.unknown(uid))
+        let row = self.rows.get(self.rows.partition_point(|row| row.end_uid() <= uid));
+        let cell = row.map(|row| row.cell_of_url(uid)).transpose()?;
+        cell.flatten().ok_or_else(|| self.unknown(uid))
     }
 
     /// Whether no capture in the window may stand for one of an older row.
@@ -112,12 +119,13 @@ impl Cells {
     #[inline]
     fn pages_of(&self, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
         self.known(uid)?;
-        let mut places = self.rows.iter().filter(|row| asked(row)).filter_map(|row| row.place(uid));
-        let Some(first) = places.next() else { return Ok(Pages::None) };
-        let Some(second) = places.next() else { return Ok(Pages::One(first)) };
+        let mut places = self.rows.iter().filter(|row| asked(row)).filter_map(|row| row.place(uid).transpose());
+        let Some(first) = places.next().transpose()? else { return Ok(Pages::None) };
+        let Some(second) = places.next().transpose()? else { return Ok(Pages::One(first)) };
         // Some may have in-links alone.
         let mut found = Pages::None;
-        for place in [first, second].into_iter().chain(places) {
+        for place in [Ok(first), Ok(second)].into_iter().chain(places) {
+            let place = place?;
             if place.cell.has_page(place.node)? {
                 found = match found {
                     Pages::None => Pages::One(place),
@@ -189,13 +197,13 @@ impl Cells {
         // that a newer row's stand for.
         let by_row = matches!(window, Window::Seen { .. }) || self.rows.len() == 1;
         let precision = if by_row { precision } else { Precision::Range };
-        let mut own = UNITED.take();
+        // All cells are here, so no source is left.
+        let (mut own, mut left) = (UNITED.take(), Vec::new());
         for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
-            let Some(place) = row.place(uid) else { continue };
             if sources.is_empty() {
-                row.sources_into(uid, place, window, (precision, self.in_range), sources)?;
+                row.sources_into(uid, window, precision, sources, &mut left)?;
             } else {
-                row.sources_into(uid, place, window, (precision, self.in_range), &mut own)?;
+                row.sources_into(uid, window, precision, &mut own, &mut left)?;
                 unite(sources, &own);
             }
         }
@@ -350,9 +358,12 @@ impl Links for Cells {
 
     fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, LayersError> {
         self.known(uid)?;
-        let places = self.rows.iter().filter_map(|row| row.place(uid));
-        let records = places.filter_map(|place| place.cell.in_record(place.node).transpose());
-        let mut records = records.collect::<Result<Vec<_>, _>>()?;
+        let mut records = Vec::new();
+        for row in &self.rows {
+            if let Some(Place { cell, node }) = row.place(uid)? {
+                records.extend(cell.in_record(node)?);
+            }
+        }
         if records.len() < 2 {
             return Ok(records.pop().map(Arc::new));
         }
@@ -400,7 +411,9 @@ impl Links for Cells {
         for uid in uids {
             self.known(uid)?;
             let rows = self.rows.iter().filter(|row| row.meets(Window::Seen { from, to }));
-            let mut captured = rows.filter_map(|row| row.place(uid)).map(|own| own.cell.captured(own.node, from, to));
+            let places = rows.filter_map(|row| row.place(uid).transpose());
+            let mut captured =
+                places.map(|own| own.map_or_else(|away| Err(away.into()), |own| own.cell.captured(own.node, from, to)));
             if captured.find(|own| !matches!(own, Ok(false))).transpose()?.is_some() && visit(uid).is_break() {
                 break;
             }

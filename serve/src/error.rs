@@ -95,12 +95,60 @@ pub enum Error {
         /// The URL.
         uid: u64,
     },
+    /// A cell that is not held here; another server has it.
+    #[error("the cell of row {row}, partition {partition} is not here")]
+    NotHere {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+    },
+    /// A directory in which a server cannot have its cells.
+    #[error("{path}: {what}", path = path.display())]
+    Shelf {
+        /// The directory.
+        path: PathBuf,
+        /// Why not, and what to do.
+        what: &'static str,
+    },
+    /// What a peer sent is not the image that was asked for.
+    #[error(
+        "the cell of row {row}, partition {partition} as another server sent it: {what}; ask a third one, or make it from the layers"
+    )]
+    Received {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// A store that has no directory, for images to lie in.
     #[error("cells are written beside the layers, in a directory of this machine; {path} is none", path = path.display())]
     NoDirectory {
         /// The store.
         path: PathBuf,
     },
+}
+
+/// A cell that a row does not hold, on the path of every answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Away {
+    pub(crate) row: u32,
+    pub(crate) partition: u32,
+}
+
+impl From<Away> for Error {
+    fn from(Away { row, partition }: Away) -> Self {
+        Self::NotHere { row, partition }
+    }
+}
+
+impl From<Away> for webstrata_layers::Error {
+    #[cold]
+    fn from(away: Away) -> Self {
+        Self::Elsewhere(Box::new(Error::from(away)))
+    }
 }
 
 /// Lists that an encoding cannot hold.

@@ -2,39 +2,42 @@
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
-//!   8  version, 3 (32 bits); row (32)
+//!   8  version, 4 (32 bits); row (32)
 //!  16  partition (32); tag of the encoding of links (32): see [`CodecTag`]
 //!  24  first UID, number of URLs (64 each)
 //!  40  UIDs whose records are here: the first, and the one after the last (64 each)
 //!  56  length of in-link ranges: 0 month, 1 year, 2 + days (64)
 //!  64  hash of the layers that the cell was built from (64)
-//!  72  sections urls, numbers, forward, backward: first byte, length, xxh3 (64 each)
-//! 168  xxh3 of the bytes before (64)
-//! 176  sections, each from a multiple of 64 on
+//!  72  counts: pages, captures, links, most links of a page, most sources of a URL (64 each)
+//! 112  sections urls, numbers, forward, backward: first byte, length, xxh3 (64 each)
+//! 208  xxh3 of the bytes before (64)
+//! 256  sections, each from a multiple of 64 on
 //! ```
 //!
 //! Numbers are little-endian. Sections are specified in [`crate::url_store`] and `numbers`; for strata in [`crate::codec::strata`] and
 //! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the
 //! file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole, or
-//! whose layers are others, does not open. A writer locks its draft, so that drafts of killed ones are known.
+//! whose layers are others, does not open.
 
+use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use webstrata_layers::RangeLength;
+use webstrata_layers::{InLinks, Page, RangeLength};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::CodecTag;
+use crate::draft::Draft;
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that is written and read.
-pub const VERSION: u32 = 3;
-const HEAD: usize = 176;
+pub const VERSION: u32 = 4;
+const HEAD: usize = 216;
 /// Where the places of sections stand.
-const PLACES: usize = 72;
+const PLACES: usize = 112;
 const SECTIONS: usize = 4;
 
 /// What an image is of.
@@ -60,9 +63,41 @@ pub struct Label {
     pub source: u64,
 }
 
-/// An image, mapped: its label and sections.
+/// How much is in a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pages: URLs with captures in the row.
+    pub pages: u64,
+    /// Their captures.
+    pub captures: u64,
+    /// Links of any capture of each page, all pages together.
+    pub links: u64,
+    /// The most links that a page has.
+    pub max_out_degree: u64,
+    /// The most pages that link to a URL.
+    pub max_in_degree: u64,
+}
+
+impl Counts {
+    /// Counts a page.
+    pub(crate) fn add_page(&mut self, page: &Page) {
+        let links = page.links.len() as u64;
+        self.pages += 1;
+        self.captures += page.timestamps.len() as u64;
+        self.links += links;
+        self.max_out_degree = self.max_out_degree.max(links);
+    }
+
+    /// Counts what links to a URL.
+    pub(crate) fn add_in_links(&mut self, record: &InLinks) {
+        self.max_in_degree = self.max_in_degree.max(record.sources.len() as u64);
+    }
+}
+
+/// An image, mapped: its label, counts and sections.
 pub(crate) struct Image {
     pub(crate) label: Label,
+    pub(crate) counts: Counts,
     pub(crate) urls: Bytes,
     pub(crate) numbers: Bytes,
     pub(crate) forward: Bytes,
@@ -70,7 +105,7 @@ pub(crate) struct Image {
 }
 
 /// The head of an image with these sections.
-fn head_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
+fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD);
     head.extend_from_slice(MAGIC);
     for value in [VERSION, label.row, label.partition, u32::from(label.codec as u8)] {
@@ -78,6 +113,10 @@ fn head_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     }
     let range = range_number(label.in_range);
     for value in [label.first_uid, label.urls, label.first_record, label.end_record, range, label.source] {
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    let Counts { pages, captures, links, max_out_degree, max_in_degree } = *counts;
+    for value in [pages, captures, links, max_out_degree, max_in_degree] {
         head.extend_from_slice(&value.to_le_bytes());
     }
     let mut place = HEAD.next_multiple_of(64);
@@ -93,59 +132,42 @@ fn head_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
 }
 
 /// Writes an image under its final name, whole or not at all. Gives its size.
-pub(crate) fn write(path: &Path, label: &Label, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
-    let failed = |source| Error::Io { path: path.to_owned(), source };
-    let directory = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory).map_err(failed)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    clear_drafts(directory, &name).map_err(failed)?;
-    let draft = directory.join(format!(".{name}.{}.tmp", std::process::id()));
-    let done = File::create(&draft).and_then(|mut file| {
-        file.lock()?;
-        let bytes = write_all(&mut file, label, sections)?;
-        file.sync_all()?;
-        std::fs::rename(&draft, path)?;
-        File::open(directory)?.sync_all()?;
-        Ok(bytes)
-    });
-    if done.is_err() {
-        // What failed is reported; that the draft stays is not worse.
-        let _ = std::fs::remove_file(&draft);
-    }
-    done.map_err(failed)
+pub(crate) fn write(path: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
+    let mut draft = Draft::create(path)?;
+    let bytes = write_all(&mut |part| draft.push(part), label, counts, sections)?;
+    draft.finish()?;
+    Ok(bytes)
 }
 
-/// Removes drafts of an image whose writers were killed: nobody holds their locks.
-fn clear_drafts(directory: &Path, name: &str) -> io::Result<()> {
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_draft = file_name.strip_prefix('.').and_then(|rest| rest.strip_prefix(name)).is_some();
-        if is_draft && File::open(&path).is_ok_and(|draft| draft.try_lock().is_ok()) {
-            std::fs::remove_file(&path)?;
-        }
-    }
-    Ok(())
-}
-
-fn write_all(out: &mut impl Write, label: &Label, sections: [&[u8]; SECTIONS]) -> io::Result<u64> {
-    let head = head_of(label, sections);
+/// Gives the parts of an image to `write`, in order. How many bytes these are.
+fn write_all<E>(
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    label: &Label,
+    counts: &Counts,
+    sections: [&[u8]; SECTIONS],
+) -> Result<u64, E> {
+    let head = head_of(label, counts, sections);
     let mut written = 0;
     for part in std::iter::once(&head[..]).chain(sections) {
-        out.write_all(part)?;
         let zeros = part.len().next_multiple_of(64) - part.len();
-        out.write_all(&[0; 64][..zeros])?;
+        write(part)?;
+        write(&[0; 64][..zeros])?;
         written += (part.len() + zeros) as u64;
     }
     Ok(written)
 }
 
 /// An image in memory.
-pub(crate) fn bytes_of(label: &Label, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
+pub(crate) fn bytes_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Memory takes all that is written to it.
-    let _ = write_all(&mut bytes, label, sections);
-    bytes
+    let mut write = |part: &[u8]| {
+        bytes.extend_from_slice(part);
+        Ok::<_, Infallible>(())
+    };
+    match write_all(&mut write, label, counts, sections) {
+        Ok(_) => bytes,
+        Err(never) => match never {},
+    }
 }
 
 /// Gives an image the checksums of what it holds, as far as its head leads to sections.
@@ -193,56 +215,101 @@ impl Image {
 
     /// Reads an image from bytes.
     pub(crate) fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
+        let Head { label, counts, places } = Head::read(path, &bytes)?;
         let wrong = |what| Error::Image { path: path.to_owned(), what };
-        if bytes.get(..8) != Some(MAGIC) {
-            return Err(wrong("it is not an image of a cell"));
-        }
-        let word = |at: usize| {
-            let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
-            word.map(|word| u64::from_le_bytes(*word)).ok_or_else(|| wrong("it ends in its head"))
-        };
-        let (low, high) = (|value: u64| (value & 0xffff_ffff) as u32, |value: u64| (value >> 32) as u32);
-        let version = low(word(8)?);
-        if version != VERSION {
-            return Err(Error::Version { path: path.to_owned(), got: version, expected: VERSION });
-        }
-        if word(HEAD - 8)? != xxh3_64(&bytes[..HEAD - 8]) {
-            return Err(wrong("its head does not have its checksum"));
-        }
-        if word(24)?.checked_add(word(32)?).is_none() || word(40)? > word(48)? {
-            return Err(wrong("its UIDs do not end"));
-        }
-        let codec = u8::try_from(high(word(16)?)).ok().and_then(CodecTag::from_number);
-        let label = Label {
-            row: high(word(8)?),
-            partition: low(word(16)?),
-            codec: codec.ok_or_else(|| wrong("its encoding of links is unknown"))?,
-            first_uid: word(24)?,
-            urls: word(32)?,
-            first_record: word(40)?,
-            end_record: word(48)?,
-            in_range: number_range(word(56)?).ok_or_else(|| wrong("its length of ranges is unknown"))?,
-            source: word(64)?,
-        };
         let section = |number: usize| {
-            let at = PLACES + 24 * number;
-            let (start, length, checksum) = (word(at)?, word(at + 8)?, word(at + 16)?);
+            let [start, length, checksum] = places[number];
             let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
             let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
             let range = range.filter(|range| range.end <= bytes.len()).ok_or_else(|| wrong("it is cut off"))?;
             let section = bytes.slice(range);
             if xxh3_64(&section) == checksum { Ok(section) } else { Err(wrong("a section does not have its checksum")) }
         };
-        Ok(Self { label, urls: section(0)?, numbers: section(1)?, forward: section(2)?, backward: section(3)? })
+        Ok(Self { label, counts, urls: section(0)?, numbers: section(1)?, forward: section(2)?, backward: section(3)? })
     }
 }
 
-/// Where the image of a partition lies in a store's directory.
-pub fn path_of(store: &Path, row: u32, partition: u32) -> PathBuf {
-    store.join("cells").join(format!("{row:06}")).join(format!("part-{partition:05}.cell"))
+/// What stands before the sections.
+struct Head {
+    label: Label,
+    counts: Counts,
+    /// First byte, length and checksum of each section.
+    places: [[u64; 3]; SECTIONS],
 }
 
-fn range_number(range: RangeLength) -> u64 {
+impl Head {
+    fn read(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
+        let wrong = |what| Error::Image { path: path.to_owned(), what };
+        if bytes.get(..8) != Some(MAGIC) {
+            return Err(wrong("it is not an image of a cell"));
+        }
+        let cut = || wrong("it ends in its head");
+        let version = bytes.get(8..).and_then(|rest| rest.first_chunk::<4>()).ok_or_else(cut)?;
+        let version = u32::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(Error::Version { path: path.to_owned(), got: version, expected: VERSION });
+        }
+        let head = bytes.first_chunk::<HEAD>().ok_or_else(cut)?;
+        let word = |at: usize| head[at..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
+        let (low, high) = (|value: u64| (value & 0xffff_ffff) as u32, |value: u64| (value >> 32) as u32);
+        if word(HEAD - 8) != xxh3_64(&head[..HEAD - 8]) {
+            return Err(wrong("its head does not have its checksum"));
+        }
+        if word(24).checked_add(word(32)).is_none() || word(40) > word(48) {
+            return Err(wrong("its UIDs do not end"));
+        }
+        let codec = u8::try_from(high(word(16))).ok().and_then(CodecTag::from_number);
+        let label = Label {
+            row: high(word(8)),
+            partition: low(word(16)),
+            codec: codec.ok_or_else(|| wrong("its encoding of links is unknown"))?,
+            first_uid: word(24),
+            urls: word(32),
+            first_record: word(40),
+            end_record: word(48),
+            in_range: number_range(word(56)).ok_or_else(|| wrong("its length of ranges is unknown"))?,
+            source: word(64),
+        };
+        let counts = Counts {
+            pages: word(72),
+            captures: word(80),
+            links: word(88),
+            max_out_degree: word(96),
+            max_in_degree: word(104),
+        };
+        let places = std::array::from_fn(|number| [0, 8, 16].map(|at| word(PLACES + 24 * number + at)));
+        Ok(Self { label, counts, places })
+    }
+}
+
+/// The label of an image, from its head alone; `None` where there is no image.
+pub(crate) fn label_at(path: &Path) -> Result<Option<Label>, Error> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    let mut head = Vec::with_capacity(HEAD);
+    file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    Head::read(path, &head).map(|head| Some(head.label))
+}
+
+/// The directory of all images, in that of a store or of a server.
+pub(crate) const CELLS: &str = "cells";
+
+/// The row and the partition that the name of an image tells.
+pub(crate) fn place_of(path: &Path) -> Option<(u32, u32)> {
+    let row = path.parent()?.file_name()?.to_str()?;
+    let partition = path.file_name()?.to_str()?.strip_prefix("part-")?.strip_suffix(".cell")?;
+    row.parse().ok().zip(partition.parse().ok())
+}
+
+/// Where the image of a partition lies in a store's directory, or a server's.
+pub fn path_of(store: &Path, row: u32, partition: u32) -> PathBuf {
+    store.join(CELLS).join(format!("{row:06}")).join(format!("part-{partition:05}.cell"))
+}
+
+pub(crate) fn range_number(range: RangeLength) -> u64 {
     match range {
         RangeLength::Month => 0,
         RangeLength::Year => 1,
@@ -250,7 +317,7 @@ fn range_number(range: RangeLength) -> u64 {
     }
 }
 
-fn number_range(number: u64) -> Option<RangeLength> {
+pub(crate) fn number_range(number: u64) -> Option<RangeLength> {
     match number {
         0 => Some(RangeLength::Month),
         1 => Some(RangeLength::Year),
@@ -269,30 +336,17 @@ mod tests {
     }
 
     #[test]
-    fn drafts_of_killed_writers_are_removed() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = path_of(directory.path(), 1, 0);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let draft = |writer: u32| path.with_file_name(format!(".part-00000.cell.{writer}.tmp"));
-        let other = path.with_file_name(".part-00001.cell.7.tmp");
-        std::fs::write(draft(7), "half").unwrap();
-        std::fs::write(&other, "half").unwrap();
-        let held = File::create(draft(8)).unwrap();
-        held.lock().unwrap();
-        let label = label(1, 0);
-        write(&path, &label, [b""; SECTIONS]).unwrap();
-        assert_eq!([draft(7).exists(), draft(8).exists(), other.exists()], [false, true, true]);
-    }
-
-    #[test]
     fn an_image_opens_whole_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = path_of(directory.path(), 3, 12);
         let label = label(3, 12);
-        let bytes = write(&path, &label, [b"urls", b"", b"out", &[1; 100]]).unwrap();
+        let counts = Counts { pages: 6, captures: 7, links: 8, max_out_degree: 4, max_in_degree: 3 };
+        let bytes = write(&path, &label, &counts, [b"urls", b"", b"out", &[1; 100]]).unwrap();
         let image = Image::open(&path, Residence::Mapped).unwrap();
         assert_eq!(Image::open(&path, Residence::Memory).unwrap().label, label);
-        assert_eq!(image.label, label);
+        assert_eq!((image.label, image.counts), (label, counts));
+        assert_eq!(label_at(&path).unwrap(), Some(label));
+        assert_eq!(label_at(&path.with_extension("none")).unwrap(), None);
         assert_eq!([&image.urls, &image.numbers, &image.forward], [&b"urls"[..], b"", b"out"]);
         assert_eq!(image.backward, [1; 100][..]);
         let whole = std::fs::read(&path).unwrap();
@@ -301,11 +355,11 @@ mod tests {
         for cut in 0..whole.len() - 28 {
             assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");
         }
-        for at in (0..HEAD).chain([192, 196, 256, 320, 419]) {
+        for at in (0..HEAD).chain([256, 260, 320, 384, 483]) {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
             // Between sections there are zeros that nobody reads.
-            assert_eq!(open(damaged).is_err(), at != 196, "byte {at}");
+            assert_eq!(open(damaged).is_err(), at != 260, "byte {at}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Layers to cells: reads the layers of a partition as streams and writes its image.
+//! Layers to cells: reads the layers of a partition as streams and writes its image, and counts what is in it on the way.
 //!
 //! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see `numbers`).
 //!
@@ -8,6 +8,7 @@
 //! and have all links of one direction in memory; one that goes by URLs has their keys in memory, for a pass more. Of a
 //! later row the UIDs with records are in memory, 8 bytes each, and for each link its number is looked for.
 
+use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::codec::CodecTag;
 use crate::error::Error;
-use crate::image::{self, Image, Label, Residence};
+use crate::image::{self, Counts, Image, Label, Residence};
 use crate::numbers::{self, Numbers};
 use crate::store::{self, Given};
 use crate::url_store::{self, UrlStore};
@@ -44,8 +45,15 @@ pub struct Written {
 
 /// The partitions that have a cell, each with its row: those that hold anything.
 pub fn partitions(store: &Store) -> impl Iterator<Item = (&RowEntry, &PartitionEntry)> {
-    let all = store.manifest().rows.iter().flat_map(|row| row.partitions.iter().map(move |partition| (row, partition)));
-    all.filter(|(_, partition)| [Layer::Url, Layer::Ol, Layer::Il].iter().any(|&layer| records(partition, layer) > 0))
+    store.manifest().rows.iter().flat_map(|row| with_cells(row).map(move |(_, partition)| (row, partition)))
+}
+
+/// The partitions of a row that have a cell, each with its place among all.
+pub(crate) fn with_cells(row: &RowEntry) -> impl Iterator<Item = (usize, &PartitionEntry)> {
+    let holds = |partition: &PartitionEntry| {
+        [Layer::Url, Layer::Ol, Layer::Il].iter().any(|&layer| records(partition, layer) > 0)
+    };
+    row.partitions.iter().enumerate().filter(move |(_, partition)| holds(partition))
 }
 
 /// Number of a layer's records.
@@ -70,47 +78,52 @@ pub(crate) fn label_of(store: &Store, row: &RowEntry, partition: &PartitionEntry
     }
 }
 
-/// The cell of a partition, where there is a sound one of these layers that was made with these options.
+/// The cell of a partition, where there is a sound image below the directory, of these layers and made with these options.
 ///
 /// # Errors
-/// An image that cannot be read, a store that is not in a directory.
+/// An image that cannot be read.
 pub fn find_cell(
     store: &Store,
+    directory: &Path,
     row: &RowEntry,
     partition: &PartitionEntry,
     options: Options,
 ) -> Result<Option<Written>, Error> {
-    let path = image::path_of(directory(store)?, row.row, partition.partition);
+    let path = image::path_of(directory, row.row, partition.partition);
     let image = match Image::open(&path, Residence::Mapped) {
         Ok(image) => image,
         Err(Error::Image { .. } | Error::Version { .. }) => return Ok(None),
         Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let Image { label, urls, numbers, forward, backward } = image;
+    let Image { label, counts: _, urls, numbers, forward, backward } = image;
     let bytes = [urls.len(), numbers.len(), forward.len(), backward.len()].map(|len| len as u64);
     let block = UrlStore::open(urls).map(|urls| urls.block());
     let same = label == label_of(store, row, partition, options.codec) && block == Ok(options.urls.block);
     Ok(same.then_some(Written { path, urls: partition.urls, bytes }))
 }
 
-fn directory(store: &Store) -> Result<&Path, Error> {
+/// The directory of a store, beside whose layers its images lie.
+///
+/// # Errors
+/// A store that is not in a directory.
+pub fn directory(store: &Store) -> Result<&Path, Error> {
     let path = || store.location().to_string().into();
     store.location().directory().ok_or_else(|| Error::NoDirectory { path: path() })
 }
 
-/// Writes the image of a partition.
+/// Writes the image of a partition below a directory: see [`image::path_of`].
 ///
 /// # Errors
-/// Layers that cannot be read, or do not mirror each other; an image that cannot be written; a store that is not in a
-/// directory.
+/// Layers that cannot be read, or do not mirror each other; an image that cannot be written.
 pub fn write_cell(
     store: &Store,
+    directory: &Path,
     row: &RowEntry,
     partition: &PartitionEntry,
     options: Options,
 ) -> Result<Written, Error> {
-    let path = image::path_of(directory(store)?, row.row, partition.partition);
+    let path = image::path_of(directory, row.row, partition.partition);
     let label = label_of(store, row, partition, options.codec);
     let mut own_key = Vec::new();
     let urls = url_store::encode(
@@ -133,9 +146,15 @@ pub fn write_cell(
         let unmatched = Error::Unmatched { row: row.row, partition: partition.partition, uid: *uid };
         numbers.number(*uid).map(|number| *uid = number).ok_or(unmatched)
     };
+    // Encoders read records more than once; each counts when it is met first.
+    let (counts, next) = (RefCell::new(Counts::default()), [Cell::new(0), Cell::new(0)]);
+    let is_new = |next: &Cell<u64>, uid: u64| uid >= next.replace(next.get().max(uid.saturating_add(1)));
     let pages = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::pages(store, partition).map(|page| {
             let mut page = page?;
+            if is_new(&next[0], page.uid) {
+                counts.borrow_mut().add_page(&page);
+            }
             number(&mut page.uid)?;
             page.links.iter_mut().try_for_each(number)?;
             Ok(page)
@@ -144,6 +163,9 @@ pub fn write_cell(
     let in_links = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::in_links(store, partition).map(|record| {
             let mut record = record?;
+            if is_new(&next[1], record.uid) {
+                counts.borrow_mut().add_in_links(&record);
+            }
             number(&mut record.uid)?;
             record.sources.iter_mut().try_for_each(number)?;
             Ok(record)
@@ -163,7 +185,7 @@ pub fn write_cell(
     let forward = store::encode_forward(given, &pages)?;
     let backward = store::encode_backward(Given { count: records(partition, Layer::Il), ..given }, &in_links)?;
     let sections = [&urls[..], &numbered, &forward, &backward];
-    image::write(&path, &label, sections)?;
+    image::write(&path, &label, &counts.borrow(), sections)?;
     Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
 }
 
@@ -189,7 +211,7 @@ pub(crate) fn keys_of<'a>(
 }
 
 /// A hash of the checksums of a partition's layers: an image of other layers is of no use.
-pub(crate) fn source_of(partition: &PartitionEntry) -> u64 {
+pub fn source_of(partition: &PartitionEntry) -> u64 {
     let mut hash = Xxh3::new();
     partition.files.iter().for_each(|file| hash.update(file.checksum.as_bytes()));
     hash.digest()

@@ -1,26 +1,38 @@
-//! The cells of one row: which of them has a URL or a record, and what links to a URL as far as the row alone tells.
+//! The cells of one row, or some of them: which has a URL or a record, and what links to a URL as far as the row alone tells.
+//!
+//! A row knows of all its cells which UIDs and keys they have, and holds those that are in memory here: all of them for one
+//! machine, some on a server of a cluster. What lies in a cell that it does not hold is [`Error::NotHere`], never no record.
 //!
 //! In-links come from the backward store's own ranges; an exact answer asks only those sources that link in no range that
-//! lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the row, too.
+//! lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the row, too;
+//! those whose cells are not held are named, so that who asks can ask another server.
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 
-use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RangeLength, RowEntry, Window};
+use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RowEntry, Window};
 
 use crate::backward::{Found, Wanted};
 use crate::cell::Cell;
+use crate::error::{Away, Error};
+use crate::load::with_cells;
 
-/// The cells of a row.
-pub(crate) struct Row {
+/// The cells of a row, as many of them as are held. A clone shares the cells.
+#[derive(Clone)]
+pub struct Row {
+    number: u32,
     /// The UID after those of its URLs; it has no records of higher ones.
-    pub(crate) end_uid: u64,
+    end_uid: u64,
     /// The times of its first and its last capture; the first is above the last where there are none.
-    pub(crate) times: (i64, i64),
-    /// In order of UIDs.
-    pub(crate) cells: Vec<Cell>,
+    times: (i64, i64),
+    /// For each cell, in order of UIDs, the UID after those whose records it has.
+    ends: Arc<[u64]>,
+    /// For each cell its partition, and the UIDs of its URLs.
+    parts: Arc<[(u32, Range<u64>)]>,
     /// The cells with URLs, each with its first key.
-    pub(crate) keys: Vec<(Vec<u8>, usize)>,
+    keys: Arc<[(Vec<u8>, usize)]>,
+    cells: Vec<Option<Arc<Cell>>>,
 }
 
 /// A record of a URL: its cell, and its node there.
@@ -31,48 +43,134 @@ pub(crate) struct Place<'a> {
 }
 
 impl Row {
-    /// A row without cells yet.
-    pub(crate) fn of(entry: &RowEntry) -> Self {
+    /// A row that holds none of its cells yet.
+    pub fn of(entry: &RowEntry) -> Self {
+        let (mut ends, mut parts, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, partition) in with_cells(entry) {
+            if partition.urls > 0 {
+                keys.push((partition.first_key_bytes().unwrap_or_default(), ends.len()));
+            }
+            ends.push(entry.records(place).end);
+            parts.push((partition.partition, partition.first_uid..partition.first_uid + partition.urls));
+        }
         let times = entry.counts.first_time.zip(entry.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
-        Self { end_uid: entry.end_uid(), times, cells: Vec::new(), keys: Vec::new() }
+        let cells = vec![None; ends.len()];
+        let (ends, parts, keys) = (ends.into(), parts.into(), keys.into());
+        Self { number: entry.row, end_uid: entry.end_uid(), times, ends, parts, keys, cells }
     }
 
-    /// Adds its next cell, whose first URL has this key, if it has any.
-    pub(crate) fn push(&mut self, cell: Cell, first_key: Vec<u8>) {
-        if cell.label().urls > 0 {
-            self.keys.push((first_key, self.cells.len()));
+    /// A row of one cell, of which nothing else is known.
+    pub(crate) fn alone(cell: Cell) -> Self {
+        let label = *cell.label();
+        let urls = label.first_uid..label.first_uid + label.urls;
+        let keys = if label.urls > 0 { vec![(Vec::new(), 0)] } else { Vec::new() };
+        Self {
+            number: label.row,
+            end_uid: urls.end,
+            times: (i64::MIN, i64::MAX),
+            ends: [label.end_record].into(),
+            parts: [(label.partition, urls)].into(),
+            keys: keys.into(),
+            cells: vec![Some(Arc::new(cell))],
         }
-        self.cells.push(cell);
+    }
+
+    /// The row with one cell more, in place of the one of its partition, if it had that. A cell that is none of this row's
+    /// changes nothing.
+    #[must_use]
+    pub fn with(mut self, cell: Arc<Cell>) -> Self {
+        let label = cell.label();
+        let own = (label.partition, label.first_uid..label.first_uid + label.urls);
+        let at = self.parts.iter().position(|part| *part == own);
+        if let Some(at) = at.filter(|&at| label.row == self.number && label.end_record == self.ends[at]) {
+            self.cells[at] = Some(cell);
+        }
+        self
+    }
+
+    /// The row without the cell of a partition.
+    #[must_use]
+    pub fn without(mut self, partition: u32) -> Self {
+        if let Some(at) = self.parts.iter().position(|part| part.0 == partition) {
+            self.cells[at] = None;
+        }
+        self
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The UID after those of its URLs; it has no records of higher ones.
+    pub fn end_uid(&self) -> u64 {
+        self.end_uid
+    }
+
+    /// The times of its first and its last capture; the first is above the last where there are none.
+    pub fn times(&self) -> (i64, i64) {
+        self.times
+    }
+
+    /// The partitions that have a cell, held or not, in order of UIDs.
+    pub fn partitions(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().map(|(partition, _)| *partition)
+    }
+
+    /// The cells that are held, in order of UIDs.
+    pub fn cells(&self) -> impl Iterator<Item = &Arc<Cell>> {
+        self.cells.iter().flatten()
+    }
+
+    /// The cell of a partition.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] where it is not held, or there is none.
+    pub fn cell(&self, partition: u32) -> Result<&Arc<Cell>, Error> {
+        let at = self.parts.iter().position(|part| part.0 == partition);
+        let cell = at.and_then(|at| self.cells[at].as_ref());
+        cell.ok_or_else(|| Away { row: self.number, partition }.into())
+    }
+
+    /// The cell at a place of this row's.
+    #[inline]
+    fn held(&self, at: usize) -> Result<&Cell, Away> {
+        let away = || Away { row: self.number, partition: self.parts[at].0 };
+        self.cells[at].as_deref().ok_or_else(away)
     }
 
     /// Whether captures of the row may decide what a window shows.
     #[inline]
-    pub(crate) fn meets(&self, window: Window) -> bool {
+    pub fn meets(&self, window: Window) -> bool {
         match window {
             Window::Seen { from, to } => self.times.0 <= to && from <= self.times.1,
             Window::AsOf(time) => self.times.0 <= time,
         }
     }
 
-    /// The record of a UID, of out-links, in-links or both.
+    /// The record of a UID, of out-links, in-links or both; `None` where the row has none.
     #[inline]
-    pub(crate) fn place(&self, uid: u64) -> Option<Place<'_>> {
-        let cell = self.cells.get(self.cells.partition_point(|cell| cell.label().end_record <= uid))?;
-        cell.node(uid).map(|node| Place { cell, node })
+    pub(crate) fn place(&self, uid: u64) -> Result<Option<Place<'_>>, Away> {
+        let at = self.ends.partition_point(|&end| end <= uid);
+        if at == self.ends.len() {
+            return Ok(None);
+        }
+        let cell = self.held(at)?;
+        Ok(cell.node(uid).map(|node| Place { cell, node }))
     }
 
-    /// The cell with the URL of a UID.
-    pub(crate) fn cell_of_url(&self, uid: u64) -> Option<&Cell> {
-        let end = |cell: &Cell| cell.label().first_uid + cell.label().urls;
-        let at = self.cells.partition_point(|cell| end(cell) <= uid);
-        self.cells.get(at).filter(|cell| cell.label().first_uid <= uid)
+    /// The cell with the URL of a UID; `None` where the URL is not one of this row's.
+    pub(crate) fn cell_of_url(&self, uid: u64) -> Result<Option<&Cell>, Away> {
+        let at = self.parts.partition_point(|(_, urls)| urls.end <= uid);
+        let is_own = self.parts.get(at).is_some_and(|(_, urls)| urls.contains(&uid));
+        is_own.then(|| self.held(at)).transpose()
     }
 
     /// The UID of a key.
     pub(crate) fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
         let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
         let Some((_, cell)) = after.checked_sub(1).map(|at| &self.keys[at]) else { return Ok(None) };
-        self.cells[*cell].find(key)
+        self.held(*cell)?.find(key)
     }
 
     /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
@@ -84,7 +182,7 @@ impl Row {
             if first.as_slice() > prefix && !first.starts_with(prefix) {
                 break;
             }
-            let own = self.cells[*cell].prefix(prefix)?;
+            let own = self.held(*cell)?.prefix(prefix)?;
             if !own.is_empty() {
                 found = Some(found.map_or(own.start, |found| found.start)..own.end);
             }
@@ -92,22 +190,29 @@ impl Row {
         Ok(found)
     }
 
-    /// Replaces the contents of `sources` by what links to the URL of `uid`, which has its record at `place`, in the window,
-    /// as far as this row tells.
-    pub(crate) fn sources_into(
+    /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row tells; of
+    /// `left` by the places, rising, of those sources that may do so or not, because a cell that is not held knows: whether
+    /// they do is to be asked there, by [`Cell::has_link`]. With all cells held, and by ranges, none is left.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
+    pub fn sources_into(
         &self,
         uid: u64,
-        place: Place<'_>,
         window: Window,
-        (precision, length): (Precision, RangeLength),
+        precision: Precision,
         sources: &mut Vec<u64>,
+        left: &mut Vec<usize>,
     ) -> Result<(), LayersError> {
+        left.clear();
         sources.clear();
         let (from, to) = match window {
             Window::Seen { from, to } if from > to => return Ok(()),
             Window::Seen { from, to } => (from, to),
             Window::AsOf(time) => (i64::MIN, time),
         };
+        let Some(place) = self.place(uid)? else { return Ok(()) };
+        let length = place.cell.label().in_range;
         // The first and the last range that is asked for, each from its first second to its last.
         let edges = std::cell::Cell::new([(0, 0); 2]);
         let wanted = |ranges: &[i64]| {
@@ -143,7 +248,7 @@ impl Row {
                 if let Some((_, own)) = next.next_if(|(unsure, _)| *unsure == at) {
                     let ranges = edges.get().into_iter().zip(own).filter_map(|(edge, own)| own.then_some(edge));
                     holds = match self.place(source) {
-                        Some(Place { cell, node }) => {
+                        Ok(Some(Place { cell, node })) => {
                             let mut by_captures = None;
                             if let Window::Seen { from, to } = window {
                                 cell.captures(node, captures)?;
@@ -151,7 +256,11 @@ impl Row {
                             }
                             by_captures.map_or_else(|| cell.has_link(node, uid, window, links), Ok)?
                         }
-                        None => false,
+                        Ok(None) => false,
+                        Err(Away { .. }) => {
+                            left.push(kept);
+                            true
+                        }
                     };
                 }
                 sources[kept] = source;

@@ -7,7 +7,7 @@ use webstrata_layers::{Change, InLinks, Page, RangeLength, key};
 use crate::cell_bench::Random;
 use crate::codec::{self, CodecTag, Lists};
 use crate::error::Error;
-use crate::image::{self, Label};
+use crate::image::{self, Counts, Label};
 use crate::numbers;
 use crate::store::{Given, encode_backward, encode_forward};
 use crate::url_store;
@@ -69,7 +69,11 @@ fn make() -> Result<Samples, Error> {
             in_range: RangeLength::Days(10),
             source: 0,
         };
-        image::bytes_of(&label, [&urls, &numbers::encode(&uids, &interval), &forward[at], &backward[at]])
+        image::bytes_of(
+            &label,
+            &Counts::default(),
+            [&urls, &numbers::encode(&uids, &interval), &forward[at], &backward[at]],
+        )
     };
     Ok(Samples {
         lists: all(&|tag| Ok(codec::encode(tag, &lists, Some(&keys))?))?,

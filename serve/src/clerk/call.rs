@@ -1,0 +1,347 @@
+//! Questions to cells, asked of the servers that have them: side by side, again where one fails, twice where one is slow.
+//!
+//! Each question goes to the first server that has its cell; questions to one server travel in one call. Where a call fails, its
+//! questions go to the next server that has their cells, at once; where it is slow, they are asked of the next as well, and the
+//! first answer counts. Servers of the map that the caller has pinned come after those of the newest map, which may not know the
+//! epoch yet. Where all have failed, the newest map is looked at again after a pause, until the deadline. Gossip notices a death
+//! after seconds; this takes milliseconds. A server that failed is asked last for a while, by all of a clerk's calls.
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tonic::{Code, Request, Response, Status};
+
+use super::{Authorized, Clerk, lock};
+use crate::map::Map;
+use crate::proto::answer::Answer as Given;
+use crate::proto::links_client::LinksClient;
+use crate::proto::question::Question as Asked;
+use crate::proto::{Answer, AskRequest, CellName, Question, Server};
+use crate::status::{Reason, refuse};
+
+/// Before the map is looked at again when every server has failed.
+const PAUSE: Duration = Duration::from_millis(30);
+/// A hedge costs so many tenths of a question, and this many may be saved up.
+const HEDGE: u32 = 10;
+const ALLOWANCE_MAX: u32 = 500;
+/// After so many times the usual patience a slow server is not waited for alone, whatever that costs.
+const LATE: u32 = 3;
+
+/// A question to a cell.
+pub(crate) struct Part {
+    pub(crate) cell: CellName,
+    pub(crate) question: Asked,
+}
+
+/// A call to one server.
+struct Group {
+    server: Server,
+    parts: Vec<usize>,
+    begun: Instant,
+    /// When its questions are asked of others, too.
+    hedge_at: Option<Instant>,
+    is_open: bool,
+}
+
+/// What has come of a call, by its number among the groups.
+type Came = (usize, Result<Vec<Answer>, Status>);
+
+/// What is asked, and what has come back.
+struct Asking<'a> {
+    clerk: &'a Clerk,
+    pinned: &'a Map,
+    parts: &'a [Part],
+    answers: Vec<Option<Given>>,
+    /// For each question, the addresses of servers that have been asked since the map was last looked at.
+    tried: Vec<Vec<String>>,
+    groups: Vec<Group>,
+    open: FuturesUnordered<BoxFuture<'a, Came>>,
+    /// Questions that no server is left for.
+    stuck: Vec<usize>,
+    deadline: Instant,
+    last: Option<Status>,
+}
+
+/// Whether the call failed on its way: a status that a server gave has no source.
+fn is_of_transport(status: &Status) -> bool {
+    status.source().is_some()
+}
+
+/// Whether another server may answer where one failed like this.
+fn is_passing(status: &Status) -> bool {
+    match status.code() {
+        _ if is_of_transport(status) => true,
+        Code::InvalidArgument | Code::FailedPrecondition | Code::Unauthenticated | Code::PermissionDenied => false,
+        Code::ResourceExhausted => Reason::of(status) == Some(Reason::Overloaded),
+        _ => true,
+    }
+}
+
+impl Clerk {
+    /// Asks the cells. Gives the answers in order. `pinned`: the map that the questions were made by.
+    pub(crate) async fn ask(&self, pinned: &Map, parts: &[Part]) -> Result<Vec<Given>, Status> {
+        let mut asking = Asking {
+            clerk: self,
+            pinned,
+            parts,
+            answers: parts.iter().map(|_| None).collect(),
+            tried: vec![Vec::new(); parts.len()],
+            groups: Vec::new(),
+            open: FuturesUnordered::new(),
+            stuck: Vec::new(),
+            deadline: Instant::now() + self.options.deadline,
+            last: None,
+        };
+        {
+            let mut allowance = lock(&self.shared.allowance);
+            *allowance = (*allowance + 1).min(ALLOWANCE_MAX);
+        }
+        asking.send((0..parts.len()).collect());
+        asking.run().await
+    }
+
+    /// Asks one server after the other, those of the map in the order of its names but for those that failed lately, until one
+    /// answers.
+    pub(super) async fn anywhere<T, F>(&self, ask: impl Fn(LinksClient<Authorized>) -> F) -> Result<T, Status>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        let deadline = Instant::now() + self.options.deadline;
+        let mut last = Status::unavailable("no server is known");
+        loop {
+            let map = self.map();
+            let mut servers: Vec<&Server> = map.servers.iter().collect();
+            servers.sort_by_key(|server| self.is_suspect(&server.address));
+            for server in servers {
+                let answer = match self.shared.links(&server.address) {
+                    Ok(client) => timeout_at(deadline, ask(client)).await,
+                    Err(status) => Ok(Err(status)),
+                };
+                match answer {
+                    Ok(Ok(answer)) => return Ok(answer.into_inner()),
+                    Ok(Err(status)) if is_passing(&status) => {
+                        self.suspect(&server.address);
+                        last = status;
+                    }
+                    Ok(Err(status)) => return Err(status),
+                    Err(_) => return Err(Status::deadline_exceeded("no answer in time")),
+                }
+            }
+            if Instant::now() + PAUSE >= deadline {
+                return Err(last);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// A request with the clerk's deadline.
+    pub(super) fn timed<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(self.options.deadline);
+        request
+    }
+
+    fn suspect(&self, address: &str) {
+        let now = Instant::now();
+        let mut suspects = lock(&self.shared.suspects);
+        suspects.retain(|_, until| now < *until);
+        suspects.insert(address.to_owned(), now + self.options.suspect);
+        drop(suspects);
+        self.doubt(Some(address));
+    }
+
+    fn is_suspect(&self, address: &str) -> bool {
+        lock(&self.shared.suspects).get(address).is_some_and(|&until| Instant::now() < until)
+    }
+
+    /// Has the map looked at elsewhere: at once, or where it comes from the server of this address.
+    fn doubt(&self, address: Option<&str>) {
+        if let Some(watching) = &self.shared.watching {
+            watching.doubt(address);
+        }
+    }
+
+    /// Whether one more hedge is a small share of all questions.
+    fn may_hedge(&self) -> bool {
+        let mut allowance = lock(&self.shared.allowance);
+        let may = *allowance >= HEDGE;
+        *allowance -= if may { HEDGE } else { 0 };
+        may
+    }
+}
+
+impl Asking<'_> {
+    async fn run(mut self) -> Result<Vec<Given>, Status> {
+        while self.answers.iter().any(Option::is_none) {
+            let now = Instant::now();
+            let hedge = self.groups.iter().filter(|group| group.is_open).filter_map(|group| group.hedge_at).min();
+            let again = (!self.stuck.is_empty()).then(|| now + PAUSE);
+            let wake = [hedge, again].into_iter().flatten().min().unwrap_or(self.deadline).min(self.deadline);
+            tokio::select! {
+                biased;
+                Some((group, answer)) = self.open.next(), if !self.open.is_empty() => self.take(group, answer)?,
+                () = sleep_until(wake) => {
+                    let now = Instant::now();
+                    if now >= self.deadline {
+                        return Err(self.late());
+                    }
+                    self.hedge(now);
+                    if again.is_some_and(|again| again <= now) {
+                        let stuck = std::mem::take(&mut self.stuck);
+                        stuck.iter().for_each(|&at| self.tried[at].clear());
+                        self.send(stuck);
+                    }
+                }
+            }
+        }
+        Ok(self.answers.into_iter().flatten().collect())
+    }
+
+    /// The deadline has passed.
+    fn late(&self) -> Status {
+        let Some(&at) = self.stuck.first() else {
+            let asked: Vec<&str> =
+                self.groups.iter().filter(|group| group.is_open).map(|group| group.server.name.as_str()).collect();
+            return Status::deadline_exceeded(format!("no answer in time from {}", asked.join(", ")));
+        };
+        let CellName { row, partition } = self.parts[at].cell;
+        let last =
+            self.last.as_ref().map_or_else(String::new, |last| format!(" (the last one said: {})", last.message()));
+        let cell = [("row", row.into()), ("partition", partition.into())];
+        refuse(Reason::NotReady, format!("no server has cell {partition} of row {row}{last}"), &cell)
+    }
+
+    /// Asks each question of the next server that has its cell.
+    fn send(&mut self, parts: Vec<usize>) {
+        let map = self.clerk.map();
+        let mut groups: Vec<(Server, Vec<usize>)> = Vec::new();
+        for at in parts {
+            let Some(server) = self.next_server(&map, at) else {
+                self.stuck.push(at);
+                // The map may be of a server that does not hear of others any more.
+                self.clerk.doubt(None);
+                continue;
+            };
+            self.tried[at].push(server.address.clone());
+            match groups.iter_mut().find(|(own, _)| *own == server) {
+                Some((_, parts)) => parts.push(at),
+                None => groups.push((server, vec![at])),
+            }
+        }
+        for (server, parts) in groups {
+            self.call(server, parts);
+        }
+    }
+
+    fn next_server(&self, map: &Map, at: usize) -> Option<Server> {
+        let cell = self.parts[at].cell;
+        let untried = |server: &&Server| !self.tried[at].contains(&server.address);
+        // The first of those that did not fail lately, else the first.
+        let is_suspect = |server: &&Server| self.clerk.is_suspect(&server.address);
+        let of = |map: &Map| map.holders(cell).filter(untried).min_by_key(is_suspect).cloned();
+        of(map).or_else(|| of(self.pinned))
+    }
+
+    fn call(&mut self, server: Server, parts: Vec<usize>) {
+        let questions: Vec<Question> = parts
+            .iter()
+            .map(|&at| Question { cell: Some(self.parts[at].cell), question: Some(self.parts[at].question.clone()) })
+            .collect();
+        let number = self.groups.len();
+        let shared = &self.clerk.shared;
+        let deadline = self.deadline;
+        let own =
+            shared.own.as_ref().filter(|(name, _)| *name == server.name).map(|(_, own)| own.ask(questions.clone()));
+        let answer: BoxFuture<'_, _> = if let Some(answer) = own {
+            answer
+        } else {
+            let client = shared.cells(&server.address);
+            Box::pin(async move {
+                let mut client = client?;
+                let mut request = Request::new(AskRequest { questions });
+                request.set_timeout(deadline.saturating_duration_since(Instant::now()));
+                let answer = timeout_at(deadline, client.ask(request)).await;
+                let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")));
+                answer.map(|answer| answer.into_inner().answers)
+            })
+        };
+        let begun = Instant::now();
+        let hedge_at = Some(begun + self.clerk.options.hedge);
+        self.groups.push(Group { server, parts, begun, hedge_at, is_open: true });
+        self.open.push(Box::pin(async move { (number, answer.await) }));
+    }
+
+    fn take(&mut self, group: usize, answer: Result<Vec<Answer>, Status>) -> Result<(), Status> {
+        self.groups[group].is_open = false;
+        let parts = std::mem::take(&mut self.groups[group].parts);
+        let answer = answer.and_then(|answers| {
+            let whole = answers.len() == parts.len() && answers.iter().all(|answer| answer.answer.is_some());
+            if whole { Ok(answers) } else { Err(Status::internal("an answer with other questions' number of answers")) }
+        });
+        match answer {
+            Ok(answers) => {
+                for (at, answer) in parts.into_iter().zip(answers) {
+                    if self.answers[at].is_none() {
+                        self.answers[at] = answer.answer;
+                    }
+                }
+                // Who was asked first and has not answered is slow.
+                let slow = self.groups[..group].iter().filter(|other| other.is_open && other.hedge_at.is_none());
+                slow.for_each(|other| self.clerk.suspect(&other.server.address));
+            }
+            Err(status) if is_passing(&status) => {
+                let server = self.groups[group].server.clone();
+                if Reason::of(&status) != Some(Reason::CellNotHere) {
+                    self.clerk.suspect(&server.address);
+                }
+                tracing::debug!(server = server.name, %status, "asking another server");
+                lock(&self.clerk.shared.counts).retries += 1;
+                self.last = Some(status.clone());
+                let asked_elsewhere =
+                    |at: &usize| self.groups.iter().any(|group| group.is_open && group.parts.contains(at));
+                let left: Vec<usize> =
+                    parts.into_iter().filter(|at| self.answers[*at].is_none() && !asked_elsewhere(at)).collect();
+                self.send(left);
+                // What a server says is broken stays so; what is gone may come back.
+                let is_broken = matches!(status.code(), Code::DataLoss | Code::Internal | Code::Unimplemented);
+                if !self.stuck.is_empty() && is_broken && !is_of_transport(&status) {
+                    return Err(status);
+                }
+            }
+            Err(status) => return Err(status),
+        }
+        Ok(())
+    }
+
+    /// Asks the questions of slow servers of others, too.
+    fn hedge(&mut self, now: Instant) {
+        let map = self.clerk.map();
+        for number in 0..self.groups.len() {
+            let group = &self.groups[number];
+            if !group.is_open || group.hedge_at.is_none_or(|at| now < at) {
+                continue;
+            }
+            let (patience, is_late) = (self.clerk.options.hedge, now >= group.begun + LATE * self.clerk.options.hedge);
+            let parts: Vec<usize> = group.parts.iter().copied().filter(|&at| self.answers[at].is_none()).collect();
+            let parts: Vec<usize> = parts.into_iter().filter(|&at| self.next_server(&map, at).is_some()).collect();
+            if parts.is_empty() || is_late || self.clerk.may_hedge() {
+                self.groups[number].hedge_at = None;
+            } else {
+                self.groups[number].hedge_at = Some(now + patience);
+                continue;
+            }
+            if !parts.is_empty() {
+                lock(&self.clerk.shared.counts).hedges += 1;
+                self.send(parts);
+            }
+        }
+    }
+}
+
+/// What comes back of a question is of its kind.
+pub(crate) fn other_kind() -> Status {
+    Status::internal("an answer of another kind than its question")
+}

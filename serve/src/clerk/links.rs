@@ -1,0 +1,392 @@
+//! Questions about links and captures. What several rows say of one page is put together here as [`crate::Cells`] do it in memory:
+//! links of a window and in-links are unions, the latest capture is one row's, and where a newer row's capture may stand for
+//! an older one's, whole pages are joined ([`webstrata_layers::join`]).
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tonic::Status;
+use webstrata_layers::{Batch, Direction, Precision, Sample, Sampling, Window};
+
+use super::call::other_kind;
+use super::lists::{Lists, latest, unite};
+use super::pinned::Pinned;
+use super::split::{Split, Spot};
+use crate::held::{direction_to, window_to};
+use crate::proto::answer::Answer as Given;
+use crate::proto::question::Question as Asked;
+use crate::proto::{Drawing, HasLinks, LinksOf, UidList};
+use crate::status::Reason;
+
+/// Links that are asked for at once where there are too many for one answer.
+const PART: usize = 1 << 20;
+
+impl Pinned {
+    /// The links of pages, or what links to URLs, in the window, rising.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn links(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+        match direction {
+            Direction::Out => self.out_links(uids, window).await,
+            Direction::In(precision) => Ok(self.in_links(uids, window, precision, 0..0).await?.0),
+        }
+    }
+
+    /// The links that [`Pinned::links`] gives of one UID, from the UID `first` on: `most` of them or fewer, and where they go on.
+    /// So a URL can be asked for whose links are too many for one answer. Costs as much as all of them for each part.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn links_from(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        first: u64,
+        most: usize,
+    ) -> Result<(Vec<u64>, Option<u64>), Status> {
+        match direction {
+            Direction::Out => {
+                let mut links = self.out_links(&[uid], window).await?.into_values();
+                links.drain(..links.partition_point(|&link| link < first));
+                let next = links.get(most).copied();
+                links.truncate(most);
+                Ok((links, next))
+            }
+            Direction::In(precision) => {
+                // Lists of several rows may come in one answer.
+                let mut most = most.min(PART / self.graph.rows.len().max(1)).max(1);
+                loop {
+                    let part = first..first.saturating_add(most as u64);
+                    match self.in_links(&[uid], window, precision, part).await {
+                        Err(status) if most > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => most /= 2,
+                        links => return links.map(|(links, next)| (links.into_values(), next)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// All links of one UID, however many.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn all_links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Status> {
+        let (mut links, mut next) = (Vec::new(), Some(0));
+        while let Some(first) = next {
+            let (part, after) = self.links_from(uid, direction, window, first, PART).await?;
+            links.extend(part);
+            next = after;
+        }
+        Ok(links)
+    }
+
+    /// The lists of each UID, one after the other where they are too many for one answer.
+    async fn lists(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+        match self.links(uids, direction, window).await {
+            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+                let mut lists = Batch::default();
+                for &uid in uids {
+                    lists.push(&self.all_links(uid, direction, window).await?);
+                }
+                Ok(lists)
+            }
+            lists => lists,
+        }
+    }
+
+    /// How many [`Pinned::links`] gives.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn degrees(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Vec<u64>, Status> {
+        self.known(uids)?;
+        let (single, split) = self.single(uids, direction, window);
+        let mut degrees = vec![0; uids.len()];
+        let lists = self.ask_links(uids, &split, direction, window, |asked| asked.count = true).await?;
+        let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
+        for spot in &split.spots {
+            match lists[spot.part].degrees.get(spot.at) {
+                Some(&degree) => degrees[spot.item] = degree,
+                None => left.push(spot.item),
+            }
+        }
+        let others: Vec<u64> = left.iter().map(|&item| uids[item]).collect();
+        let links = self.lists(&others, direction, window).await?;
+        for (&item, list) in left.iter().zip(links.iter()) {
+            degrees[item] = list.len() as u64;
+        }
+        Ok(degrees)
+    }
+
+    /// A sample of what [`Pinned::links`] gives, rising, drawn by the servers where one cell has it all.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn samples(
+        &self,
+        uids: &[u64],
+        direction: Direction,
+        window: Window,
+        sample: Sample,
+    ) -> Result<Batch<u64>, Status> {
+        self.known(uids)?;
+        let (single, split) = self.single(uids, direction, window);
+        let drawing = Drawing {
+            samples: u32::try_from(sample.count).unwrap_or(u32::MAX),
+            random: sample.sampling == Sampling::Random,
+            seed: sample.seed,
+        };
+        let lists = self.ask_links(uids, &split, direction, window, |asked| asked.sample = Some(drawing)).await?;
+        // Those of which the servers were not sure, and those of several rows.
+        let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
+        let mut drawn: HashMap<usize, &[u64]> = HashMap::new();
+        for spot in &split.spots {
+            if lists[spot.part].is_sure(spot.at)? {
+                drawn.insert(spot.item, lists[spot.part].list(spot.at)?);
+            } else {
+                left.push(spot.item);
+            }
+        }
+        let others: Vec<u64> = left.iter().map(|&item| uids[item]).collect();
+        let whole = self.lists(&others, direction, window).await?;
+        let whole: HashMap<usize, &[u64]> = left.iter().copied().zip(whole.iter()).collect();
+        let mut samples = Batch::default();
+        let mut own = Vec::new();
+        for (item, &uid) in uids.iter().enumerate() {
+            own.clear();
+            own.extend_from_slice(drawn.get(&item).or_else(|| whole.get(&item)).copied().unwrap_or_default());
+            sample.draw(uid, &mut own);
+            samples.push(&own);
+        }
+        Ok(samples)
+    }
+
+    /// Whether pages have links in the window, by pairs of a page and a link.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn has_links(&self, pairs: &[(u64, u64)], window: Window) -> Result<Vec<bool>, Status> {
+        let pages: Vec<u64> = pairs.iter().map(|&(page, _)| page).collect();
+        self.known(&pages)?;
+        let (single, split) = self.single(&pages, Direction::Out, window);
+        let answers = self.ask(&split.parts(|share| pairs_of(pairs, &share.items, window))).await?;
+        let mut has = vec![false; pairs.len()];
+        for spot in &split.spots {
+            has[spot.item] = truth_of(&answers, spot)?;
+        }
+        let several: Vec<usize> = (0..pairs.len()).filter(|&item| !single[item]).collect();
+        let mut others: Vec<u64> = several.iter().map(|&item| pages[item]).collect();
+        others.sort_unstable();
+        others.dedup();
+        let links = self.out_links(&others, window).await?;
+        let links: HashMap<u64, &[u64]> = others.iter().copied().zip(links.iter()).collect();
+        for item in several {
+            let (page, link) = pairs[item];
+            has[item] = links.get(&page).is_some_and(|links| links.binary_search(&link).is_ok());
+        }
+        Ok(has)
+    }
+
+    async fn out_links(&self, uids: &[u64], window: Window) -> Result<Batch<u64>, Status> {
+        self.known(uids)?;
+        let split = self.split(uids, |row| row.meets(window));
+        let lists = self.ask_links(uids, &split, Direction::Out, window, |_| {}).await?;
+        let is_plain = self.graph.is_plain(window);
+        // Those whose captures in several rows may stand for one another.
+        let mut several = Vec::new();
+        if !is_plain && matches!(window, Window::Seen { .. }) {
+            for (item, spots) in split.by_item(uids.len()) {
+                if spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)).count() > 1 {
+                    several.push(item);
+                }
+            }
+        }
+        let others: Vec<u64> = several.iter().map(|&item| uids[item]).collect();
+        let mut pages = several.into_iter().zip(self.pages(&others).await?).peekable();
+        let mut links = Batch::default();
+        let mut own = Vec::new();
+        for (item, spots) in split.by_item(uids.len()) {
+            if let Some((_, page)) = pages.next_if(|(other, _)| *other == item) {
+                own.clear();
+                page.iter().for_each(|page| page.links_in(window, &mut own));
+                links.push(&own);
+            } else if let Window::AsOf(_) = window {
+                links.push(latest(&lists, spots)?);
+            } else {
+                unite(&lists, spots, &mut own, &mut links)?;
+            }
+        }
+        Ok(links)
+    }
+
+    /// In-links; of one UID a part of them: from the UID where `part` begins on, as many as it is long or fewer, and where they
+    /// go on. An empty part is all.
+    async fn in_links(
+        &self,
+        uids: &[u64],
+        window: Window,
+        precision: Precision,
+        part: Range<u64>,
+    ) -> Result<(Batch<u64>, Option<u64>), Status> {
+        self.known(uids)?;
+        let exact = precision == Precision::Exact;
+        // The latest capture may be another row's; in a window, what a row tells of its own captures is so but for those that a
+        // newer row's stand for.
+        let by_row = matches!(window, Window::Seen { .. }) || self.graph.rows.len() == 1;
+        let asked = if by_row { precision } else { Precision::Range };
+        let split = self.split(uids, |row| if exact { row.meets(window) } else { !is_empty(window) });
+        let most = part.end - part.start;
+        let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start, most);
+        let mut lists = self.ask_links(uids, &split, Direction::In(asked), window, cut).await?;
+        // Beyond the end of a list that was cut, others' links are not all there is.
+        let whole = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
+        let next = lists.iter().filter(whole).filter_map(|list| list.links.last()?.checked_add(1)).min();
+        self.settle(uids, &split, window, &mut lists).await?;
+        let mut links = Batch::default();
+        let mut own = Vec::new();
+        for (_, spots) in split.by_item(uids.len()) {
+            unite(&lists, spots, &mut own, &mut links)?;
+        }
+        if let Some(next) = next {
+            let mut own = links.into_values();
+            own.truncate(own.partition_point(|&link| link < next));
+            links = Batch::default();
+            links.push(&own);
+        }
+        if !exact || self.graph.is_plain(window) {
+            return Ok((links, next));
+        }
+        let pairs: Vec<(u64, u64)> = uids
+            .iter()
+            .zip(links.iter())
+            .flat_map(|(&uid, sources)| sources.iter().map(move |&source| (source, uid)))
+            .collect();
+        let mut holds = self.has_links(&pairs, window).await?.into_iter();
+        let mut sure = Batch::default();
+        for sources in links.iter() {
+            own.clear();
+            own.extend(sources.iter().copied().filter(|_| holds.next().unwrap_or(false)));
+            sure.push(&own);
+        }
+        Ok((sure, next))
+    }
+
+    /// Takes those sources out of lists that, asked themselves, do not link.
+    async fn settle(&self, uids: &[u64], split: &Split<'_>, window: Window, lists: &mut [Lists]) -> Result<(), Status> {
+        let mut asked = Split::of(&self.graph);
+        let mut pairs = Vec::new();
+        let mut places = Vec::new();
+        for (part, (share, list)) in split.shares.iter().zip(&*lists).enumerate() {
+            for &at in &list.unsure {
+                let at = at as usize;
+                let source = *list.links.get(at).ok_or_else(other_kind)?;
+                let uid = uids[*share.items.get(list.list_at(at)).ok_or_else(other_kind)?];
+                // A row mirrors its out-links by its in-links: the source has its page in the same row.
+                let place = self.graph.rows[share.row].place(source).ok_or_else(other_kind)?;
+                asked.add(share.row, place, pairs.len());
+                pairs.push((source, uid));
+                places.push((part, at));
+            }
+        }
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let answers = self.ask(&asked.parts(|share| pairs_of(&pairs, &share.items, window))).await?;
+        let mut gone: Vec<Vec<usize>> = vec![Vec::new(); lists.len()];
+        for spot in &asked.spots {
+            if !truth_of(&answers, spot)? {
+                let (part, at) = places[spot.item];
+                gone[part].push(at);
+            }
+        }
+        lists.iter_mut().zip(gone).for_each(|(list, gone)| list.without(&gone));
+        Ok(())
+    }
+
+    /// UIDs by cell, in those of the rows that are asked for.
+    pub(super) fn split(&self, uids: &[u64], asked: impl Fn(&crate::map::RowMap) -> bool) -> Split<'_> {
+        let mut split = Split::of(&self.graph);
+        let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
+        for (item, &uid) in uids.iter().enumerate() {
+            for &(at, row) in &rows {
+                if let Some(place) = row.place(uid) {
+                    split.add(at, place, item);
+                }
+            }
+        }
+        split
+    }
+
+    /// Which items one cell's server can answer alone, since no other row knows anything of them, and these by cell.
+    pub(super) fn single(&self, uids: &[u64], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
+        let by_range = direction == Direction::In(Precision::Range);
+        // Another row may know of a later capture of a source, though it knows nothing of the link.
+        let alone = direction != Direction::In(Precision::Exact) || self.graph.is_plain(window);
+        let asked = |row: &crate::map::RowMap| if by_range { !is_empty(window) } else { row.meets(window) };
+        let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
+        let mut split = Split::of(&self.graph);
+        let mut single = Vec::with_capacity(uids.len());
+        for (item, &uid) in uids.iter().enumerate() {
+            let mut places = rows.iter().filter_map(|&(at, row)| row.place(uid).map(|place| (at, place)));
+            let (first, second) = (places.next(), places.next());
+            single.push(second.is_none() && (alone || first.is_none()));
+            if let (Some((at, place)), None, true) = (first, second, alone) {
+                split.add(at, place, item);
+            }
+        }
+        (single, split)
+    }
+
+    async fn ask_links(
+        &self,
+        uids: &[u64],
+        split: &Split<'_>,
+        direction: Direction,
+        window: Window,
+        with: impl Fn(&mut LinksOf),
+    ) -> Result<Vec<Lists>, Status> {
+        let parts = split.parts(|share| {
+            let mut asked = LinksOf {
+                uids: chosen(uids, &share.items).uids,
+                direction: direction_to(direction),
+                window: Some(window_to(window)),
+                ..LinksOf::default()
+            };
+            with(&mut asked);
+            Asked::Links(asked)
+        });
+        let lists = taken(self.ask(&parts).await?, |given| match given {
+            Given::Links(lists) => Some(lists),
+            _ => None,
+        })?;
+        lists.into_iter().map(Lists::of).collect()
+    }
+}
+
+/// Whether no time is in the window: servers refuse to be asked of it.
+fn is_empty(window: Window) -> bool {
+    matches!(window, Window::Seen { from, to } if from > to)
+}
+
+pub(super) fn chosen(uids: &[u64], items: &[usize]) -> UidList {
+    UidList { uids: items.iter().map(|&item| uids[item]).collect() }
+}
+
+fn pairs_of(pairs: &[(u64, u64)], items: &[usize], window: Window) -> Asked {
+    let (pages, links) = items.iter().map(|&item| pairs[item]).unzip();
+    Asked::HasLinks(HasLinks { pages, links, window: Some(window_to(window)) })
+}
+
+/// Answers of one kind.
+pub(super) fn taken<T>(answers: Vec<Given>, take: impl Fn(Given) -> Option<T>) -> Result<Vec<T>, Status> {
+    answers.into_iter().map(|answer| take(answer).ok_or_else(other_kind)).collect()
+}
+
+fn truth_of(answers: &[Given], spot: &Spot) -> Result<bool, Status> {
+    match &answers[spot.part] {
+        Given::Truths(truths) => truths.truths.get(spot.at).copied().ok_or_else(other_kind),
+        _ => Err(other_kind()),
+    }
+}

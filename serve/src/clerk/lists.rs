@@ -1,0 +1,107 @@
+//! Lists of links as cells gave them, and what several rows' lists of one URL make together.
+
+use std::ops::Range;
+
+use tonic::Status;
+use webstrata_layers::Batch;
+
+use super::call::other_kind;
+use super::split::{Spot, bounds};
+use crate::gaps;
+use crate::proto::LinkLists;
+
+/// The lists of one answer; each list by its place in it.
+pub(super) struct Lists {
+    pub(super) links: Vec<u64>,
+    ends: Vec<usize>,
+    found: Vec<bool>,
+    times: Vec<i64>,
+    /// Places in `links` of sources that are to be asked themselves.
+    pub(super) unsure: Vec<u32>,
+    /// Instead of links, where numbers were asked for.
+    pub(super) degrees: Vec<u64>,
+}
+
+impl Lists {
+    pub(super) fn of(lists: LinkLists) -> Result<Self, Status> {
+        let links = gaps::take(&lists.links, &lists.counts).ok_or_else(other_kind)?;
+        let LinkLists { counts, found, times, unsure, degrees, .. } = lists;
+        Ok(Self { links, ends: bounds(&counts), found, times, unsure, degrees })
+    }
+
+    /// The place of a list among all links.
+    pub(super) fn range(&self, at: usize) -> Result<Range<usize>, Status> {
+        self.ends.get(at).zip(self.ends.get(at + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)
+    }
+
+    pub(super) fn list(&self, at: usize) -> Result<&[u64], Status> {
+        Ok(&self.links[self.range(at)?])
+    }
+
+    /// Whose link stands at a place.
+    pub(super) fn list_at(&self, place: usize) -> usize {
+        self.ends.partition_point(|&end| end <= place).saturating_sub(1)
+    }
+
+    /// Whether the row has captures of the page, in the time that was asked about.
+    pub(super) fn is_found(&self, at: usize) -> bool {
+        self.found.get(at).copied().unwrap_or(false)
+    }
+
+    /// Whether all of a list is sure.
+    pub(super) fn is_sure(&self, at: usize) -> Result<bool, Status> {
+        let range = self.range(at)?;
+        let next = self.unsure.get(self.unsure.partition_point(|&place| (place as usize) < range.start));
+        Ok(next.is_none_or(|&place| place as usize >= range.end))
+    }
+
+    /// Without the links at these places, which rise.
+    pub(super) fn without(&mut self, places: &[usize]) {
+        if places.is_empty() {
+            return;
+        }
+        for end in &mut self.ends {
+            *end -= places.partition_point(|&place| place < *end);
+        }
+        let (mut at, mut gone) = (0, places.iter().copied().peekable());
+        self.links.retain(|_| {
+            at += 1;
+            gone.next_if_eq(&(at - 1)).is_none()
+        });
+        self.unsure.clear();
+    }
+}
+
+/// Of rows' answers as of a time the one with the latest capture: of several in one second, the newest row's.
+pub(super) fn latest<'a>(lists: &'a [Lists], spots: &[Spot]) -> Result<&'a [u64], Status> {
+    let mut best: Option<(i64, &Spot)> = None;
+    // Rows are in order, the oldest first.
+    for spot in spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)) {
+        let time = *lists[spot.part].times.get(spot.at).ok_or_else(other_kind)?;
+        if best.is_none_or(|(latest, _)| time >= latest) {
+            best = Some((time, spot));
+        }
+    }
+    best.map_or(Ok(&[][..]), |(_, spot)| lists[spot.part].list(spot.at))
+}
+
+/// Adds the union of the rows' lists to `links`.
+pub(super) fn unite(
+    lists: &[Lists],
+    spots: &[Spot],
+    room: &mut Vec<u64>,
+    links: &mut Batch<u64>,
+) -> Result<(), Status> {
+    if let [spot] = spots {
+        links.push(lists[spot.part].list(spot.at)?);
+        return Ok(());
+    }
+    room.clear();
+    for spot in spots {
+        room.extend_from_slice(lists[spot.part].list(spot.at)?);
+    }
+    room.sort_unstable();
+    room.dedup();
+    links.push(room);
+    Ok(())
+}

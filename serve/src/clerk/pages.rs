@@ -1,0 +1,221 @@
+//! Questions about pages as wholes: their captures, lifespans, records. Records of several rows are joined as layers do it.
+
+use tonic::Status;
+use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, join, lifespans_of};
+
+use super::call::{Part, other_kind};
+use super::links::{chosen, taken};
+use super::pinned::Pinned;
+use super::split::{Spot, bounds};
+use crate::proto::answer::Answer as Given;
+use crate::proto::question::Question as Asked;
+use crate::proto::{CellName, CellStats, SpanLists, TimeLists};
+
+impl Pinned {
+    /// The captures of pages, in order of time.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn captures(&self, uids: &[u64]) -> Result<Batch<CaptureTime>, Status> {
+        self.known(uids)?;
+        let split = self.split(uids, |_| true);
+        let parts = split.parts(|share| Asked::Captures(chosen(uids, &share.items)));
+        let lists = taken(self.ask(&parts).await?, |given| match given {
+            Given::Captures(lists) => Some(lists),
+            _ => None,
+        })?;
+        let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
+        let mut captures = Batch::default();
+        let mut all: Vec<CaptureTime> = Vec::new();
+        for (_, spots) in split.by_item(uids.len()) {
+            all.clear();
+            for spot in spots {
+                all.extend(captures_of(&lists[spot.part], &ends[spot.part], spot)?);
+            }
+            // Keeps the order of rows in a second; what the newest one says is so.
+            all.sort_by_key(|capture| capture.time);
+            all.dedup_by(|newer, kept| {
+                let same = newer.time == kept.time;
+                kept.known = if same { newer.known } else { kept.known };
+                same
+            });
+            captures.push(&all);
+        }
+        Ok(captures)
+    }
+
+    /// For each link of pages, in order, the runs of consecutive known captures that had it.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn lifespans(&self, uids: &[u64]) -> Result<Batch<Lifespan>, Status> {
+        self.known(uids)?;
+        let (single, split) = self.single(uids, Direction::Out, Window::ALWAYS);
+        let parts = split.parts(|share| Asked::Lifespans(chosen(uids, &share.items)));
+        let lists = taken(self.ask(&parts).await?, |given| match given {
+            Given::Lifespans(lists) => Some(lists),
+            _ => None,
+        })?;
+        let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
+        let several: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
+        let others: Vec<u64> = several.iter().map(|&item| uids[item]).collect();
+        let mut pages = self.pages(&others).await?.into_iter();
+        let mut spans = Batch::default();
+        let mut own = Vec::new();
+        for (item, spots) in split.by_item(uids.len()) {
+            own.clear();
+            if single[item] {
+                for spot in spots {
+                    own.extend(spans_of(&lists[spot.part], &ends[spot.part], spot)?);
+                }
+            } else if let Some(page) = pages.next().flatten() {
+                let changes = page.changes.iter().copied();
+                lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, &mut own);
+            }
+            spans.push(&own);
+        }
+        Ok(spans)
+    }
+
+    /// Whole pages: all captures with all their links; `None` for URLs that were never captured.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn pages(&self, uids: &[u64]) -> Result<Vec<Option<Page>>, Status> {
+        self.known(uids)?;
+        let split = self.split(uids, |_| true);
+        let parts = split.parts(|share| Asked::Pages(chosen(uids, &share.items)));
+        let lists = taken(self.ask(&parts).await?, |given| match given {
+            Given::Pages(pages) => Some(pages.pages),
+            _ => None,
+        })?;
+        let mut pages = Vec::with_capacity(uids.len());
+        for (item, spots) in split.by_item(uids.len()) {
+            let mut own = Vec::new();
+            for spot in spots {
+                own.extend(page_of(uids[item], lists[spot.part].get(spot.at).ok_or_else(other_kind)?)?);
+            }
+            let joined = match own.len() {
+                0 | 1 => own.pop(),
+                _ => join::pages(&own.iter().collect::<Vec<_>>()).map(|joined| joined.page),
+            };
+            pages.push(joined);
+        }
+        Ok(pages)
+    }
+
+    /// Counts of each cell, the oldest row's first, in order of UIDs.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn counts(&self) -> Result<Vec<CellStats>, Status> {
+        let cells = || self.graph.rows.iter().flat_map(|row| row.cells.iter().map(|cell| (row.row, cell)));
+        let name = |row: u32, cell: &crate::map::CellMap| CellName { row, partition: cell.partition };
+        let parts: Vec<Part> =
+            cells().map(|(row, cell)| Part { cell: name(row, cell), question: Asked::Counts(true) }).collect();
+        let counts = taken(self.ask(&parts).await?, |given| match given {
+            Given::Counts(counts) => Some(counts),
+            _ => None,
+        })?;
+        let stats = |((row, cell), counts): ((u32, &crate::map::CellMap), _)| {
+            // None are those where the last comes before the first.
+            let (min_uid, max_uid) = match cell.urls.end.checked_sub(1).filter(|_| !cell.urls.is_empty()) {
+                Some(last) => (cell.urls.start, last),
+                None => (cell.urls.start + 1, cell.urls.start),
+            };
+            CellStats { cell: Some(name(row, cell)), min_uid, max_uid, counts: Some(counts) }
+        };
+        Ok(cells().zip(counts).map(stats).collect())
+    }
+
+    /// What linked to URLs, by ranges of time; `None` for those that nothing ever did.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn in_records(&self, uids: &[u64]) -> Result<Vec<Option<InLinks>>, Status> {
+        self.known(uids)?;
+        let split = self.split(uids, |_| true);
+        let parts = split.parts(|share| Asked::InRecords(chosen(uids, &share.items)));
+        let lists = taken(self.ask(&parts).await?, |given| match given {
+            Given::InRecords(records) => Some(records.records),
+            _ => None,
+        })?;
+        let mut records = Vec::with_capacity(uids.len());
+        for (item, spots) in split.by_item(uids.len()) {
+            let mut own = Vec::new();
+            for spot in spots {
+                own.extend(record_of(uids[item], lists[spot.part].get(spot.at).ok_or_else(other_kind)?)?);
+            }
+            records.push(match own.len() {
+                0 | 1 => own.pop(),
+                _ => join::in_links(&own.iter().collect::<Vec<_>>()),
+            });
+        }
+        Ok(records)
+    }
+}
+
+fn captures_of<'a>(
+    lists: &'a TimeLists,
+    ends: &[usize],
+    spot: &Spot,
+) -> Result<impl Iterator<Item = CaptureTime> + 'a, Status> {
+    let range = ends.get(spot.at).zip(ends.get(spot.at + 1)).ok_or_else(other_kind)?;
+    let (start, end) = (*range.0, *range.1);
+    let times = lists.times.get(start..end).ok_or_else(other_kind)?;
+    let mut unknown = lists.unknown[lists.unknown.partition_point(|&at| (at as usize) < start)..].iter().peekable();
+    Ok((start..).zip(times).map(move |(at, &time)| {
+        let known = unknown.next_if(|&&own| own as usize == at).is_none();
+        CaptureTime { time, known }
+    }))
+}
+
+fn spans_of<'a>(
+    lists: &'a SpanLists,
+    ends: &[usize],
+    spot: &Spot,
+) -> Result<impl Iterator<Item = Lifespan> + 'a, Status> {
+    let range = ends.get(spot.at).zip(ends.get(spot.at + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)?;
+    let links = lists.links.get(range.clone()).ok_or_else(other_kind)?;
+    let firsts = lists.firsts.get(range.clone()).ok_or_else(other_kind)?;
+    let lasts = lists.lasts.get(range).ok_or_else(other_kind)?;
+    let times = firsts.iter().zip(lasts);
+    Ok(links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link, first, last }))
+}
+
+/// The page of a message; `None` for one without captures.
+fn page_of(uid: u64, page: &crate::proto::Page) -> Result<Option<Page>, Status> {
+    if page.timestamps.is_empty() {
+        return Ok(None);
+    }
+    let changes = page.change_links.iter().zip(&page.change_captures);
+    let page = Page {
+        uid,
+        timestamps: page.timestamps.clone(),
+        unknown: page.unknown.clone(),
+        links: page.links.clone(),
+        changes: changes.map(|(&link, &capture)| Change { link, capture }).collect(),
+    };
+    match page.flaw() {
+        None => Ok(Some(page)),
+        Some(flaw) => Err(Status::internal(format!("the page of UID {uid} came damaged: {flaw}"))),
+    }
+}
+
+/// The in-links of a message; `None` for those without sources.
+fn record_of(uid: u64, record: &crate::proto::InRecord) -> Result<Option<InLinks>, Status> {
+    if record.sources.is_empty() {
+        return Ok(None);
+    }
+    let changes = record.change_sources.iter().zip(&record.change_ranges);
+    let record = InLinks {
+        uid,
+        ranges: record.ranges.clone(),
+        sources: record.sources.clone(),
+        changes: changes.map(|(&link, &capture)| Change { link, capture }).collect(),
+    };
+    match record.flaw() {
+        None => Ok(Some(record)),
+        Some(flaw) => Err(Status::internal(format!("the in-links of UID {uid} came damaged: {flaw}"))),
+    }
+}

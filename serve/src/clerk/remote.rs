@@ -1,0 +1,163 @@
+//! A cluster as a graph like any other: [`Links`] for code that does not wait by itself.
+//!
+//! Each question is one call of a clerk. Who has many at once asks a [`super::Pinned`] for them in batches.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use tokio::runtime::Runtime;
+use tonic::Status;
+use webstrata_layers::{
+    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Window,
+};
+
+use super::{Clerk, ClerkOptions, Pinned};
+use crate::dial::Dialer;
+
+/// URLs that are asked for at once: no answer is too long with so many.
+const URLS: usize = 4096;
+
+/// One epoch of a cluster, asked from a thread that waits.
+pub struct Remote {
+    pinned: Pinned,
+    runtime: Runtime,
+}
+
+/// A status as an error of layers.
+fn elsewhere(status: Status) -> Error {
+    Error::Elsewhere(Box::new(Refused(status)))
+}
+
+/// What a cluster answered instead of an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.message())]
+pub struct Refused(pub Status);
+
+impl Remote {
+    /// The current epoch of the cluster that has servers at these addresses.
+    ///
+    /// # Errors
+    /// Where no server answers, or none is ready within the deadline.
+    pub fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| Error::Elsewhere(Box::new(error)))?;
+        let pinned = runtime.block_on(async { Clerk::connect(addresses, dialer, options).await?.at_last(None).await });
+        Ok(Self { pinned: pinned.map_err(elsewhere)?, runtime })
+    }
+
+    /// The epoch, to ask many questions at once.
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
+    fn wait<T>(&self, answer: impl Future<Output = Result<T, Status>>) -> Result<T, Error> {
+        self.runtime.block_on(answer).map_err(elsewhere)
+    }
+}
+
+/// The one answer to one question.
+fn only<T: Clone>(answers: &webstrata_layers::Batch<T>) -> Vec<T> {
+    answers.iter().next().map(<[T]>::to_vec).unwrap_or_default()
+}
+
+impl Links for Remote {
+    fn epoch(&self) -> u64 {
+        self.pinned.epoch()
+    }
+
+    fn urls(&self) -> u64 {
+        self.pinned.len()
+    }
+
+    fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
+        Ok(self.wait(self.pinned.uids(&[url]))?.pop().flatten())
+    }
+
+    fn url(&self, uid: u64) -> Result<String, Error> {
+        Ok(self.wait(self.pinned.urls(&[uid]))?.pop().unwrap_or_default())
+    }
+
+    fn urls_of(&self, uids: &[u64]) -> Result<Vec<String>, Error> {
+        let mut urls = Vec::with_capacity(uids.len());
+        for uids in uids.chunks(URLS) {
+            urls.extend(self.wait(self.pinned.urls(uids))?);
+        }
+        Ok(urls)
+    }
+
+    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
+        Ok(self.wait(self.pinned.pages(&[uid]))?.pop().flatten().map(Arc::new))
+    }
+
+    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
+        Ok(self.wait(self.pinned.in_records(&[uid]))?.pop().flatten().map(Arc::new))
+    }
+
+    fn in_range(&self) -> RangeLength {
+        self.pinned.graph().in_range
+    }
+
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        *captures = only(&self.wait(self.pinned.captures(&[uid]))?);
+        Ok(())
+    }
+
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+        self.wait(self.pinned.with_prefix(prefix))
+    }
+
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        interval: (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut rest = uids;
+        while !rest.is_empty() {
+            let (found, after) = self.wait(self.pinned.captured(rest, interval))?;
+            rest = after;
+            if found.into_iter().try_for_each(&mut *visit).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+        self.links(uid, Direction::Out, window)
+    }
+
+    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+        self.links(uid, Direction::In(precision), window)
+    }
+
+    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+        self.wait(self.pinned.all_links(uid, direction, window))
+    }
+
+    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+        let degrees = self.wait(self.pinned.degrees(&[uid], direction, window))?;
+        Ok(degrees.first().map_or(0, |&degree| usize::try_from(degree).unwrap_or(usize::MAX)))
+    }
+
+    fn sample_into(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        sample: Sample,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Error> {
+        *links = only(&self.wait(self.pinned.samples(&[uid], direction, window, sample))?);
+        Ok(())
+    }
+
+    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+        Ok(self.wait(self.pinned.has_links(&[(uid, link)], window))?.pop().unwrap_or(false))
+    }
+
+    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        *spans = only(&self.wait(self.pinned.lifespans(&[uid]))?);
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! Questions about URLs: their UIDs, their texts, those of a prefix, those captured in an interval.
+
+use std::ops::Range;
+
+use tonic::Status;
+use webstrata_layers::{Window, key};
+
+use super::call::other_kind;
+use super::pinned::Pinned;
+use super::split::Split;
+use crate::proto::answer::Answer as Given;
+use crate::proto::question::Question as Asked;
+use crate::proto::{Find, Listing, Prefix, UidList};
+
+/// UIDs that are looked through in one step of a listing.
+const STEP: u64 = 1 << 17;
+
+impl Pinned {
+    /// The UIDs of URLs (WHATWG-serialised, without fragment); `None` for those that are not in the store.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn uids(&self, urls: &[impl AsRef<str>]) -> Result<Vec<Option<u64>>, Status> {
+        let mut split = Split::of(&self.graph);
+        let mut keys = Vec::with_capacity(urls.len());
+        for (item, url) in urls.iter().enumerate() {
+            let mut own = Vec::new();
+            key(url.as_ref(), &mut own);
+            for (at, row) in self.graph.rows.iter().enumerate() {
+                if let Some(place) = row.place_of_key(&own) {
+                    split.add(at, place, item);
+                }
+            }
+            keys.push(own);
+        }
+        let find = split
+            .parts(|share| Asked::Find(Find { keys: share.items.iter().map(|&item| keys[item].clone()).collect() }));
+        let answers = self.ask(&find).await?;
+        let mut uids = vec![None; urls.len()];
+        for spot in &split.spots {
+            let Given::Uids(found) = &answers[spot.part] else { return Err(other_kind()) };
+            let found = found.uids.get(spot.at).ok_or_else(other_kind)?.checked_sub(1);
+            uids[spot.item] = uids[spot.item].or(found);
+        }
+        Ok(uids)
+    }
+
+    /// The URLs of UIDs.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn urls(&self, uids: &[u64]) -> Result<Vec<String>, Status> {
+        self.known(uids)?;
+        let mut split = Split::of(&self.graph);
+        for (item, &uid) in uids.iter().enumerate() {
+            let row = self.graph.rows.partition_point(|row| row.end_uid <= uid);
+            let place = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
+            split.add(row, place.ok_or_else(|| Status::internal(format!("no cell has UID {uid}")))?, item);
+        }
+        let parts =
+            split.parts(|share| Asked::Urls(UidList { uids: share.items.iter().map(|&item| uids[item]).collect() }));
+        let mut answers = self.ask(&parts).await?;
+        let text = |spot: &super::split::Spot| match answers.get_mut(spot.part) {
+            Some(Given::Urls(urls)) => urls.urls.get_mut(spot.at).map(std::mem::take).ok_or_else(other_kind),
+            _ => Err(other_kind()),
+        };
+        split.spots.iter().map(text).collect()
+    }
+
+    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::key`]): one range for each row that has such
+    /// URLs, rising.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Status> {
+        let mut split = Split::of(&self.graph);
+        for (at, row) in self.graph.rows.iter().enumerate() {
+            row.places_of_prefix(prefix).for_each(|place| split.add(at, place, at));
+        }
+        let parts = split.parts(|_| Asked::Prefix(Prefix { prefix: prefix.to_vec() }));
+        let answers = self.ask(&parts).await?;
+        let mut ranges: Vec<Option<Range<u64>>> = vec![None; self.graph.rows.len()];
+        for spot in &split.spots {
+            let Given::Range(own) = &answers[spot.part] else { return Err(other_kind()) };
+            if own.first < own.end {
+                let range = ranges[spot.item].get_or_insert(own.first..own.end);
+                range.start = range.start.min(own.first);
+                range.end = range.end.max(own.end);
+            }
+        }
+        Ok(ranges.into_iter().flatten().collect())
+    }
+
+    /// The UIDs of pages that have a capture in the closed interval, its links known or not: those of the first `uids` that
+    /// are looked through, rising, and what is left to look through. Cost: a look at each page's times.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn captured(&self, uids: Range<u64>, (from, to): (i64, i64)) -> Result<(Vec<u64>, Range<u64>), Status> {
+        let end = uids.end.min(self.graph.urls);
+        let step = uids.start..end.min(uids.start.saturating_add(STEP)).max(uids.start);
+        let mut split = Split::of(&self.graph);
+        for (at, row) in self.graph.rows.iter().enumerate() {
+            if step.is_empty() || !row.meets(Window::Seen { from, to }) {
+                continue;
+            }
+            let meets = |records: &Range<u64>| records.start < step.end && step.start < records.end;
+            let places = row.cells.iter().enumerate().filter(|(_, cell)| meets(&cell.records));
+            places.for_each(|(place, _)| split.add(at, place, 0));
+        }
+        let listing = Listing { first: step.start, end: step.end, from, to };
+        let answers = self.ask(&split.parts(|_| Asked::Listing(listing))).await?;
+        let mut found = Vec::new();
+        for answer in answers {
+            let Given::Listing(uids) = answer else { return Err(other_kind()) };
+            found.extend(uids.uids);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok((found, step.end..end.max(step.end)))
+    }
+}

@@ -1,0 +1,475 @@
+//! Keeps the cells that belong here, and the view of the cluster: one task, which looks at everything again whenever
+//! something may have changed.
+//!
+//! Each look: new epochs of the store are opened; what servers say is surveyed; the current epoch is chosen; old epochs are
+//! retired; what is missing is brought, what belongs elsewhere and is there is dropped; and what has changed is said. What
+//! takes long is done by tasks of its own, a few at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tonic::Status;
+use webstrata_layers::Store;
+
+use super::fetch::{Brought, bring};
+use super::members::Member;
+use super::survey::{Holders, Layout, Survey, epoch_of, layouts, say};
+use super::{Cluster, KeeperCounts, State, blocking};
+use crate::image::Residence;
+use crate::map::Map;
+use crate::proto::{CellName, TopologyResponse};
+use crate::row::Row;
+
+/// Cells that are brought at a time.
+const AT_ONCE: usize = 2;
+/// After a cell could not be brought.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long the first of a cell's servers is waited for to make it, before the next does.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A cell, by row and partition.
+type Name = (u32, u32);
+
+/// A cell that a task has brought, or has not.
+struct Done {
+    name: Name,
+    residence: Residence,
+    brought: Result<Option<Brought>, Status>,
+}
+
+struct Keeper {
+    cluster: Arc<Cluster>,
+    /// Of the rows of all open epochs, by number.
+    layouts: BTreeMap<u32, Layout>,
+    loads: JoinSet<Done>,
+    loading: BTreeSet<Name>,
+    /// When cells that could not be brought are tried again.
+    again: BTreeMap<Name, Instant>,
+    /// Where the cells are that are here, and their bytes.
+    places: BTreeMap<Name, (Residence, u64)>,
+    /// Since when cells are here that belong to others, who have them.
+    spare: BTreeMap<Name, Instant>,
+    /// The members, and since when they are the same.
+    members: (Vec<String>, Instant),
+    /// What each server said last that was heard of, and when; until it is forgotten.
+    heard: BTreeMap<String, (Member, Instant)>,
+    looked: Option<Instant>,
+    opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Status>>>,
+    missing_since: BTreeMap<Name, Instant>,
+    counts: KeeperCounts,
+    version: u64,
+}
+
+/// Versions of maps of one process differ from those of its last life, so that nobody takes one for the other.
+static VERSION: AtomicU64 = AtomicU64::new(0);
+
+/// Looks and looks again until it is stopped.
+pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    VERSION.fetch_max(u64::try_from(now.as_micros()).unwrap_or(0), Ordering::Relaxed);
+    let mut keeper = Keeper {
+        layouts: BTreeMap::new(),
+        loads: JoinSet::new(),
+        loading: BTreeSet::new(),
+        again: BTreeMap::new(),
+        places: BTreeMap::new(),
+        spare: BTreeMap::new(),
+        members: (Vec::new(), Instant::now()),
+        heard: BTreeMap::new(),
+        looked: None,
+        opening: None,
+        missing_since: BTreeMap::new(),
+        counts: KeeperCounts::default(),
+        version: 0,
+        cluster: cluster.clone(),
+    };
+    let tick = cluster.options.gossip.min(Duration::from_millis(200));
+    loop {
+        keeper.look().await;
+        tokio::select! {
+            () = sleep(tick) => {}
+            () = cluster.wake.notified() => {}
+            () = cluster.members.changed() => {}
+            Some(done) = keeper.loads.join_next(), if !keeper.loads.is_empty() => {
+                if let Ok(done) = done {
+                    keeper.take(done);
+                }
+            }
+            changed = stop.changed() => if changed.is_err() || *stop.borrow() { return },
+        }
+    }
+}
+
+impl Keeper {
+    async fn look(&mut self) {
+        self.open_epochs().await;
+        let survey = self.survey().await;
+        let stores: Vec<Arc<Store>> = self.cluster.state().stores.values().cloned().collect();
+        for layout in stores.iter().flat_map(|store| layouts(store)) {
+            self.layouts.entry(layout.row).or_insert(layout);
+        }
+        self.open_others(&survey).await;
+        let replicas = self.cluster.options.replicas;
+        let holders: BTreeMap<u32, Vec<Holders>> =
+            self.layouts.values().map(|layout| (layout.row, survey.holders(layout, replicas))).collect();
+        self.choose(&stores, &survey, &holders);
+        self.retire().await;
+        self.bring(&survey, &holders);
+        self.drop_spare(&survey, &holders).await;
+        self.count(&survey, &holders);
+        self.publish(&survey).await;
+    }
+
+    /// Who is there, and who was until just now. A server that was stopped itself, or is too busy to listen, hears of nobody for
+    /// a moment; its map has all the others still, whom to ask last.
+    async fn survey(&mut self) -> Survey {
+        let (options, leaving) = (&self.cluster.options, self.cluster.state().leaving);
+        let mut live = self.cluster.members.live().await;
+        for own in live.iter_mut().filter(|member| leaving && member.name == options.name) {
+            own.said.insert("leaving".to_owned(), "1".to_owned());
+        }
+        let names: Vec<String> = live.iter().map(|member| member.name.clone()).collect();
+        let now = Instant::now();
+        if names != self.members.0 {
+            self.members = (names, now);
+        }
+        self.heard.extend(live.iter().map(|member| (member.name.clone(), (member.clone(), now))));
+        let forget = 2 * options.settle + 10 * options.gossip;
+        self.heard.retain(|_, (_, heard)| now.duration_since(*heard) < forget);
+        let silent = self.heard.values().filter(|(_, heard)| *heard < now).map(|(member, _)| member.clone());
+        Survey::of(live, silent.collect())
+    }
+
+    /// Whether the members are the same for long enough to act on it. A server that joins others waits for them before it takes
+    /// itself for the only one.
+    fn is_calm(&self) -> bool {
+        let options = &self.cluster.options;
+        let begins = options.join.is_empty() && self.cluster.state().current == 0;
+        begins || self.members.1.elapsed() >= options.settle
+    }
+
+    /// Counts what there is.
+    fn count(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
+        let state = self.cluster.state();
+        let rows = |store: &Arc<Store>| store.manifest().rows.iter().map(|row| row.row).collect::<Vec<_>>();
+        let answered: BTreeSet<u32> = state.stores.range(..=state.current).flat_map(|(_, store)| rows(store)).collect();
+        drop(state);
+        let cells = answered.iter().filter_map(|row| holders.get(row)).flatten();
+        self.counts.unsettled = cells.filter(|cell| !cell.is_settled()).count() as u64;
+        self.counts.servers = survey.live() as u64;
+        for residence in [Residence::Memory, Residence::Mapped] {
+            let own = self.places.values().filter(|(own, _)| *own == residence);
+            let at = usize::from(residence == Residence::Mapped);
+            self.counts.cells[at] = own.clone().count() as u64;
+            self.counts.bytes[at] = own.map(|(_, bytes)| bytes).sum();
+        }
+    }
+
+    /// Opens the epoch that is new in the store, without waiting for it.
+    async fn open_epochs(&mut self) {
+        if let Some(opening) = self.opening.take() {
+            if !opening.is_finished() {
+                self.opening = Some(opening);
+                return;
+            }
+            match opening.await {
+                Ok(Ok(Some(store))) => self.add(store),
+                Ok(Ok(None)) => {}
+                Ok(Err(status)) => tracing::warn!(%status, "the store cannot be looked at"),
+                Err(error) => tracing::error!(%error, "a look at the store failed"),
+            }
+        }
+        let due = self.looked.is_none_or(|looked| looked.elapsed() >= self.cluster.options.watch);
+        if due && self.cluster.options.epoch.is_none() {
+            self.looked = Some(Instant::now());
+            let (location, known) = (self.cluster.location.clone(), self.counts.newest);
+            self.opening = Some(tokio::spawn(async move {
+                let opened = blocking(move || {
+                    let store = Store::open(location)?;
+                    Ok((store.manifest().epoch > known).then_some(store))
+                });
+                opened.await?.map_err(|error: webstrata_layers::Error| crate::status::status_of(&error))
+            }));
+        }
+    }
+
+    /// Opens epochs that other servers answer, so that this one can say who has their cells.
+    async fn open_others(&mut self, survey: &Survey) {
+        let (retired, known): (u64, BTreeSet<u64>) = {
+            let state = self.cluster.state();
+            (state.retired, state.stores.keys().copied().collect())
+        };
+        let wanted = survey.epochs().into_iter().filter(|epoch| *epoch > retired && !known.contains(epoch));
+        for epoch in wanted.filter(|&epoch| epoch < self.counts.newest).collect::<Vec<_>>() {
+            let location = self.cluster.location.clone();
+            match blocking(move || Store::open_epoch(location, epoch)).await {
+                Ok(Ok(store)) => self.add(store),
+                // Then it is gone from the store, and nobody should be told of it.
+                Ok(Err(_)) | Err(_) => self.cluster.state().retired = epoch.max(retired),
+            }
+        }
+    }
+
+    fn add(&mut self, store: Store) {
+        let epoch = store.manifest().epoch;
+        let mut state = self.cluster.state();
+        if state.stores.insert(epoch, Arc::new(store)).is_none() {
+            tracing::info!(epoch, "an epoch is being loaded");
+            state.opened.insert(epoch, Instant::now());
+            if epoch < state.current {
+                state.superseded.insert(epoch, Instant::now());
+            }
+        }
+    }
+
+    /// The current epoch: the newest of which all cells are where they belong, or of which another server says so, or of which
+    /// for long all are somewhere. It never goes back.
+    fn choose(&mut self, stores: &[Arc<Store>], survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
+        let (said, is_calm) = (survey.current(), self.is_calm());
+        let mut state = self.cluster.state();
+        self.counts.newest = state.stores.keys().next_back().copied().unwrap_or(0).max(self.counts.newest);
+        for store in stores.iter().rev() {
+            let epoch = store.manifest().epoch;
+            if epoch <= state.current {
+                break;
+            }
+            let cells = || store.manifest().rows.iter().filter_map(|row| holders.get(&row.row)).flatten();
+            let somewhere = cells().all(|cell| !cell.ready.is_empty());
+            let settled = || cells().all(Holders::is_settled);
+            let long = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > PATIENCE);
+            if somewhere && (is_calm && settled() || epoch <= said || long) {
+                tracing::info!(epoch, "an epoch is current");
+                let old: Vec<u64> = state.stores.keys().copied().filter(|&own| own < epoch).collect();
+                let now = Instant::now();
+                old.into_iter().for_each(|own| _ = state.superseded.entry(own).or_insert(now));
+                state.current = epoch;
+                break;
+            }
+        }
+        self.counts.current = state.current;
+    }
+
+    /// Forgets old epochs, and drops rows that only they had.
+    async fn retire(&mut self) {
+        let rows = self.rows_left();
+        self.layouts.retain(|row, _| rows.contains(row));
+        let unneeded: Vec<Name> = self.places.keys().copied().filter(|(row, _)| !rows.contains(row)).collect();
+        self.remove(&unneeded).await;
+    }
+
+    /// Forgets epochs that have been superseded for long; the rows that the others have.
+    fn rows_left(&self) -> BTreeSet<u32> {
+        let mut state = self.cluster.state();
+        let grace = self.cluster.options.grace;
+        let gone: Vec<u64> =
+            state.superseded.iter().filter(|(_, since)| since.elapsed() >= grace).map(|(&epoch, _)| epoch).collect();
+        for epoch in gone {
+            tracing::info!(epoch, "an epoch is retired");
+            let State { stores, superseded, opened, relinquished, retired, .. } = &mut *state;
+            stores.remove(&epoch);
+            superseded.remove(&epoch);
+            opened.remove(&epoch);
+            relinquished.remove(&epoch);
+            *retired = epoch.max(*retired);
+        }
+        state.stores.values().flat_map(|store| store.manifest().rows.iter().map(|row| row.row)).collect()
+    }
+
+    /// Starts to bring what belongs here and is not here, or not where it should be.
+    fn bring(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
+        let own = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
+        let Some(own) = own else { return };
+        let (leaving, wishes) = {
+            let state = self.cluster.state();
+            (state.leaving, state.wishes)
+        };
+        // Members that come one after the other would have cells sent twice.
+        let is_calm = self.is_calm();
+        let (mut missing, mut moving, mut starts, now) = (0, 0, Vec::new(), Instant::now());
+        let mut since_before = std::mem::take(&mut self.missing_since);
+        let mut memory: u64 =
+            self.places.values().filter(|(residence, _)| *residence == Residence::Memory).map(|(_, bytes)| bytes).sum();
+        for (&row, cells) in holders {
+            let Some(layout) = self.layouts.get(&row) else { continue };
+            let relaxed = self.is_relinquished(row);
+            for (partition, cell) in layout.partitions().zip(cells) {
+                let name = (row, partition);
+                let Some(rank) = cell.placed.iter().position(|&at| at == own) else { continue };
+                let here = self.places.get(&name).copied();
+                let fits = here.is_none_or(|(residence, bytes)| {
+                    residence == Residence::Memory || memory + bytes <= self.cluster.options.memory
+                });
+                let wanted = if rank == 0 && !relaxed && fits && memory < self.cluster.options.memory {
+                    Residence::Memory
+                } else {
+                    Residence::Mapped
+                };
+                if here.is_some_and(|(residence, _)| residence == wanted) {
+                    continue;
+                }
+                missing += u64::from(here.is_none());
+                moving += u64::from(here.is_some());
+                let since = since_before.remove(&name).unwrap_or(now);
+                self.missing_since.insert(name, since);
+                let waits = self.again.get(&name).is_some_and(|&again| now < again);
+                if leaving
+                    || !is_calm
+                    || waits
+                    || self.loads.len() + starts.len() >= AT_ONCE
+                    || !self.loading.insert(name)
+                {
+                    continue;
+                }
+                if let (Residence::Memory, Some((_, bytes))) = (wanted, here) {
+                    memory += bytes;
+                }
+                let from = cell.ready.iter().filter(|&&at| at != own).map(|&at| survey.servers[at].address.clone());
+                let may_make = rank == 0 || since.elapsed() > PATIENCE;
+                starts.push((name, wanted, from.collect(), may_make));
+            }
+        }
+        for (name, wanted, from, may_make) in starts {
+            self.start(name, wanted, from, may_make);
+        }
+        (self.counts.missing, self.counts.moving, self.counts.wishes) = (missing, moving, wishes);
+    }
+
+    fn is_relinquished(&self, row: u32) -> bool {
+        let state = self.cluster.state();
+        let with = |store: &Arc<Store>| store.manifest().rows.iter().any(|own| own.row == row);
+        let wanted = |(epoch, store): (&u64, &Arc<Store>)| with(store) && !state.relinquished.contains(epoch);
+        !state.relinquished.is_empty() && !state.stores.iter().any(wanted)
+    }
+
+    fn start(&mut self, name: Name, residence: Residence, from: Vec<String>, may_make: bool) {
+        let Some(store) = self.cluster.newest_with(name.0) else {
+            self.loading.remove(&name);
+            return;
+        };
+        let cluster = self.cluster.clone();
+        self.loads.spawn(async move {
+            let cell = CellName { row: name.0, partition: name.1 };
+            let brought = bring(cluster, store, cell, residence, from, may_make).await;
+            Done { name, residence, brought }
+        });
+    }
+
+    fn take(&mut self, done: Done) {
+        let Done { name, residence, brought } = done;
+        self.loading.remove(&name);
+        match brought {
+            Ok(Some(Brought { cell, fetched_bytes, is_made })) => {
+                self.counts.fetched_bytes += fetched_bytes;
+                self.counts.made += u64::from(is_made);
+                self.again.remove(&name);
+                let bytes = cell.bytes();
+                let entry = self
+                    .cluster
+                    .newest_with(name.0)
+                    .and_then(|store| store.manifest().rows.iter().find(|row| row.row == name.0).map(Row::of));
+                // A row that was retired meanwhile is not wanted any more.
+                let Some(empty) = entry else { return };
+                let mut held = crate::held::Held::clone(&self.cluster.held.load());
+                let row = held.rows.get(&name.0).map_or(empty, |row| Row::clone(row));
+                held.rows.insert(name.0, Arc::new(row.with(Arc::new(cell))));
+                self.cluster.held.store(Arc::new(held));
+                self.places.insert(name, (residence, bytes));
+            }
+            Ok(None) => _ = self.again.insert(name, Instant::now() + AGAIN / 4),
+            Err(status) => {
+                tracing::warn!(row = name.0, partition = name.1, %status, "a cell cannot be brought; it is tried again");
+                self.again.insert(name, Instant::now() + AGAIN);
+            }
+        }
+    }
+
+    /// Drops cells that belong to others, when these have them, and clerks have had time to hear of it.
+    async fn drop_spare(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
+        let own = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
+        let mut gone = Vec::new();
+        let calm = self.is_calm();
+        for (&row, cells) in holders {
+            let Some(layout) = self.layouts.get(&row) else { continue };
+            for (partition, cell) in layout.partitions().zip(cells) {
+                let name = (row, partition);
+                let belongs = own.is_none_or(|own| cell.placed.contains(&own));
+                if belongs || !cell.is_settled() || cell.placed.is_empty() || !calm || !self.places.contains_key(&name)
+                {
+                    self.spare.remove(&name);
+                } else if self.spare.entry(name).or_insert_with(Instant::now).elapsed() >= self.cluster.options.settle {
+                    gone.push(name);
+                }
+            }
+        }
+        self.remove(&gone).await;
+    }
+
+    async fn remove(&mut self, names: &[Name]) {
+        if names.is_empty() {
+            return;
+        }
+        let mut held = crate::held::Held::clone(&self.cluster.held.load());
+        for name in names {
+            self.places.remove(name);
+            self.spare.remove(name);
+            if let Some(row) = held.rows.remove(&name.0) {
+                let row = Row::clone(&row).without(name.1);
+                if row.cells().next().is_some() {
+                    held.rows.insert(name.0, Arc::new(row));
+                }
+            }
+        }
+        self.cluster.held.store(Arc::new(held));
+        // Also those of a life before, which are to be loaded yet.
+        let names = self.places.keys().chain(&self.loading).chain(self.missing_since.keys());
+        let kept: BTreeSet<Name> = names.copied().collect();
+        let cluster = self.cluster.clone();
+        // What is answered from them stays mapped until it is answered. Nothing begins to load meanwhile.
+        let removed = blocking(move || cluster.shelf.keep(&|row, partition| kept.contains(&(row, partition)))).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(%error, "old images stay");
+        }
+    }
+
+    /// Says what is new, to the members and to those who have the map.
+    async fn publish(&mut self, survey: &Survey) {
+        let (said, topology) = {
+            let state = self.cluster.state();
+            let epochs: Vec<u64> = state.stores.keys().copied().collect();
+            let held = self.cluster.held.load();
+            let own = |layout: &Layout| -> BTreeSet<u32> {
+                let row = held.rows.get(&layout.row);
+                row.into_iter().flat_map(|row| row.cells()).map(|cell| cell.label().partition).collect()
+            };
+            let rows: Vec<(&Layout, BTreeSet<u32>)> = self.layouts.values().map(|row| (row, own(row))).collect();
+            let said = say(state.current, &epochs, &rows, state.leaving);
+            let replicas = self.cluster.options.replicas;
+            let topology = TopologyResponse {
+                version: 0,
+                current: state.current,
+                // What is still being loaded is not answered.
+                epochs: state.stores.range(..=state.current).map(|(_, store)| epoch_of(store)).collect(),
+                servers: survey.servers.clone(),
+                rows: self.layouts.values().map(|row| Survey::row(row, &survey.holders(row, replicas))).collect(),
+            };
+            (said, topology)
+        };
+        self.cluster.members.say(&said).await;
+        let version = self.version;
+        let is_new =
+            version == 0 || (TopologyResponse { version, ..topology.clone() }) != **self.cluster.topology.borrow();
+        if is_new {
+            self.version = VERSION.fetch_add(1, Ordering::Relaxed) + 1;
+            let topology = TopologyResponse { version: self.version, ..topology };
+            self.cluster.maps.send_replace(Arc::new(Map::of(topology.clone())));
+            self.cluster.topology.send_replace(Arc::new(topology));
+        }
+        let counts = self.counts;
+        self.cluster.counts.send_if_modified(|old| std::mem::replace(old, counts) != counts);
+    }
+}

@@ -1,0 +1,296 @@
+//! Who is in the cluster, and what each server says of itself: chitchat's gossip (Scuttlebutt, with a phi accrual failure detector),
+//! carried by the service `Cells`, so that it goes through the same port, TLS and tokens as everything else.
+//!
+//! A message is sent once and not waited for: gossip repeats itself. One that finds a peer's connection busy is dropped. It
+//! begins with a hash of itself and of the cluster's name, since chitchat's decoder trusts what it reads and would take
+//! what strangers make up for news: whoever knows the hash and the port is kept out by tokens alone. A server that starts again has a new generation, so that what its last life said is forgotten.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chitchat::transport::{Socket, Transport};
+use chitchat::{
+    ChitchatConfig, ChitchatHandle, ChitchatId, ChitchatMessage, Deserializable, FailureDetectorConfig, NodeState,
+    Serializable, spawn_chitchat,
+};
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::{mpsc, watch};
+use tonic::{Request, Status};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::dial::Dialer;
+use crate::proto::GossipRequest;
+use crate::proto::cells_client::CellsClient;
+
+/// Messages that wait for the membership task; more are dropped.
+const INBOX: usize = 256;
+/// Bytes of a message; chitchat's are below 64 KiB.
+const MESSAGE_MAX: usize = 1 << 17;
+
+/// How a server takes part.
+#[derive(Clone, Debug)]
+pub(super) struct MemberOptions {
+    /// Its name, the same after a restart.
+    pub name: String,
+    /// Where others reach it.
+    pub address: SocketAddr,
+    /// Servers to ask first: host:port.
+    pub seeds: Vec<String>,
+    /// Servers of other clusters are not let in.
+    pub cluster: String,
+    /// Between rounds of gossip.
+    pub interval: Duration,
+}
+
+/// What a server says of itself.
+pub(crate) type Said = BTreeMap<String, String>;
+
+/// A live server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) said: Said,
+}
+
+/// Tells messages of members from others.
+#[derive(Clone, Copy)]
+struct Seal(u64);
+
+impl Seal {
+    fn of(cluster: &str) -> Self {
+        Self(xxh3_64(cluster.as_bytes()))
+    }
+
+    fn hash(self, message: &[u8]) -> [u8; 8] {
+        xxh3_64_with_seed(message, self.0).to_le_bytes()
+    }
+
+    /// A message as it travels.
+    fn close(self, message: &ChitchatMessage) -> Vec<u8> {
+        let mut sealed = vec![0; 8];
+        message.serialize(&mut sealed);
+        let hash = self.hash(&sealed[8..]);
+        sealed[..8].copy_from_slice(&hash);
+        sealed
+    }
+
+    /// The message that travelled.
+    fn open(self, sealed: &[u8]) -> Result<ChitchatMessage, String> {
+        let whole = sealed.split_first_chunk().filter(|(hash, message)| self.hash(message) == **hash);
+        let Some((_, message)) = whole else { return Err("it is not of a member of this cluster".to_owned()) };
+        // It was written for datagrams of servers like it, and may stumble over those of another version.
+        let read = std::panic::catch_unwind(|| ChitchatMessage::deserialize(&mut &*message));
+        read.map_err(|_| "it ends in the middle".to_owned())?.map_err(|error| error.to_string())
+    }
+}
+
+/// The membership of this server.
+pub(crate) struct Members {
+    handle: ChitchatHandle,
+    inbox: mpsc::Sender<(SocketAddr, ChitchatMessage)>,
+    seal: Seal,
+    live: watch::Receiver<BTreeMap<ChitchatId, NodeState>>,
+}
+
+impl Members {
+    pub(crate) async fn join(options: &MemberOptions, dialer: Dialer, said: Said) -> Result<Self, Status> {
+        let generation = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let id = ChitchatId::new(
+            options.name.clone(),
+            u64::try_from(generation.as_micros()).unwrap_or(u64::MAX),
+            options.address,
+        );
+        let config = ChitchatConfig {
+            chitchat_id: id,
+            cluster_id: options.cluster.clone(),
+            gossip_interval: options.interval,
+            listen_addr: options.address,
+            seed_nodes: options.seeds.clone(),
+            failure_detector_config: FailureDetectorConfig {
+                initial_interval: options.interval,
+                ..FailureDetectorConfig::default()
+            },
+            marked_for_deletion_grace_period: Duration::from_secs(600),
+            catchup_callback: None,
+            extra_liveness_predicate: None,
+        };
+        let (inbox, receiver) = mpsc::channel(INBOX);
+        let seal = Seal::of(&options.cluster);
+        let over = OverCells { from: options.address, seal, dialer, receiver: Mutex::new(Some(receiver)) };
+        let handle = spawn_chitchat(config, said.into_iter().collect(), &over).await;
+        let handle = handle.map_err(|error| Status::internal(format!("the membership does not start: {error}")))?;
+        let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
+        Ok(Self { handle, inbox, seal, live })
+    }
+
+    /// Takes in a message of another server.
+    pub(crate) fn take(&self, from: SocketAddr, message: &[u8]) -> Result<(), String> {
+        if message.len() > MESSAGE_MAX {
+            return Err(format!("{} bytes are no message of the membership", message.len()));
+        }
+        let message = self.seal.open(message)?;
+        // One that finds no room is as good as one lost on its way.
+        let _ = self.inbox.try_send((from, message));
+        Ok(())
+    }
+
+    /// Says this of itself from now on.
+    pub(crate) async fn say(&self, said: &Said) {
+        self.handle
+            .with_chitchat(|chitchat| {
+                let own = chitchat.self_node_state();
+                let old: Vec<String> = own.key_values().map(|(key, _)| key.to_owned()).collect();
+                old.iter().filter(|key| !said.contains_key(*key)).for_each(|key| own.delete(key));
+                for (key, value) in said {
+                    if own.get(key) != Some(value) {
+                        own.set(key, value);
+                    }
+                }
+            })
+            .await;
+    }
+
+    /// The live servers, this one among them, by name.
+    pub(crate) async fn live(&self) -> Vec<Member> {
+        let own = self.handle.chitchat_id().clone();
+        self.handle
+            .with_chitchat(|chitchat| {
+                let mut newest: BTreeMap<String, (u64, Member)> = BTreeMap::new();
+                let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
+                for id in live {
+                    let Some(state) = chitchat.node_state(&id) else { continue };
+                    // One that started again may live twice for a while.
+                    let generation = if id == own { u64::MAX } else { id.generation_id };
+                    let said = state.key_values().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+                    let member = Member { name: id.node_id.to_string(), address: id.gossip_advertise_addr, said };
+                    let entry = newest.entry(member.name.clone()).or_insert((generation, member.clone()));
+                    if entry.0 < generation {
+                        *entry = (generation, member);
+                    }
+                }
+                newest.into_values().map(|(_, member)| member).collect()
+            })
+            .await
+    }
+
+    /// Returns when another server comes, goes, or says something new.
+    pub(crate) async fn changed(&self) {
+        let mut live = self.live.clone();
+        live.mark_unchanged();
+        if live.changed().await.is_err() {
+            // The membership has ended, and nothing changes any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(crate) async fn leave(&self) {
+        let _ = self.handle.initiate_shutdown();
+    }
+}
+
+/// Gossip as calls to peers.
+struct OverCells {
+    from: SocketAddr,
+    seal: Seal,
+    dialer: Dialer,
+    receiver: Mutex<Option<mpsc::Receiver<(SocketAddr, ChitchatMessage)>>>,
+}
+
+#[tonic::async_trait]
+impl Transport for OverCells {
+    async fn open(&self, _: SocketAddr) -> anyhow::Result<Box<dyn Socket>> {
+        let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the membership is open already"))?;
+        Ok(Box::new(Line {
+            from: self.from,
+            seal: self.seal,
+            dialer: self.dialer.clone(),
+            receiver,
+            peers: BTreeMap::new(),
+        }))
+    }
+}
+
+struct Line {
+    from: SocketAddr,
+    seal: Seal,
+    dialer: Dialer,
+    receiver: mpsc::Receiver<(SocketAddr, ChitchatMessage)>,
+    /// For each peer, what its task sends.
+    peers: BTreeMap<SocketAddr, mpsc::Sender<Vec<u8>>>,
+}
+
+#[tonic::async_trait]
+impl Socket for Line {
+    async fn send(&mut self, to: SocketAddr, message: ChitchatMessage) -> anyhow::Result<()> {
+        let message = self.seal.close(&message);
+        let (from, dialer) = (self.from, self.dialer.clone());
+        self.peers.retain(|_, peer| !peer.is_closed());
+        let peer = self.peers.entry(to).or_insert_with(|| {
+            let (sender, receiver) = mpsc::channel(4);
+            tokio::spawn(send_to(from, to, dialer, receiver));
+            sender
+        });
+        let _ = peer.try_send(message);
+        Ok(())
+    }
+
+    async fn recv(&mut self) -> anyhow::Result<(SocketAddr, ChitchatMessage)> {
+        self.receiver.recv().await.ok_or_else(|| anyhow::anyhow!("the server has ended"))
+    }
+}
+
+/// Sends one peer its messages, one after the other; ends when the peer has not been written to for a while.
+async fn send_to(from: SocketAddr, to: SocketAddr, dialer: Dialer, mut messages: mpsc::Receiver<Vec<u8>>) {
+    let Ok(channel) = dialer.dial(&to.to_string()) else { return };
+    let mut client = CellsClient::with_interceptor(channel, dialer.caller());
+    while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(60), messages.recv()).await {
+        let mut request = Request::new(GossipRequest { from: from.to_string(), message });
+        request.set_timeout(Duration::from_secs(1));
+        if let Ok(Err(status)) = tokio::time::timeout(Duration::from_secs(1), client.gossip(request)).await {
+            tracing::debug!(%to, %status, "gossip did not arrive");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_members_alone_are_read() {
+        let seal = Seal::of("webstrata");
+        let sealed = seal.close(&ChitchatMessage::BadCluster);
+        assert_eq!(seal.open(&sealed), Ok(ChitchatMessage::BadCluster));
+        assert!(Seal::of("another").open(&sealed).is_err());
+        for end in 0..sealed.len() {
+            assert!(seal.open(&sealed[..end]).is_err(), "{end} bytes");
+        }
+        for bit in 0..8 * sealed.len() {
+            let mut changed = sealed.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(seal.open(&changed).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn what_the_decoder_stumbles_over_is_refused() {
+        let seal = Seal::of("webstrata");
+        let whole = seal.close(&ChitchatMessage::BadCluster);
+        // The kinds of messages with what should follow missing, or something else in its place.
+        for kind in 0..8 {
+            for rest in [0, 1, 2, 3, 7, 40] {
+                for byte in [0, 1, 4, 0x7f, 0xff] {
+                    let mut message = whole[8..11].to_vec();
+                    message.push(kind);
+                    message.extend(std::iter::repeat_n(byte, rest));
+                    let sealed = [&seal.hash(&message)[..], &message].concat();
+                    let read = seal.open(&sealed);
+                    assert!(read.is_err() || kind < 4, "{kind} {rest} {byte}: {read:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! From what servers say to a map: who has which cell, where it belongs, which epoch is current.
+//!
+//! A pure function of what it is given, so that what a cluster decides can be tested without one. Servers say, in gossip:
+//!
+//! ```text
+//! current              7                      the epoch that is current for it
+//! epochs               5,7                    epochs that it answers
+//! cells/3/9f0c…        0-4,7                  its cells of row 3, whose layers have this hash, by partition
+//! leaving              1                      that it goes
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use webstrata_layers::{RowEntry, Store};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::members::{Member, Said};
+use super::placement::rank;
+use crate::image::range_number;
+use crate::load::{partitions, source_of};
+use crate::proto::{Cell, Epoch, Row, Server};
+
+/// What all servers say, by place in `servers`.
+pub(super) struct Survey {
+    pub(super) servers: Vec<Server>,
+    /// Whether each takes part in placement.
+    stays: Vec<bool>,
+    /// Whether each was heard of lately.
+    lives: Vec<bool>,
+    said: Vec<Said>,
+}
+
+/// A row as the survey needs it.
+pub(super) struct Layout {
+    pub(super) row: u32,
+    key: String,
+    end_uid: u64,
+    times: (i64, i64),
+    cells: Vec<Place>,
+}
+
+/// A cell as the survey needs it.
+struct Place {
+    partition: u32,
+    /// UIDs of its URLs, and of its records.
+    urls: Range<u64>,
+    records: Range<u64>,
+    first_key: Vec<u8>,
+}
+
+/// A cell's servers.
+pub(super) struct Holders {
+    /// Those that have it, in the order in which to ask them.
+    pub(super) ready: Vec<usize>,
+    /// Those that had it, and are not heard of: they may be dead, or cut off, or busy.
+    pub(super) silent: Vec<usize>,
+    /// Those to which it belongs, the first first.
+    pub(super) placed: Vec<usize>,
+}
+
+impl Holders {
+    /// Whether all have it to whom it belongs.
+    pub(super) fn is_settled(&self) -> bool {
+        self.placed.iter().all(|at| self.ready.contains(at))
+    }
+}
+
+/// The rows of a store's epoch.
+pub(super) fn layouts(store: &Store) -> Vec<Layout> {
+    let mut rows: Vec<Layout> = store.manifest().rows.iter().map(Layout::of).collect();
+    for (entry, partition) in partitions(store) {
+        let place = entry.partitions.iter().position(|own| own.partition == partition.partition);
+        let urls = partition.first_uid..partition.first_uid + partition.urls;
+        let first_key = partition.first_key_bytes().unwrap_or_default();
+        if let (Some(row), Some(place)) = (rows.iter_mut().find(|row| row.row == entry.row), place) {
+            let records = entry.records(place);
+            row.cells.push(Place { partition: partition.partition, urls, records, first_key });
+        }
+    }
+    rows
+}
+
+impl Layout {
+    fn of(entry: &RowEntry) -> Self {
+        let mut hash = Xxh3::new();
+        entry.partitions.iter().for_each(|partition| hash.update(&source_of(partition).to_le_bytes()));
+        let times = entry.counts.first_time.zip(entry.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
+        let key = format!("cells/{}/{:016x}", entry.row, hash.digest());
+        Self { row: entry.row, key, end_uid: entry.end_uid(), times, cells: Vec::new() }
+    }
+
+    pub(super) fn partitions(&self) -> impl Iterator<Item = u32> {
+        self.cells.iter().map(|cell| cell.partition)
+    }
+}
+
+impl Survey {
+    /// Of the live servers, and of those that are not heard of since shortly; no name twice.
+    pub(super) fn of(live: Vec<Member>, silent: Vec<Member>) -> Self {
+        let live = live.into_iter().map(|member| (member, true));
+        let mut all: Vec<(Member, bool)> = live.chain(silent.into_iter().map(|member| (member, false))).collect();
+        all.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        let stays = all.iter().map(|(member, lives)| *lives && !member.said.contains_key("leaving")).collect();
+        let lives = all.iter().map(|(_, lives)| *lives).collect();
+        let server = |member: &Member| Server { name: member.name.clone(), address: member.address.to_string() };
+        let servers = all.iter().map(|(member, _)| server(member)).collect();
+        Self { servers, stays, lives, said: all.into_iter().map(|(member, _)| member.said).collect() }
+    }
+
+    /// How many servers live.
+    pub(super) fn live(&self) -> usize {
+        self.lives.iter().filter(|&&lives| lives).count()
+    }
+
+    fn said(&self) -> impl Iterator<Item = &Said> {
+        self.said.iter().zip(&self.lives).filter(|(_, lives)| **lives).map(|(said, _)| said)
+    }
+
+    /// The epoch that others say is current.
+    pub(super) fn current(&self) -> u64 {
+        self.said().filter_map(|said| said.get("current")?.parse().ok()).max().unwrap_or(0)
+    }
+
+    /// The epochs that others answer.
+    pub(super) fn epochs(&self) -> BTreeSet<u64> {
+        let texts = self.said().filter_map(|said| said.get("epochs"));
+        texts.flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok()).collect()
+    }
+
+    /// The servers of each cell of a row, in order.
+    pub(super) fn holders(&self, row: &Layout, replicas: usize) -> Vec<Holders> {
+        let ready: Vec<BTreeSet<u32>> =
+            self.said.iter().map(|said| said.get(&row.key).map(|text| set_of(text)).unwrap_or_default()).collect();
+        let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let holders = |partition: u32| {
+            let ranked = rank(row.row, partition, &names);
+            let placed: Vec<usize> = ranked.iter().copied().filter(|&at| self.stays[at]).take(replicas).collect();
+            // Those that stay before those that go.
+            let has = |at: &usize| ready[*at].contains(&partition);
+            let (live, silent): (Vec<usize>, Vec<usize>) =
+                ranked.into_iter().filter(has).partition(|&at| self.lives[at]);
+            let (stay, go): (Vec<usize>, Vec<usize>) = live.into_iter().partition(|&at| self.stays[at]);
+            Holders { ready: stay.into_iter().chain(go).collect(), silent, placed }
+        };
+        row.partitions().map(holders).collect()
+    }
+
+    /// A row as it travels.
+    pub(super) fn row(row: &Layout, holders: &[Holders]) -> Row {
+        let narrow = |at: &usize| u32::try_from(*at).unwrap_or(u32::MAX);
+        let cell = |(place, holders): (&Place, &Holders)| Cell {
+            partition: place.partition,
+            first_uid: place.urls.start,
+            urls: place.urls.end - place.urls.start,
+            first_record: place.records.start,
+            end_record: place.records.end,
+            first_key: place.first_key.clone(),
+            servers: holders.ready.iter().chain(&holders.silent).map(narrow).collect(),
+        };
+        Row {
+            row: row.row,
+            end_uid: row.end_uid,
+            first_time: row.times.0,
+            last_time: row.times.1,
+            cells: row.cells.iter().zip(holders).map(cell).collect(),
+        }
+    }
+}
+
+/// An epoch as it travels.
+pub(super) fn epoch_of(store: &Store) -> Epoch {
+    let manifest = store.manifest();
+    Epoch {
+        epoch: manifest.epoch,
+        urls: manifest.counts.urls,
+        in_range: range_number(manifest.in_range),
+        rows: manifest.rows.iter().map(|row| row.row).collect(),
+    }
+}
+
+/// What this server says: its epochs, and its cells of these rows.
+pub(super) fn say(current: u64, epochs: &[u64], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Said {
+    let list: Vec<String> = epochs.iter().map(u64::to_string).collect();
+    let mut said = BTreeMap::from([("current".to_owned(), current.to_string()), ("epochs".to_owned(), list.join(","))]);
+    for (row, cells) in rows.iter().filter(|(_, cells)| !cells.is_empty()) {
+        said.insert(row.key.clone(), text_of(cells));
+    }
+    if leaving {
+        said.insert("leaving".to_owned(), "1".to_owned());
+    }
+    said
+}
+
+/// Numbers as ranges: `0-4,7`.
+fn text_of(numbers: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// The numbers of a text of ranges; what is none is left out.
+fn set_of(text: &str) -> BTreeSet<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let range = first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?;
+        // No row has more partitions; a longer range is not of a server of ours.
+        (range.end().checked_sub(*range.start())? < 1 << 24).then_some(range)
+    };
+    text.split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn who_is_silent_is_asked_last_and_has_no_cells_to_get() {
+        let row = Layout {
+            row: 3,
+            key: "cells/3/of-these-layers".to_owned(),
+            end_uid: 10,
+            times: (0, 1),
+            cells: (0..20)
+                .map(|partition| Place { partition, urls: 0..1, records: 0..1, first_key: Vec::new() })
+                .collect(),
+        };
+        let member = |number: usize, leaving: bool| Member {
+            name: format!("server-{number}"),
+            address: ([127, 0, 0, 1], 7400).into(),
+            said: say(number as u64, &[1], &[(&row, (0..20).collect())], leaving),
+        };
+        let live = vec![member(2, false), member(0, true), member(3, false)];
+        let survey = Survey::of(live, vec![member(1, false)]);
+        assert_eq!((survey.live(), survey.current()), (3, 3), "who is silent has no say");
+        let names: Vec<&str> = survey.servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["server-0", "server-1", "server-2", "server-3"]);
+        for cell in survey.holders(&row, 3) {
+            let mut placed = cell.placed.clone();
+            placed.sort_unstable();
+            assert_eq!(placed, [2, 3]);
+            assert_eq!((&cell.ready[..2], cell.ready[2]), (&cell.placed[..], 0), "who leaves comes after who stays");
+            assert_eq!(cell.silent, [1]);
+            assert!(cell.is_settled());
+        }
+        let travels = Survey::row(&row, &survey.holders(&row, 3));
+        assert!(travels.cells.iter().all(|cell| cell.servers[2..] == [0, 1]), "{travels:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn sets_come_back(numbers in proptest::collection::btree_set(any::<u32>(), 0..40), dense in 0u32..60) {
+            let numbers: BTreeSet<u32> = numbers.into_iter().chain(5..5 + dense).collect();
+            prop_assert_eq!(set_of(&text_of(&numbers)), numbers);
+        }
+
+        #[test]
+        fn any_text_is_a_set(text in "[0-9,-]{0,30}") {
+            set_of(&text);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The end of a server without failed calls.
+//!
+//! ```text
+//! begin --linger--> stop --patience--> cut
+//! ```
+//!
+//! From `begin` on the server says that it is not to be asked, by health checks over gRPC and by `/readyz`, and still
+//! answers, so that those who ask it can learn that; at `stop` it accepts no connection and no new call; at `cut` the
+//! connections that are left are cut with their calls. It ends as soon as nothing runs. Calls that wait for something to
+//! happen are ended at `stop` by [`Drain::around`], since nobody waits for those. [`Drain`] knows when, and [`Drain::run`]
+//! does it to a server of tonic. A server says by [`Drain::set_ready`] that it is to be asked, which begins with no.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::get;
+use futures_util::FutureExt;
+use http_body::Frame;
+use tokio::sync::{Mutex, watch};
+use tokio::time::{sleep, timeout};
+use tonic::{Code, Status};
+use tonic_health::ServingStatus;
+use tonic_health::pb::health_server::{Health, HealthServer};
+use tonic_health::server::{HealthReporter, health_reporter};
+
+use crate::guard::incoming::Connections;
+use crate::guard::methods::{LIVE, Methods, READY};
+use crate::guard::refusal::{answer, is_grpc};
+
+/// The services that health checks name; the empty one is the server.
+const SERVICES: [&str; 3] = ["", "webstrata.v1.Links", "webstrata.v1.Cells"];
+/// Time for tasks to see that their connections were cut.
+const CUT_MAX: Duration = Duration::from_secs(1);
+
+/// How far a server is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// It serves, or is getting ready to.
+    Open,
+    /// It answers, and says that it is not to be asked.
+    Lingers,
+    /// It finishes what runs.
+    Stopped,
+}
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All calls were answered.
+    Whole,
+    /// These connections, most of them with calls, were cut.
+    Cut {
+        /// How many.
+        connections: usize,
+    },
+}
+
+/// When a server ends, and what it says of that. Clones share it.
+#[derive(Clone)]
+pub struct Drain {
+    linger: Duration,
+    patience: Duration,
+    phase: watch::Sender<Phase>,
+    ready: watch::Sender<bool>,
+    health: HealthReporter,
+    /// Held while health checks are told, so that they are told last what is true last.
+    telling: Arc<Mutex<()>>,
+}
+
+impl Drain {
+    /// With the health service to be served beside the others. `linger`: how long it still answers and says that it ends,
+    /// at least as long as health checks are apart; `patience`: how long running calls may take after that.
+    pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
+        let (health, service) = health_reporter();
+        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(false));
+        let drain = Self { linger, patience, phase, ready, health, telling: Arc::default() };
+        drain.tell().await;
+        (drain, service)
+    }
+
+    /// `/readyz` and `/livez`.
+    pub fn routes(&self) -> Router {
+        let ready = async |State(drain): State<Self>| match drain.phase() {
+            Phase::Open if drain.is_ready() => (StatusCode::OK, "ready\n"),
+            Phase::Open => (StatusCode::SERVICE_UNAVAILABLE, "not ready yet\n"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server ends\n"),
+        };
+        Router::new().route(READY, get(ready)).route(LIVE, get(async || "alive\n")).with_state(self.clone())
+    }
+
+    /// Ends calls of the router's methods that last as long as the server, when it stops: `UNAVAILABLE`.
+    pub fn around(&self, router: Router, methods: &Methods) -> Router {
+        router.layer(from_fn_with_state((self.clone(), methods.clone()), end))
+    }
+
+    /// A future that ends when the server stops.
+    fn stop(&self) -> Stop {
+        let drain = self.clone();
+        Box::pin(async move { drain.reached(Phase::Stopped).await })
+    }
+
+    /// Says whether the server is to be asked: whether it has what it needs. It is no more once it ends.
+    pub async fn set_ready(&self, ready: bool) {
+        if self.ready.send_replace(ready) != ready {
+            self.tell().await;
+        }
+    }
+
+    /// Whether it is to be asked.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.phase() == Phase::Open && *self.ready.borrow()
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Waits until it is as far.
+    pub async fn reached(&self, phase: Phase) {
+        // The sender lives as long as this.
+        let _ = self.phase.subscribe().wait_for(|now| *now >= phase).await;
+    }
+
+    /// Begins the end, once; later calls do nothing.
+    pub fn begin(&self) {
+        self.advance(Phase::Lingers);
+    }
+
+    /// Serves until the end has begun and is done: `serve` is given when to stop accepting, as in
+    /// `drain.run(&connections, |stop| server.serve_with_incoming_shutdown(incoming, stop))`.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub async fn run<F, E>(&self, connections: &Connections, serve: impl FnOnce(Stop) -> F) -> Result<End, E>
+    where
+        F: Future<Output = Result<(), E>>,
+    {
+        let mut server = std::pin::pin!(serve(self.stop()));
+        let overdue = async {
+            self.reached(Phase::Lingers).await;
+            tracing::info!(linger = ?self.linger, "the server is not to be asked any more");
+            self.tell().await;
+            sleep(self.linger).await;
+            tracing::info!(connections = connections.open(), "the server finishes what runs");
+            self.advance(Phase::Stopped);
+            sleep(self.patience).await;
+        };
+        tokio::select! {
+            served = &mut server => return served.map(|()| End::Whole),
+            () = overdue => {}
+        }
+        let left = connections.open();
+        tracing::warn!(connections = left, patience = ?self.patience, "calls take too long, and are cut");
+        connections.cut();
+        // A server that does not see it is left alone.
+        timeout(CUT_MAX, server).await.unwrap_or(Ok(())).map(|()| End::Cut { connections: left })
+    }
+
+    fn advance(&self, phase: Phase) {
+        self.phase.send_if_modified(|now| {
+            let later = phase > *now;
+            *now = phase.max(*now);
+            later
+        });
+    }
+
+    /// Tells health checks.
+    async fn tell(&self) {
+        let _telling = self.telling.lock().await;
+        let status = if self.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for service in SERVICES {
+            self.health.set_service_status(service, status).await;
+        }
+    }
+}
+
+/// Ends when a server should stop.
+pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a call is told that is ended with the server.
+fn ends() -> Status {
+    Status::new(Code::Unavailable, "the server ends: ask another")
+}
+
+async fn end(State((drain, methods)): State<(Drain, Methods)>, request: Request, next: Next) -> Response {
+    if !methods.of(request.uri().path()).lasts {
+        return next.run(request).await;
+    }
+    let (grpc, mut stop) = (is_grpc(request.headers()), drain.stop());
+    tokio::select! {
+        response = next.run(request) => response.map(|inner| Body::new(Lasting { inner, stop: Some(stop) })),
+        () = &mut stop => answer(ends(), grpc),
+    }
+}
+
+/// An answer that ends with the server at the latest.
+struct Lasting {
+    inner: Body,
+    /// Until then.
+    stop: Option<Stop>,
+}
+
+impl HttpBody for Lasting {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Some(stop) = &mut self.stop else { return Poll::Ready(None) };
+        if stop.poll_unpin(context).is_pending() {
+            return Pin::new(&mut self.inner).poll_frame(context);
+        }
+        self.stop = None;
+        let mut trailers = HeaderMap::new();
+        // A message that cannot be written as a header does not come from here.
+        let _ = ends().add_header(&mut trailers);
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.stop.is_none() || self.inner.is_end_stream()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::incoming::LimitedIncoming;
+    use crate::guard::methods::{Method, Pool};
+    use crate::guard::trial::{HELD, Tardy, client, http, slow, until};
+    use crate::proto::cells_server::CellsServer;
+    use std::net::SocketAddr;
+    use std::sync::atomic::Ordering;
+    use std::time::Instant;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::JoinHandle;
+    use tonic::service::Routes;
+    use tonic::transport::{Error, Server};
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus as Said;
+    use tonic_health::pb::health_client::HealthClient;
+
+    struct Running {
+        address: SocketAddr,
+        drain: Drain,
+        tardy: Tardy,
+        end: JoinHandle<Result<End, Error>>,
+    }
+
+    async fn start(linger: u64, patience: u64) -> Running {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let millis = Duration::from_millis;
+        let (drain, health) = Drain::new(millis(linger), millis(patience)).await;
+        let tardy = Tardy::default();
+        let routes = Routes::new(CellsServer::new(tardy.clone())).add_service(health);
+        let methods = Methods::default().with("/v1/topology", Method::of("Links/Topology", Pool::Watch));
+        let never = get(async || futures_util::future::pending::<&str>().await);
+        let router = routes.into_axum_router().merge(drain.routes()).route("/v1/topology", never);
+        let router = drain.around(router, &methods);
+        let incoming = LimitedIncoming::new(listener, 100);
+        let connections = incoming.connections();
+        let (own, server) = (drain.clone(), Server::builder().accept_http1(true).add_routes(Routes::from(router)));
+        let end = tokio::spawn(async move {
+            own.run(&connections, |stop| server.serve_with_incoming_shutdown(incoming, stop)).await
+        });
+        Running { address, drain, tardy, end }
+    }
+
+    async fn held(running: &Running) -> JoinHandle<Result<(), tonic::Status>> {
+        let mut client = client(running.address).await;
+        let call = tokio::spawn(async move { client.ask(slow(HELD)).await.map(drop) });
+        until(async || running.tardy.running.load(Ordering::SeqCst) == 1).await;
+        call
+    }
+
+    async fn health(address: SocketAddr) -> [Said; 3] {
+        let channel = tonic::transport::Endpoint::try_from(format!("http://{address}")).expect("an address");
+        let mut client = HealthClient::new(channel.connect().await.expect("a connection"));
+        let mut all = [Said::Unknown; 3];
+        for (status, service) in all.iter_mut().zip(SERVICES) {
+            let request = HealthCheckRequest { service: service.to_owned() };
+            *status = client.check(request).await.expect("it is known").into_inner().status();
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn a_server_ends_without_failed_calls() {
+        let running = start(300, 60_000).await;
+        let (address, drain) = (running.address, &running.drain);
+        assert_eq!(health(address).await, [Said::NotServing; 3]);
+        assert!(http(address, "/readyz", "").await.starts_with("HTTP/1.1 503"));
+        drain.set_ready(true).await;
+        assert_eq!(health(address).await, [Said::Serving; 3]);
+        assert!(http(address, "/readyz", "").await.starts_with("HTTP/1.1 200"));
+
+        let call = held(&running).await;
+        drain.begin();
+        drain.begin();
+        until(async || health(address).await == [Said::NotServing; 3]).await;
+        assert!(http(address, "/readyz", "").await.contains("the server ends"));
+        assert!(http(address, "/livez", "").await.starts_with("HTTP/1.1 200"));
+        drain.set_ready(true).await;
+        assert!(!drain.is_ready());
+        client(address).await.ask(slow(0)).await.expect("it lingers");
+        assert_eq!(drain.phase(), Phase::Lingers);
+
+        drain.reached(Phase::Stopped).await;
+        until(async || TcpStream::connect(address).await.is_err()).await;
+        assert_eq!(running.tardy.running.load(Ordering::SeqCst), 1, "what runs goes on");
+        running.tardy.released.send_replace(true);
+        call.await.expect("no panic").expect("it was answered");
+        assert_eq!(running.end.await.expect("no panic").expect("no error"), End::Whole);
+    }
+
+    #[tokio::test]
+    async fn calls_that_take_too_long_are_cut() {
+        let running = start(0, 100).await;
+        let call = held(&running).await;
+        let begun = Instant::now();
+        running.drain.begin();
+        assert_eq!(running.end.await.expect("no panic").expect("no error"), End::Cut { connections: 1 });
+        assert!(begun.elapsed() >= Duration::from_millis(100) && begun.elapsed() < Duration::from_secs(5));
+        call.await.expect("no panic").expect_err("it was cut");
+        until(async || running.tardy.running.load(Ordering::SeqCst) == 0).await;
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_idle_clients_and_watchers() {
+        let running = start(0, 60_000).await;
+        let idle = client(running.address).await;
+        let channel = tonic::transport::Endpoint::try_from(format!("http://{}", running.address)).expect("an address");
+        let mut health = HealthClient::new(channel.connect_lazy());
+        let mut watched = health.watch(HealthCheckRequest::default()).await.expect("a stream").into_inner();
+        let said = watched.message().await.expect("a state").expect("no end");
+        assert_eq!(said.status(), Said::NotServing);
+        let address = running.address;
+        let waits = tokio::spawn(async move { http(address, "/v1/topology", "").await });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        running.drain.begin();
+        let refused = loop {
+            if let Err(refused) = watched.message().await {
+                break refused;
+            }
+        };
+        assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "the server ends: ask another"));
+        assert!(waits.await.expect("no panic").starts_with("HTTP/1.1 503"));
+        let end = timeout(Duration::from_secs(5), running.end).await.expect("it waits for nobody");
+        assert_eq!(end.expect("no panic").expect("no error"), End::Whole);
+        drop(idle);
+    }
+}

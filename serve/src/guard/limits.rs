@@ -1,0 +1,270 @@
+//! Limits: how much a server does at once, and what it says beyond that.
+//!
+//! [`Limits`] are the numbers, [`Admission`] keeps those of calls, [`crate::guard::incoming`] those of connections; sizes of
+//! requests and answers are kept where they are read and made. Each [`Pool`] has places of its own, so that calls that wait
+//! for peers cannot keep out those that they wait for. Who finds no place waits, first come, first served, as long as it
+//! wants and may; who finds no room to wait is refused at once.
+//!
+//! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended, and
+//! given back when the caller goes away, or stalls while others wait ([`crate::guard::pace`]). Memory: `calls` times `request_bytes` and `answer_bytes`, in the worst case, for
+//! each of the pools `links` and `ask`. Costs of a call: two atomic operations, and an allocation for the body.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tonic::Status;
+
+use crate::guard::attend::{Attendant, attended};
+use crate::guard::methods::{Methods, Pool};
+use crate::guard::pace::{Answers, timely};
+use crate::guard::refusal::{answer, is_grpc};
+use crate::status::{Reason, refuse};
+
+/// How much a server does at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Items of one request.
+    pub batch: usize,
+    /// Bytes of one answer, or of one message of a stream.
+    pub answer_bytes: usize,
+    /// Bytes of one request.
+    pub request_bytes: usize,
+    /// Calls that run at once, in each of the pools `links` and `ask`; a quarter of it are images on their way.
+    pub calls: usize,
+    /// Calls of a pool that wait for a place.
+    pub queue: usize,
+    /// How long they wait, if they want to wait that long.
+    pub queue_wait: Duration,
+    /// How long a request may be on its way, and an answer that is ready may wait for its caller while others wait for its
+    /// place.
+    pub stall: Duration,
+    /// Open connections; also calls that wait for something to happen.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::of_cores(available_parallelism().map_or(1, usize::from))
+    }
+}
+
+impl Limits {
+    /// Limits for a machine of so many cores: 32 calls at once for 2, 1,024 for 64. A call keeps a core busy for a part of
+    /// its time alone, since it waits for peers, for images on disk and for its caller.
+    #[must_use]
+    pub fn of_cores(cores: usize) -> Self {
+        let calls = 16 * cores.clamp(1, 256);
+        Self {
+            batch: 100_000,
+            answer_bytes: 16 << 20,
+            request_bytes: 16 << 20,
+            calls,
+            queue: 4 * calls,
+            queue_wait: Duration::from_secs(1),
+            stall: Duration::from_secs(30),
+            connections: (32 * calls).clamp(1024, 1 << 14),
+        }
+    }
+
+    /// What one call may ask for.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        Bounds { batch: self.batch, values: self.answer_bytes / size_of::<u64>() }
+    }
+}
+
+/// What one call may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// UIDs or URLs in a request.
+    pub batch: usize,
+    /// Links, times or other values of eight bytes in an answer, or in one message of a stream.
+    pub values: usize,
+}
+
+impl Default for Bounds {
+    /// No bounds, as for questions within a process.
+    fn default() -> Self {
+        Self { batch: usize::MAX, values: usize::MAX }
+    }
+}
+
+impl Bounds {
+    /// Whether a request may have so many items.
+    ///
+    /// # Errors
+    /// `BATCH_TOO_LARGE`.
+    pub fn admit(&self, given: usize) -> Result<(), Status> {
+        if given <= self.batch {
+            return Ok(());
+        }
+        let (given, most) = (given as u64, self.batch as u64);
+        let message = format!("{given} at once, and {most} may be asked for; ask in several calls");
+        Err(refuse(Reason::BatchTooLarge, message, &[("given", given), ("most", most)]))
+    }
+
+    /// Whether an answer may have so many values.
+    ///
+    /// # Errors
+    /// `ANSWER_TOO_LARGE`.
+    pub fn admit_values(&self, given: usize) -> Result<(), Status> {
+        if given <= self.values {
+            return Ok(());
+        }
+        let most = self.values as u64;
+        let message = format!("the answer has more than {most} values; ask for fewer UIDs at once, or with a limit");
+        Err(refuse(Reason::AnswerTooLarge, message, &[("most", most)]))
+    }
+}
+
+/// What a pool does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The pool.
+    pub pool: Pool,
+    /// Calls that have a place.
+    pub running: usize,
+    /// Calls that wait for one.
+    pub waiting: usize,
+    /// Calls refused since the start.
+    pub refused: u64,
+}
+
+/// Lets as many calls run as there are places. Clones share the places.
+#[derive(Clone)]
+pub struct Admission(Arc<[Places; Pool::COUNTED.len()]>);
+
+struct Places {
+    pool: Pool,
+    calls: usize,
+    queue: usize,
+    wait_max: Duration,
+    stall: Duration,
+    answers: Answers,
+    run: Arc<Semaphore>,
+    wait: Semaphore,
+    refused: AtomicU64,
+}
+
+/// A place of a call, among the extensions of its request. What goes on for a call after its caller may have gone away, as
+/// work in a thread does, takes a clone along, so that it counts until it is done.
+#[derive(Clone)]
+pub struct Place(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+
+impl Attendant for Place {}
+
+impl Admission {
+    /// Places by the limits.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        // More would be refused by the semaphore, and is no limit.
+        let bounded = |places: usize| places.min(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Pool::COUNTED.map(|pool| {
+            let (calls, queue) = match pool {
+                Pool::Fetch => (limits.calls.div_ceil(4), limits.queue),
+                Pool::Watch => (limits.connections, 0),
+                Pool::Free | Pool::Links | Pool::Ask => (limits.calls, limits.queue),
+            };
+            let (calls, queue) = (bounded(calls), bounded(queue));
+            Places {
+                pool,
+                calls,
+                queue,
+                wait_max: limits.queue_wait,
+                stall: limits.stall,
+                answers: Answers::default(),
+                run: Arc::new(Semaphore::new(calls)),
+                wait: Semaphore::new(queue),
+                refused: AtomicU64::new(0),
+            }
+        })))
+    }
+
+    /// Lets calls of the router's methods run when there is a place for them.
+    pub fn around(&self, router: Router, methods: &Methods) -> Router {
+        router.layer(from_fn_with_state((self.clone(), methods.clone()), admit))
+    }
+
+    /// What the pools do at the moment.
+    #[must_use]
+    pub fn loads(&self) -> [Load; Pool::COUNTED.len()] {
+        self.0.each_ref().map(|places| Load {
+            pool: places.pool,
+            running: places.calls - places.run.available_permits(),
+            waiting: places.queue - places.wait.available_permits(),
+            refused: places.refused.load(Ordering::Relaxed),
+        })
+    }
+
+    fn places(&self, pool: Pool) -> Option<&Places> {
+        self.0.iter().find(|places| places.pool == pool)
+    }
+}
+
+impl Places {
+    /// A place, at once or after a while; none where too many wait, or for too long. `patience`: how long the caller waits.
+    async fn enter(&self, patience: Option<Duration>) -> Option<Place> {
+        let place = |permit| Place(Arc::new(permit));
+        // Fair: a place that is given back goes to who waits, not to who comes by.
+        if let Ok(permit) = Arc::clone(&self.run).try_acquire_owned() {
+            return Some(place(permit));
+        }
+        self.answers.drop_stale(self.stall);
+        let entered = match self.wait.try_acquire() {
+            Err(_) => None,
+            Ok(_waits) => {
+                let wait = patience.map_or(self.wait_max, |patience| patience.min(self.wait_max));
+                timeout(wait, Arc::clone(&self.run).acquire_owned()).await.ok().and_then(Result::ok)
+            }
+        };
+        if entered.is_none() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        entered.map(place)
+    }
+}
+
+async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut request: Request, next: Next) -> Response {
+    let pool = methods.of(request.uri().path()).pool;
+    let Some(places) = admission.places(pool) else { return next.run(request).await };
+    let Some(place) = places.enter(patience(request.headers())).await else {
+        let (calls, queue) = (places.calls, places.queue);
+        let message = format!("{calls} calls run and {queue} may wait, for {:?}: ask again later", places.wait_max);
+        let status = refuse(Reason::Overloaded, message, &[]);
+        return answer(status, is_grpc(request.headers()));
+    };
+    request.extensions_mut().insert(place.clone());
+    let answered = next.run(timely(request, places.stall)).await;
+    places.answers.watched(attended(answered, place))
+}
+
+/// How long a caller waits, by the header `grpc-timeout`: at most eight digits and a unit.
+fn patience(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if number.len() > 8 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(3600 * number)),
+        "M" => Some(Duration::from_secs(60 * number)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! Tests of limits against real servers that are asked for more than they do.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use tokio_stream::StreamExt;
+use tonic::Code;
+use tonic_types::StatusExt;
+
+use super::*;
+use crate::guard::methods::Method;
+use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until};
+use crate::proto::{FetchRequest, GossipRequest};
+
+fn limits(calls: usize, queue: usize, wait: Duration) -> Limits {
+    Limits { calls, queue, queue_wait: wait, ..Limits::of_cores(2) }
+}
+
+async fn server(limits: &Limits, methods: Methods) -> (SocketAddr, Admission, Tardy) {
+    let (admission, tardy) = (Admission::new(limits), Tardy::default());
+    let address = serve(admission.around(router(&tardy), &methods), None).await;
+    (address, admission, tardy)
+}
+
+fn load(admission: &Admission, pool: Pool) -> Load {
+    admission.loads().into_iter().find(|load| load.pool == pool).expect("all pools")
+}
+
+/// Running, waiting.
+fn busy(admission: &Admission, pool: Pool) -> (usize, usize) {
+    let load = load(admission, pool);
+    (load.running, load.waiting)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_times_more_calls_than_fit() {
+    let (calls, queue) = (8, 8);
+    let (address, admission, tardy) = server(&limits(calls, queue, Duration::from_secs(60)), Methods::default()).await;
+    let client = client(address).await;
+    for round in 1..=6 {
+        tardy.released.send_replace(false);
+        let asked = (0..10 * (calls + queue)).map(|_| {
+            let mut client = client.clone();
+            tokio::spawn(async move {
+                let begun = Instant::now();
+                (client.ask(slow(HELD)).await, begun.elapsed())
+            })
+        });
+        let asked: Vec<_> = asked.collect();
+        // No call has been answered when all that are too many are refused.
+        until(async || load(&admission, Pool::Ask).refused == round * 9 * 16).await;
+        until(async || busy(&admission, Pool::Ask) == (calls, queue)).await;
+        tardy.released.send_replace(true);
+        let mut served = 0;
+        for call in asked {
+            let (answer, time) = call.await.expect("no panic");
+            match answer {
+                Ok(_) => served += 1,
+                Err(refused) => {
+                    assert_eq!(refused.code(), Code::ResourceExhausted);
+                    let info = refused.get_details_error_info().expect("an ErrorInfo");
+                    assert_eq!((info.reason.as_str(), info.domain.as_str()), ("OVERLOADED", "webstrata"));
+                    assert!(time < Duration::from_secs(2), "refused after {time:?}, and not at once");
+                }
+            }
+        }
+        assert_eq!(served, calls + queue, "all that were let in, and no more");
+        assert_eq!(tardy.most.load(Ordering::SeqCst), calls);
+        until(async || busy(&admission, Pool::Ask) == (0, 0)).await;
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_let_in_or_refused_in_time() {
+    let (address, admission, tardy) = server(&limits(1, 2, Duration::from_secs(1)), Methods::default()).await;
+    let client = client(address).await;
+    let ask = |timeout: Option<u64>| {
+        let mut client = client.clone();
+        let mut question = slow(HELD);
+        timeout.into_iter().for_each(|millis| question.set_timeout(Duration::from_millis(millis)));
+        tokio::spawn(async move {
+            let begun = Instant::now();
+            (client.ask(question).await.map_err(|refused| refused.code()).map(drop), begun.elapsed())
+        })
+    };
+    let first = ask(None);
+    until(async || busy(&admission, Pool::Ask) == (1, 0)).await;
+    // As long as they want and may.
+    let (patient, hasty) = (ask(None), ask(Some(50)));
+    let (refused, time) = hasty.await.expect("no panic");
+    assert!(matches!(refused, Err(Code::ResourceExhausted | Code::Cancelled | Code::DeadlineExceeded)), "{refused:?}");
+    assert!(time >= Duration::from_millis(45) && time < Duration::from_millis(900), "{time:?}");
+    let (refused, time) = patient.await.expect("no panic");
+    assert_eq!(refused, Err(Code::ResourceExhausted));
+    assert!(time >= Duration::from_millis(990), "{time:?}");
+    assert_eq!(busy(&admission, Pool::Ask), (1, 0), "nobody waits any more");
+    let next = ask(None);
+    until(async || busy(&admission, Pool::Ask) == (1, 1)).await;
+    tardy.released.send_replace(true);
+    assert!(first.await.expect("no panic").0.is_ok());
+    assert!(next.await.expect("no panic").0.is_ok(), "who waits gets the place");
+}
+
+#[tokio::test]
+async fn calls_that_are_dropped_give_their_places_back() {
+    let (address, admission, tardy) = server(&limits(2, 2, Duration::from_secs(60)), Methods::default()).await;
+    let channel = client(address).await;
+    for _ in 0..5 {
+        let calls: Vec<_> = (0..4)
+            .map(|_| {
+                let mut client = channel.clone();
+                tokio::spawn(async move { client.ask(slow(60_000)).await })
+            })
+            .collect();
+        until(async || busy(&admission, Pool::Ask) == (2, 2)).await;
+        calls.iter().for_each(tokio::task::JoinHandle::abort);
+        until(async || busy(&admission, Pool::Ask) == (0, 0)).await;
+        assert_eq!(tardy.running.load(Ordering::SeqCst), 0, "the calls ended, too");
+    }
+    assert_eq!(load(&admission, Pool::Ask).refused, 0);
+    channel.clone().ask(slow(0)).await.expect("there is room");
+}
+
+#[tokio::test]
+async fn an_answer_keeps_its_place_until_it_has_ended() {
+    let (address, admission, _) = server(&limits(4, 0, Duration::ZERO), Methods::default()).await;
+    let channel = client(address).await;
+    let fetch = async |source, row| {
+        let cell = Some(crate::proto::CellName { row, partition: 0 });
+        let answer = channel.clone().fetch(FetchRequest { cell, source }).await;
+        answer.map(tonic::Response::into_inner)
+    };
+    // More than what is sent ahead to who does not read.
+    let mut long = fetch(1_000_000, 0).await.expect("a quarter of the places is for images");
+    assert_eq!(busy(&admission, Pool::Fetch), (1, 0));
+    assert_eq!(fetch(1, 0).await.expect_err("no place").code(), Code::ResourceExhausted);
+    channel.clone().ask(slow(0)).await.expect("other pools have places of their own");
+    let mut count = 0;
+    while let Some(part) = long.next().await {
+        part.expect("a part");
+        count += 1;
+    }
+    assert_eq!(count, 1_000_000);
+    until(async || busy(&admission, Pool::Fetch) == (0, 0)).await;
+    // Neither one that is dropped nor one that fails keeps it.
+    drop(fetch(1_000_000, 0).await.expect("a place"));
+    until(async || busy(&admission, Pool::Fetch) == (0, 0)).await;
+    let mut failing = fetch(3, 1).await.expect("a place");
+    while failing.next().await.is_some_and(|part| part.is_ok()) {}
+    until(async || busy(&admission, Pool::Fetch) == (0, 0)).await;
+}
+
+#[tokio::test]
+async fn pools_do_not_wait_for_one_another() {
+    // HTTP calls of the pool `links` that ask the same server, as it asks its peers.
+    let methods = Methods::default().with("/v1/forwarded", Method::of("Links/GetLinks", Pool::Links));
+    let (limits, tardy) = (limits(2, 100, Duration::from_secs(20)), Tardy::default());
+    let admission = Admission::new(&limits);
+    let peer = Arc::new(tokio::sync::OnceCell::new());
+    let to = Arc::clone(&peer);
+    let forwarded = axum::routing::get(async move || {
+        let address = *to.get().expect("it is known");
+        client(address).await.ask(slow(10)).await.map(|_| "forwarded").map_err(|error| error.to_string())
+    });
+    let router = router(&tardy).route("/v1/forwarded", forwarded);
+    let address = serve(admission.around(router, &methods), None).await;
+    peer.set(address).expect("once");
+    let calls = join_all((0..20).map(|_| http(address, "/v1/forwarded", "")));
+    let answers = timeout(Duration::from_secs(10), calls).await.expect("no deadlock");
+    assert!(answers.iter().all(|answer| answer.ends_with("forwarded")), "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_full_server_still_gossips_and_is_looked_after() {
+    let (address, admission, _) = server(&limits(1, 0, Duration::ZERO), Methods::default()).await;
+    let channel = client(address).await;
+    let mut busy_client = channel.clone();
+    let busy_call = tokio::spawn(async move { busy_client.ask(slow(60_000)).await });
+    until(async || busy(&admission, Pool::Ask) == (1, 0)).await;
+    assert_eq!(channel.clone().ask(slow(0)).await.expect_err("full").code(), Code::ResourceExhausted);
+    channel.clone().gossip(GossipRequest::default()).await.expect("gossip has no limit");
+    assert!(http(address, "/readyz", "").await.ends_with("ready"));
+    busy_call.abort();
+}
+
+#[tokio::test]
+async fn http_callers_are_told_to_come_again() {
+    let limits = Limits { calls: 0, queue: 0, ..Limits::of_cores(1) };
+    let (address, _, _) = server(&limits, Methods::default()).await;
+    let refused = http(address, "/v1/plain", "").await;
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("\"OVERLOADED\""), "{refused}");
+    assert!(refused.contains("retry-after: 1"), "{refused}");
+}
+
+#[tokio::test]
+async fn work_that_outlives_its_caller_keeps_the_place() {
+    let admission = Admission::new(&limits(1, 0, Duration::ZERO));
+    let place = admission.places(Pool::Links).expect("a pool").enter(None).await.expect("a place");
+    let work = place.clone();
+    let places = Admission::new(&limits(0, 1, Duration::from_secs(3600)));
+    let places = places.places(Pool::Links).expect("a pool");
+    assert!(places.enter(Some(Duration::from_millis(1))).await.is_none(), "no longer than the caller waits");
+    drop(place);
+    assert_eq!(busy(&admission, Pool::Links), (1, 0));
+    drop(work);
+    assert_eq!(busy(&admission, Pool::Links), (0, 0));
+}
+
+#[test]
+fn timeouts_are_read_as_grpc_writes_them() {
+    let of = |value: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert("grpc-timeout", value.parse().expect("a header"));
+        patience(&headers)
+    };
+    for (value, wait) in [
+        ("2H", Duration::from_secs(7200)),
+        ("3M", Duration::from_secs(180)),
+        ("4S", Duration::from_secs(4)),
+        ("5m", Duration::from_millis(5)),
+        ("6u", Duration::from_micros(6)),
+        ("99999999n", Duration::from_nanos(99_999_999)),
+    ] {
+        assert_eq!(of(value), Some(wait));
+    }
+    for none in ["", "S", "1", "1s", "-1S", "+1S", "100000000n", "1 S", "é"] {
+        assert_eq!(of(none), None, "{none}");
+    }
+    assert_eq!(patience(&HeaderMap::new()), None);
+}
+
+#[test]
+fn limits_fit_the_machine() {
+    let (small, large) = (Limits::of_cores(2), Limits::of_cores(64));
+    assert_eq!((small.calls, small.queue, small.connections), (32, 128, 1024));
+    assert_eq!((large.calls, large.queue, large.connections), (1024, 4096, 16384));
+    assert_eq!(Limits::of_cores(0), Limits::of_cores(1));
+    assert_eq!(Limits::of_cores(usize::MAX), Limits::of_cores(256));
+
+    let bounds = small.bounds();
+    bounds.admit(100_000).expect("as many as may be");
+    let refused = bounds.admit(100_001).expect_err("one more");
+    let info = refused.get_details_error_info().expect("an ErrorInfo");
+    assert_eq!((refused.code(), info.reason.as_str()), (Code::ResourceExhausted, "BATCH_TOO_LARGE"));
+    assert_eq!((info.metadata["given"].as_str(), info.metadata["most"].as_str()), ("100001", "100000"));
+    bounds.admit_values(2 << 20).expect("as many as may be");
+    let refused = bounds.admit_values((2 << 20) + 1).expect_err("one more");
+    assert_eq!(refused.get_details_error_info().expect("an ErrorInfo").reason, "ANSWER_TOO_LARGE");
+}

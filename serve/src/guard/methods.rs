@@ -1,0 +1,178 @@
+//! Methods: what can be called, by path, with the name that it is counted by and the pool that it runs in.
+//!
+//! The list is fixed when a server starts, so no caller can make it grow: what is not in it is `other`. The services of
+//! `proto/webstrata.proto`, health checks and the figures are in it; a server adds its paths of HTTP.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The path of the figures.
+pub const METRICS: &str = "/metrics";
+/// The path that tells whether a server is to be asked.
+pub const READY: &str = "/readyz";
+/// The path that tells whether a server lives.
+pub const LIVE: &str = "/livez";
+
+/// Calls that have places together. Pools know nothing of one another: a call in one may wait for calls in the next, and
+/// those never for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pool {
+    /// Neither counted nor queued: health, figures, gossip.
+    Free,
+    /// Questions of everybody, which may wait for those of `Ask`.
+    Links,
+    /// Questions to single cells, which wait for nothing.
+    Ask,
+    /// Images on their way.
+    Fetch,
+    /// Calls that wait for something to happen, and cost nothing meanwhile. They are not queued.
+    Watch,
+}
+
+impl Pool {
+    /// Those with places.
+    pub const COUNTED: [Self; 4] = [Self::Links, Self::Ask, Self::Fetch, Self::Watch];
+
+    /// The name that it is counted by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Links => "links",
+            Self::Ask => "ask",
+            Self::Fetch => "fetch",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+/// A method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// The name that it is counted by.
+    pub name: &'static str,
+    /// Where it runs.
+    pub pool: Pool,
+    /// Whether it is answered without a token.
+    pub open: bool,
+    /// Whether it may last as long as the server, which does not wait for it when it ends.
+    pub lasts: bool,
+}
+
+impl Method {
+    /// What is not in the list.
+    const OTHER: Self = Self::of("other", Pool::Links);
+
+    /// A method that wants a token.
+    #[must_use]
+    pub const fn of(name: &'static str, pool: Pool) -> Self {
+        Self { name, pool, open: false, lasts: matches!(pool, Pool::Watch) }
+    }
+
+    /// A method that is answered to everybody, at once.
+    #[must_use]
+    pub const fn open(name: &'static str) -> Self {
+        Self { name, pool: Pool::Free, open: true, lasts: false }
+    }
+}
+
+/// All methods, by path. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Methods(Arc<HashMap<&'static str, Method>>);
+
+impl Default for Methods {
+    fn default() -> Self {
+        let links = |path: &'static str| (path, Method::of(&path["/webstrata.v1.".len()..], Pool::Links));
+        let plain = [
+            "/webstrata.v1.Links/UrlToUid",
+            "/webstrata.v1.Links/UidToUrl",
+            "/webstrata.v1.Links/GetLinks",
+            "/webstrata.v1.Links/GetLinkCount",
+            "/webstrata.v1.Links/SampleLinks",
+            "/webstrata.v1.Links/GetLifespans",
+            "/webstrata.v1.Links/GetCaptures",
+            "/webstrata.v1.Links/ListUids",
+            "/webstrata.v1.Links/Stats",
+            "/webstrata.v1.Links/TranslateUids",
+            "/webstrata.v1.Links/Relinquish",
+        ];
+        let others = [
+            ("/webstrata.v1.Links/Request", Method::of("Links/Request", Pool::Watch)),
+            ("/webstrata.v1.Links/Topology", Method::of("Links/Topology", Pool::Watch)),
+            ("/webstrata.v1.Cells/Ask", Method::of("Cells/Ask", Pool::Ask)),
+            ("/webstrata.v1.Cells/Fetch", Method::of("Cells/Fetch", Pool::Fetch)),
+            ("/webstrata.v1.Cells/Gossip", Method::of("Cells/Gossip", Pool::Free)),
+            ("/grpc.health.v1.Health/Check", Method::open("Health/Check")),
+            ("/grpc.health.v1.Health/List", Method::open("Health/List")),
+            ("/grpc.health.v1.Health/Watch", Method { lasts: true, ..Method::open("Health/Watch") }),
+            (READY, Method::open("ready")),
+            (LIVE, Method::open("live")),
+            (METRICS, Method::of("metrics", Pool::Free)),
+        ];
+        Self(Arc::new(plain.into_iter().map(links).chain(others).collect()))
+    }
+}
+
+impl Methods {
+    /// With a path of HTTP, as callers write it, that is answered as a method; one that ends with `/` stands for all paths that
+    /// have one more part. Paths that share a name are counted together.
+    #[must_use]
+    pub fn with(mut self, path: &'static str, method: Method) -> Self {
+        Arc::make_mut(&mut self.0).insert(path, method);
+        self
+    }
+
+    /// The method that a path calls.
+    #[must_use]
+    pub fn of(&self, path: &str) -> Method {
+        let parent = || path.rfind('/').filter(|&at| at > 0).and_then(|at| self.0.get(&path[..=at]));
+        self.0.get(path).or_else(parent).copied().unwrap_or(Method::OTHER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_of_the_protocol_is_known() {
+        let methods = Methods::default();
+        let proto = include_str!("../../proto/webstrata.proto");
+        let mut service = "";
+        let mut seen = 0;
+        for line in proto.lines() {
+            if let Some(rest) = line.strip_prefix("service ") {
+                service = rest.trim_end_matches(" {");
+            }
+            if let Some(rest) = line.trim().strip_prefix("rpc ") {
+                let name = rest.split('(').next().expect("a name");
+                assert_eq!(methods.of(&format!("/webstrata.v1.{service}/{name}")).name, format!("{service}/{name}"));
+                seen += 1;
+            }
+        }
+        assert_eq!(methods.0.keys().filter(|path| path.starts_with("/webstrata.v1.")).count(), seen);
+    }
+
+    #[test]
+    fn what_is_not_listed_is_other() {
+        let own = Methods::default()
+            .with("/", Method::of("page", Pool::Links))
+            .with("/v1/links", Method::of("Links/GetLinks", Pool::Links))
+            .with("/v1/uids/", Method::of("Links/UidToUrl", Pool::Links));
+        assert_eq!(own.of("/v1/links").name, "Links/GetLinks");
+        assert_eq!(own.of("/v1/uids/17").name, "Links/UidToUrl");
+        for path in [
+            "/v1/link",
+            "/v1/links/",
+            "/v1/uids",
+            "/v1/uids/17/18",
+            "/v1",
+            "/webstrata.v1.Links/Nothing",
+            "",
+            "/grpc.health.v1.Health/Check/",
+        ] {
+            assert_eq!(own.of(path), Method::OTHER);
+            assert!(!own.of(path).open);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Figures of a server, for Prometheus: what it is asked, how it answers, what it holds.
+//!
+//! [`Metrics`] belong to one server, so that several in a process do not mix. They count and time every call that passes
+//! [`Metrics::around`], read what [`Admission`] and [`Connections`] know when they are asked for, and are told the rest by
+//! who knows it. The text is that of OpenMetrics 1.0, at `/metrics`.
+//!
+//! Promises: all names begin with `webstrata_`, and end in their unit; labels are from fixed lists, so that the number of
+//! figures is bounded whatever is called. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+use crate::guard::attend::{Attendant, Outcome, attended};
+use crate::guard::incoming::Connections;
+use crate::guard::limits::{Admission, Load};
+use crate::guard::methods::{METRICS, Methods};
+use crate::guard::refusal::name;
+use crate::image::Residence;
+
+/// Upper bounds of the times of calls, in seconds.
+const SECONDS: [f64; 17] =
+    [5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+/// What the text is.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByMethod {
+    method: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByCode {
+    method: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByPool {
+    pool: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByResidence {
+    residence: &'static str,
+}
+
+type Level = Gauge<u64, AtomicU64>;
+
+/// How histograms of times begin.
+#[derive(Clone)]
+struct Times;
+
+impl MetricConstructor<Histogram> for Times {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(SECONDS)
+    }
+}
+
+/// The figures of one server. Clones share them.
+#[derive(Clone)]
+pub struct Metrics(Arc<Figures>);
+
+struct Figures {
+    registry: Mutex<Registry>,
+    calls: Family<ByCode, Counter>,
+    call_seconds: Family<ByMethod, Histogram, Times>,
+    answer_bytes: Family<ByMethod, Counter>,
+    cells: Family<ByResidence, Level>,
+    cell_bytes: Family<ByResidence, Level>,
+    cells_wanted: Level,
+    epoch_current: Level,
+    epoch_newest: Level,
+    epoch_lag: Gauge<f64, AtomicU64>,
+    servers: Level,
+    fetched_bytes: Counter,
+    cells_made: Counter,
+    clerk_retries: Counter,
+    clerk_hedges: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Figures that begin at nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("webstrata");
+        let all = &mut registry;
+        let call_seconds = Family::new_with_constructor(Times);
+        all.register_with_unit(
+            "call",
+            "Time of calls, to the end of their answers",
+            Unit::Seconds,
+            call_seconds.clone(),
+        );
+        Self(Arc::new(Figures {
+            calls: add(all, "calls", "Calls that have ended, by gRPC code or its counterpart of HTTP"),
+            call_seconds,
+            answer_bytes: add_bytes(all, "answer", "Bytes of answers, before TLS"),
+            cells: add(all, "cells", "Cells that are ready to answer, in memory or on disk"),
+            cell_bytes: add_bytes(all, "cell", "Bytes of cells that are ready to answer"),
+            cells_wanted: add(all, "cells_wanted", "Cells that the server should have and has not ready"),
+            epoch_current: add(all, "epoch_current", "Epoch that questions without one are about"),
+            epoch_newest: add(all, "epoch_newest", "Newest epoch of the store"),
+            epoch_lag: {
+                let lag = Gauge::default();
+                let help = "Time for which the newest epoch has not been the current one";
+                all.register_with_unit("epoch_lag", help, Unit::Seconds, lag.clone());
+                lag
+            },
+            servers: add(all, "servers_alive", "Servers of the cluster that are known to live, with this one"),
+            fetched_bytes: add_bytes(all, "fetched", "Bytes of images fetched from peers"),
+            cells_made: add(all, "cells_made", "Images made of layers"),
+            clerk_retries: add(all, "clerk_retries", "Questions asked again, of another server"),
+            clerk_hedges: add(all, "clerk_hedges", "Questions asked of a second server before the first answered"),
+            registry: Mutex::new(registry),
+        }))
+    }
+
+    /// Counts and times calls of the router's methods, and answers `/metrics`.
+    pub fn around(&self, router: Router, methods: &Methods) -> Router {
+        router.layer(from_fn_with_state((self.clone(), methods.clone()), measure))
+    }
+
+    /// `/metrics`.
+    pub fn routes(&self) -> Router {
+        let metrics = self.clone();
+        let answer = async move || ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.text()).into_response();
+        Router::new().route(METRICS, get(answer))
+    }
+
+    /// All figures.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let registry = self.0.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = text::encode(&mut text, &registry);
+        text
+    }
+
+    /// Shows what the pools do: calls running, waiting and refused.
+    pub fn watch_admission(&self, admission: &Admission) {
+        self.watch(Pools(admission.clone()));
+    }
+
+    /// Shows connections, open and refused.
+    pub fn watch_connections(&self, connections: &Connections) {
+        self.watch(Wires(connections.clone()));
+    }
+
+    fn watch(&self, collector: impl Collector) {
+        let mut registry = self.0.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.register_collector(Box::new(collector));
+    }
+
+    /// So many cells are ready there, of so many bytes.
+    pub fn cells(&self, residence: Residence, cells: u64, bytes: u64) {
+        let residence = match residence {
+            Residence::Memory => "memory",
+            Residence::Mapped => "disk",
+        };
+        self.0.cells.get_or_create(&ByResidence { residence }).set(cells);
+        self.0.cell_bytes.get_or_create(&ByResidence { residence }).set(bytes);
+    }
+
+    /// So many cells should be ready here and are not.
+    pub fn cells_wanted(&self, cells: u64) {
+        self.0.cells_wanted.set(cells);
+    }
+
+    /// The current epoch, the newest of the store, and for how long they have not been the same.
+    pub fn epochs(&self, current: u64, newest: u64, lag: Duration) {
+        self.0.epoch_current.set(current);
+        self.0.epoch_newest.set(newest);
+        self.0.epoch_lag.set(lag.as_secs_f64());
+    }
+
+    /// So many servers live, with this one.
+    pub fn servers_alive(&self, servers: u64) {
+        self.0.servers.set(servers);
+    }
+
+    /// So many more bytes of an image came from a peer.
+    pub fn fetched(&self, bytes: u64) {
+        self.0.fetched_bytes.inc_by(bytes);
+    }
+
+    /// An image was made of layers.
+    pub fn cell_made(&self) {
+        self.0.cells_made.inc();
+    }
+
+    /// The clerk asked another server again.
+    pub fn retried(&self) {
+        self.0.clerk_retries.inc();
+    }
+
+    /// The clerk asked a second server before the first answered.
+    pub fn hedged(&self) {
+        self.0.clerk_hedges.inc();
+    }
+}
+
+fn add<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+fn add_bytes<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register_with_unit(name, help, Unit::Bytes, metric.clone());
+    metric
+}
+
+/// A call; counted when it is dropped.
+struct Call {
+    metrics: Metrics,
+    method: &'static str,
+    begun: Instant,
+    outcome: Outcome,
+}
+
+impl Attendant for Call {
+    fn outcome(&mut self) -> Option<&mut Outcome> {
+        Some(&mut self.outcome)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let (figures, method) = (&self.metrics.0, self.method);
+        figures.calls.get_or_create(&ByCode { method, code: name(self.outcome.code()) }).inc();
+        figures.call_seconds.get_or_create(&ByMethod { method }).observe(self.begun.elapsed().as_secs_f64());
+        figures.answer_bytes.get_or_create(&ByMethod { method }).inc_by(self.outcome.bytes);
+    }
+}
+
+async fn measure(State((metrics, methods)): State<(Metrics, Methods)>, request: Request, next: Next) -> Response {
+    let method = methods.of(request.uri().path()).name;
+    let call = Call { metrics, method, begun: Instant::now(), outcome: Outcome::default() };
+    attended(next.run(request).await, call)
+}
+
+/// What [`Admission`] knows, when it is asked for.
+struct Pools(Admission);
+
+impl fmt::Debug for Pools {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.0.loads()).finish()
+    }
+}
+
+impl Collector for Pools {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let loads = self.0.loads();
+        let mut level = |name, help, of: fn(&Load) -> usize| {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            loads.iter().try_for_each(|load| {
+                let level = ConstGauge::new(u64::try_from(of(load)).unwrap_or(u64::MAX));
+                level.encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
+            })
+        };
+        level("calls_running", "Calls that have a place", |load| load.running)?;
+        level("calls_waiting", "Calls that wait for a place", |load| load.waiting)?;
+        let help = "Calls refused because too many waited, or for too long";
+        let mut family = encoder.encode_descriptor("calls_refused", help, None, MetricType::Counter)?;
+        loads.iter().try_for_each(|load| {
+            let refused = ConstCounter::new(load.refused);
+            refused.encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
+        })
+    }
+}
+
+/// What [`Connections`] know, when they are asked for.
+struct Wires(Connections);
+
+impl fmt::Debug for Wires {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} connections", self.0.open())
+    }
+}
+
+impl Collector for Wires {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let open = ConstGauge::new(u64::try_from(self.0.open()).unwrap_or(u64::MAX));
+        open.encode(encoder.encode_descriptor("connections_open", "Open connections", None, MetricType::Gauge)?)?;
+        let refused = ConstCounter::new(self.0.refused());
+        let help = "Connections closed at once because there were too many";
+        refused.encode(encoder.encode_descriptor("connections_refused", help, None, MetricType::Counter)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::limits::Limits;
+    use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until};
+    use crate::proto::{CellName, FetchRequest};
+    use tokio_stream::StreamExt;
+
+    /// The value of the one figure of this name and labels.
+    fn figure(text: &str, name: &str) -> Option<f64> {
+        let mut found = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        let value = found.next();
+        assert_eq!(found.next(), None, "{name} stands there once");
+        value
+    }
+
+    #[tokio::test]
+    async fn calls_are_counted_by_their_ends() {
+        let (metrics, tardy) = (Metrics::new(), Tardy::default());
+        let admission = Admission::new(&Limits { calls: 1, queue: 0, ..Limits::of_cores(1) });
+        metrics.watch_admission(&admission);
+        let methods = Methods::default();
+        let router = admission.around(router(&tardy).merge(metrics.routes()), &methods);
+        let address = serve(metrics.around(router, &methods), None).await;
+        let channel = client(address).await;
+
+        for _ in 0..3 {
+            channel.clone().ask(slow(2)).await.expect("an answer");
+        }
+        let mut gone = channel.clone();
+        let gone = tokio::spawn(async move { gone.ask(slow(HELD)).await });
+        until(async || admission.loads()[1].running == 1).await;
+        assert_eq!(figure(&metrics.text(), "webstrata_calls_running{pool=\"ask\"}"), Some(1.0));
+        channel.clone().ask(slow(0)).await.expect_err("no place");
+        gone.abort();
+        until(async || admission.loads()[1].running == 0).await;
+        let mut stream = channel
+            .clone()
+            .fetch(FetchRequest { cell: Some(CellName { row: 1, partition: 0 }), source: 3 })
+            .await
+            .expect("a stream")
+            .into_inner();
+        while stream.next().await.is_some_and(|part| part.is_ok()) {}
+        for path in ["/v1/plain", "/nothing", "/webstrata.v1.Links/Nothing"] {
+            http(address, path, "").await;
+        }
+
+        let counts = [
+            ("Cells/Ask\",code=\"OK", 3.0),
+            ("Cells/Ask\",code=\"RESOURCE_EXHAUSTED", 1.0),
+            ("Cells/Ask\",code=\"CANCELLED", 1.0),
+            ("Cells/Fetch\",code=\"DATA_LOSS", 1.0),
+            ("other\",code=\"OK", 1.0),
+        ];
+        let count = |text: &str, labels: &str| figure(text, &format!("webstrata_calls_total{{method=\"{labels}\"}}"));
+        until(async || counts.iter().all(|(labels, _)| count(&metrics.text(), labels).is_some())).await;
+        let answer = http(address, "/metrics", "").await;
+        assert!(answer.contains(&format!("content-type: {OPEN_METRICS}")), "{answer}");
+        assert!(answer.ends_with("# EOF\n"), "{answer}");
+        for (labels, expected) in counts {
+            assert_eq!(count(&answer, labels), Some(expected), "{labels}");
+        }
+        assert_eq!(figure(&answer, "webstrata_calls_refused_total{pool=\"ask\"}"), Some(1.0));
+        assert_eq!(figure(&answer, "webstrata_calls_waiting{pool=\"links\"}"), Some(0.0));
+        // Three parts of a byte, each a message of three bytes behind a head of five.
+        assert_eq!(figure(&answer, "webstrata_answer_bytes_total{method=\"Cells/Fetch\"}"), Some(24.0));
+        let bucket = |most: &str| {
+            figure(&answer, &format!("webstrata_call_seconds_bucket{{le=\"{most}\",method=\"Cells/Ask\"}}"))
+        };
+        // Three took longer than two milliseconds.
+        assert!(bucket("0.002").is_some_and(|count| count <= 2.0) && bucket("+Inf") == Some(5.0), "{answer}");
+        assert!(figure(&answer, "webstrata_call_seconds_sum{method=\"Cells/Ask\"}").is_some_and(|sum| sum > 0.006));
+    }
+
+    #[tokio::test]
+    async fn hostile_paths_do_not_make_it_grow() {
+        let metrics = Metrics::new();
+        let methods = Methods::default();
+        let address = serve(metrics.around(router(&Tardy::default()), &methods), None).await;
+        http(address, "/a", "").await;
+        until(async || metrics.text().contains("other")).await;
+        let lines = metrics.text().lines().count();
+        for number in 0..50 {
+            http(address, &format!("/a{number}?x=\"y\""), "").await;
+        }
+        assert_eq!(metrics.text().lines().count(), lines);
+    }
+
+    #[test]
+    fn figures_are_what_they_were_told() {
+        let (metrics, other) = (Metrics::new(), Metrics::default());
+        metrics.cells(Residence::Memory, 3, 1 << 40);
+        metrics.cells(Residence::Mapped, 4, 5);
+        metrics.cells_wanted(6);
+        metrics.epochs(7, 8, Duration::from_millis(1500));
+        metrics.servers_alive(9);
+        metrics.fetched(10);
+        metrics.fetched(1);
+        metrics.cell_made();
+        metrics.retried();
+        metrics.hedged();
+        metrics.hedged();
+        metrics.watch_connections(&Connections::default());
+        let text = metrics.text();
+        for (name, value) in [
+            ("cells{residence=\"memory\"}", 3.0),
+            ("cell_bytes{residence=\"memory\"}", 1_099_511_627_776.0),
+            ("cells{residence=\"disk\"}", 4.0),
+            ("cell_bytes{residence=\"disk\"}", 5.0),
+            ("cells_wanted", 6.0),
+            ("epoch_current", 7.0),
+            ("epoch_newest", 8.0),
+            ("epoch_lag_seconds", 1.5),
+            ("servers_alive", 9.0),
+            ("fetched_bytes_total", 11.0),
+            ("cells_made_total", 1.0),
+            ("clerk_retries_total", 1.0),
+            ("clerk_hedges_total", 2.0),
+            ("connections_open", 0.0),
+            ("connections_refused_total", 0.0),
+        ] {
+            assert_eq!(figure(&text, &format!("webstrata_{name}")), Some(value), "{name}\n{text}");
+        }
+        assert_eq!(figure(&other.text(), "webstrata_fetched_bytes_total"), Some(0.0), "servers do not mix");
+        let helped = text.lines().filter(|line| line.starts_with("# HELP")).count();
+        assert_eq!(helped, text.lines().filter(|line| line.starts_with("# TYPE")).count());
+    }
+}

@@ -1,0 +1,377 @@
+//! Security: who a server is, whom it trusts, and who may call it.
+//!
+//! Reads PEM files, once, and a file of bearer tokens, again at most once a second while calls come. Promises: what cannot
+//! serve is refused at the start, with the file that is to blame; a token file that becomes unreadable leaves the tokens that
+//! were; tokens are compared in time that depends on their lengths alone; none is ever written to a log. A server is also a
+//! client of its peers, with the same certificate and the first of its tokens.
+//!
+//! A token file has one token a line; empty lines and those that begin with `#` say nothing. All of its tokens are valid, so
+//! a new one is put second everywhere, then first everywhere, then the old one goes. Costs of a call: a look-up and a
+//! comparison with each token; memory: the files.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use subtle::{Choice, ConstantTimeEq};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+use crate::guard::methods::Methods;
+use crate::guard::refusal::{answer, is_grpc};
+use crate::guard::tls::{HANDSHAKE_MAX, ServerTls, Why};
+use crate::status::{Reason, refuse};
+
+/// How old what is known of the token file may be.
+const TOKENS_AGE_MAX: Duration = Duration::from_secs(1);
+/// The largest file that is read here, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What makes a server or a clerk known and trusted. Nothing set: plain text, and everybody may call.
+#[derive(Clone, Debug, Default)]
+pub struct SecurityOptions {
+    /// The certificate that it shows, with its chain, in PEM. A server with one speaks TLS alone.
+    pub cert: Option<PathBuf>,
+    /// The private key of the certificate, in PEM.
+    pub key: Option<PathBuf>,
+    /// Certificates, in PEM, of who signs those of callers: callers without such a one are turned away.
+    pub client_ca: Option<PathBuf>,
+    /// Certificates, in PEM, of who signs those of servers. Servers are called by TLS where it is given.
+    pub server_ca: Option<PathBuf>,
+    /// The file of tokens: callers without one are refused.
+    pub tokens: Option<PathBuf>,
+}
+
+/// What is wrong with files of certificates, keys or tokens.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecurityError {
+    /// A file cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file without which another is of no use.
+    #[error("{given} is of no use without {lacks}: give both")]
+    Lacks {
+        /// The option that is set.
+        given: &'static str,
+        /// The one that is not.
+        lacks: &'static str,
+    },
+    /// A file holds something else than it should.
+    #[error("{path} holds no {what} in PEM: it should have a line \"-----BEGIN ... {what}-----\"", path = path.display())]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+    },
+    /// TLS cannot be made of what the files hold.
+    #[error("{path}: of no use for TLS", path = path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Why,
+    },
+    /// The key is not that of the certificate, or one of both is damaged.
+    #[error("{cert} and {key} do not make an identity: is the key that of the first certificate?", cert = cert.display(), key = key.display())]
+    Identity {
+        /// The file of the certificate.
+        cert: PathBuf,
+        /// The file of the key.
+        key: PathBuf,
+        /// Why.
+        source: Why,
+    },
+    /// A line of the token file is none.
+    #[error(
+        "{path}, line {line}: no token; write one a line, of letters, digits and -._~+/ with = at its end alone, or a comment after #",
+        path = path.display()
+    )]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// The token file has none.
+    #[error("{path} has no token, so nobody could call: write one a line", path = path.display())]
+    NoToken {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Certificates and tokens, read and found good. Clones share the tokens.
+#[derive(Clone)]
+pub struct Security {
+    server: Option<ServerTls>,
+    client: Option<ClientTlsConfig>,
+    tokens: Tokens,
+}
+
+impl Security {
+    /// Reads all files, and warns of secrets that others can read.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not hold what it should, and options that are of no use without others.
+    pub fn open(options: &SecurityOptions) -> Result<Self, SecurityError> {
+        let lacks = |given, lacks| Err(SecurityError::Lacks { given, lacks });
+        match (&options.cert, &options.key) {
+            (Some(_), None) => return lacks("a certificate", "its private key"),
+            (None, Some(_)) => return lacks("a private key", "its certificate"),
+            (Some(_), _) if options.server_ca.is_none() => {
+                return lacks("a certificate", "the one of who signs the certificates of peers");
+            }
+            (None, _) if options.client_ca.is_some() => {
+                return lacks("a certificate of who signs those of callers", "one of the server's own");
+            }
+            _ => {}
+        }
+        let identity = match (&options.cert, &options.key) {
+            (Some(cert), Some(key)) => Some(Pair::open(cert, key)?),
+            _ => None,
+        };
+        let mut server = identity.as_ref().map(|pair| pair.tls.clone());
+        if let (Some(Pair { cert, key, .. }), Some(path)) = (&identity, &options.client_ca) {
+            let ca = pem(path, "CERTIFICATE")?;
+            let tls = ServerTls::of(cert, key, Some(&ca));
+            server = Some(tls.map_err(|source| SecurityError::Tls { path: path.clone(), source })?);
+        }
+        let client = match &options.server_ca {
+            None => None,
+            Some(path) => {
+                let ca = Certificate::from_pem(pem(path, "CERTIFICATE")?);
+                let mut config = ClientTlsConfig::new().ca_certificate(ca).timeout(HANDSHAKE_MAX);
+                if let Some(Pair { cert, key, .. }) = &identity {
+                    config = config.identity(Identity::from_pem(cert, key));
+                }
+                let checked = Endpoint::from_static("https://peer").tls_config(config.clone());
+                checked.map_err(|source| SecurityError::Tls { path: path.clone(), source: source.into() })?;
+                Some(config)
+            }
+        };
+        if options.tokens.is_some() && client.is_none() {
+            tracing::warn!("tokens travel in plain text: give certificates, too, where the network is not trusted");
+        }
+        let tokens = options.tokens.as_deref().map(TokenFile::open).transpose()?;
+        Ok(Self { server, client, tokens: Tokens(tokens.map(Arc::new)) })
+    }
+
+    /// What the server speaks TLS by.
+    #[must_use]
+    pub fn server_tls(&self) -> Option<ServerTls> {
+        self.server.clone()
+    }
+
+    /// What a server is called by that is known by this name, of a host or an IP address, in its certificate.
+    #[must_use]
+    pub fn client_tls(&self, domain: &str) -> Option<ClientTlsConfig> {
+        self.client.clone().map(|config| config.domain_name(domain))
+    }
+
+    /// What callers need, and what peers are called with.
+    #[must_use]
+    pub fn tokens(&self) -> Tokens {
+        self.tokens.clone()
+    }
+}
+
+/// A certificate and its key, in PEM, that make an identity.
+struct Pair {
+    cert: String,
+    key: String,
+    tls: ServerTls,
+}
+
+impl Pair {
+    fn open(cert: &Path, key: &Path) -> Result<Self, SecurityError> {
+        warn_if_open(key);
+        let (texts, paths) = ((pem(cert, "CERTIFICATE")?, pem(key, "PRIVATE KEY")?), (cert.to_owned(), key.to_owned()));
+        match ServerTls::of(&texts.0, &texts.1, None) {
+            Ok(tls) => Ok(Self { cert: texts.0, key: texts.1, tls }),
+            Err(source) => Err(SecurityError::Identity { cert: paths.0, key: paths.1, source }),
+        }
+    }
+}
+
+/// A file that has at least the line that such a thing begins with.
+fn pem(path: &Path, what: &'static str) -> Result<String, SecurityError> {
+    let text = read(path)?;
+    let begins = |line: &str| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&format!("{what}-----"));
+    if text.lines().any(begins) { Ok(text) } else { Err(SecurityError::Pem { path: path.to_owned(), what }) }
+}
+
+fn read(path: &Path) -> Result<String, SecurityError> {
+    let failed = |source| SecurityError::Io { path: path.to_owned(), source };
+    let mut text = String::new();
+    let length = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    if u64::try_from(length.map_err(failed)?).is_ok_and(|length| length > FILE_BYTES_MAX) {
+        return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 1 MiB; is it the right file?")));
+    }
+    Ok(text)
+}
+
+#[cfg(unix)]
+fn warn_if_open(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    if is_open(path.metadata().map_or(0, |metadata| metadata.permissions().mode())) {
+        tracing::warn!(path = %path.display(), "a secret that every user of this machine can read: chmod o-rwx");
+    }
+}
+
+#[cfg(unix)]
+fn is_open(mode: u32) -> bool {
+    mode & 0o004 != 0
+}
+
+#[cfg(not(unix))]
+fn warn_if_open(_: &Path) {}
+
+/// Bearer tokens: what callers must show one of, or nothing at all where there is no file. Clones share them.
+#[derive(Clone, Default)]
+pub struct Tokens(Option<Arc<TokenFile>>);
+
+impl Tokens {
+    /// A file of tokens.
+    ///
+    /// # Errors
+    /// A file that cannot be read, has no token, or a line that is none.
+    pub fn open(path: &Path) -> Result<Self, SecurityError> {
+        Ok(Self(Some(Arc::new(TokenFile::open(path)?))))
+    }
+
+    /// The header `authorization` of calls to peers: the first token.
+    #[must_use]
+    pub fn header(&self) -> Option<MetadataValue<Ascii>> {
+        self.0.as_ref().map(|file| file.current().header.clone())
+    }
+
+    /// Refuses calls of the router's methods that have no valid token, but for those that are open to everybody.
+    pub fn around(&self, router: Router, methods: &Methods) -> Router {
+        match &self.0 {
+            None => router,
+            Some(file) => router.layer(from_fn_with_state((Arc::clone(file), methods.clone()), check)),
+        }
+    }
+}
+
+async fn check(State((file, methods)): State<(Arc<TokenFile>, Methods)>, request: Request, next: Next) -> Response {
+    if methods.of(request.uri().path()).open {
+        return next.run(request).await;
+    }
+    let message = match bearer(request.headers()) {
+        None => "the server wants a bearer token: send the header authorization: Bearer TOKEN",
+        Some(token) if file.current().has(token) => return next.run(request).await,
+        Some(_) => "the bearer token is none of the server's: it may have been replaced by a newer one",
+    };
+    answer(refuse(Reason::BadToken, message, &[]), is_grpc(request.headers()))
+}
+
+/// The token of a call.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
+    let (scheme, token) = value.split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
+}
+
+/// The tokens of a file.
+struct TokenFile {
+    path: PathBuf,
+    opened: Instant,
+    /// When it was read last: milliseconds since it was opened.
+    read: AtomicU64,
+    age_max: Duration,
+    /// Whether the last read failed, so that a lasting failure is told once.
+    fails: AtomicBool,
+    known: ArcSwap<Known>,
+}
+
+struct Known {
+    tokens: Vec<String>,
+    header: MetadataValue<Ascii>,
+}
+
+impl Known {
+    /// Compares with all, whatever it finds, so that its time does not tell what was found.
+    fn has(&self, token: &[u8]) -> bool {
+        let none = Choice::from(0);
+        self.tokens.iter().fold(none, |found, valid| found | valid.as_bytes().ct_eq(token)).into()
+    }
+}
+
+impl TokenFile {
+    fn open(path: &Path) -> Result<Self, SecurityError> {
+        warn_if_open(path);
+        Ok(Self {
+            path: path.to_owned(),
+            opened: Instant::now(),
+            read: AtomicU64::new(0),
+            age_max: TOKENS_AGE_MAX,
+            fails: AtomicBool::new(false),
+            known: ArcSwap::from_pointee(known(path)?),
+        })
+    }
+
+    /// The tokens, as the file has them or had them a second ago.
+    fn current(&self) -> arc_swap::Guard<Arc<Known>> {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (now, read) = (millis(self.opened.elapsed()), self.read.load(Ordering::Relaxed));
+        // One call reads; it is a small file, and what was known serves the others meanwhile.
+        if now.saturating_sub(read) >= millis(self.age_max)
+            && self.read.compare_exchange(read, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            let again = known(&self.path);
+            let failed = self.fails.swap(again.is_err(), Ordering::Relaxed);
+            match again {
+                Ok(again) => self.known.store(Arc::new(again)),
+                Err(error) if !failed => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "the tokens that were known stay valid");
+                }
+                Err(_) => {}
+            }
+        }
+        self.known.load()
+    }
+}
+
+/// What a token file holds.
+fn known(path: &Path) -> Result<Known, SecurityError> {
+    let mut tokens = Vec::new();
+    for (line, text) in read(path)?.lines().enumerate() {
+        let text = text.trim();
+        if !text.is_empty() && !text.starts_with('#') {
+            if !is_token(text) {
+                return Err(SecurityError::Token { path: path.to_owned(), line: line + 1 });
+            }
+            tokens.push(text.to_owned());
+        }
+    }
+    let first = tokens.first().and_then(|token| MetadataValue::try_from(format!("Bearer {token}")).ok());
+    let mut header = first.ok_or_else(|| SecurityError::NoToken { path: path.to_owned() })?;
+    header.set_sensitive(true);
+    Ok(Known { tokens, header })
+}
+
+/// Whether a word can be sent as a bearer token (RFC 6750, section 2.1).
+fn is_token(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests;

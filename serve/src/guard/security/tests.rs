@@ -1,0 +1,207 @@
+//! Tests of security against real servers, with certificates made on the spot.
+
+use std::error::Error;
+use std::fs;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
+use tonic::Code;
+use tonic_types::StatusExt;
+
+use super::*;
+use crate::guard::trial::{Tardy, http, router, serve, slow};
+use crate::proto::cells_client::CellsClient;
+
+/// A signer, and who it signed: `ca.pem`, `cert.pem`, `key.pem`.
+fn signed(name: &str) -> TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut params = CertificateParams::new(vec![]).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("a signer");
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+    let cert = params.signed_by(&key, &issuer).expect("a certificate");
+    let write = |name: &str, text: String| fs::write(dir.path().join(name), text).expect("a file");
+    write("ca.pem", issuer.pem());
+    write("cert.pem", cert.pem());
+    write("key.pem", key.serialize_pem());
+    dir
+}
+
+fn options(dir: &TempDir) -> SecurityOptions {
+    let path = |name| Some(dir.path().join(name));
+    SecurityOptions { cert: path("cert.pem"), key: path("key.pem"), server_ca: path("ca.pem"), ..Default::default() }
+}
+
+async fn call(address: std::net::SocketAddr, tls: Option<ClientTlsConfig>) -> Result<(), Box<dyn Error>> {
+    let endpoint = match tls {
+        Some(tls) => Endpoint::try_from(format!("https://{address}"))?.tls_config(tls)?,
+        None => Endpoint::try_from(format!("http://{address}"))?,
+    };
+    CellsClient::new(endpoint.connect().await?).ask(slow(0)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn servers_and_callers_know_one_another() {
+    let (known, stranger) = (signed("peer.example"), signed("peer.example"));
+    let mutual = SecurityOptions { client_ca: options(&known).server_ca, ..options(&known) };
+    let security = Security::open(&mutual).expect("sound files");
+    let address = serve(router(&Tardy::default()), security.server_tls()).await;
+
+    call(address, security.client_tls("peer.example")).await.expect("a peer is known");
+    assert!(call(address, security.client_tls("other.example")).await.is_err(), "not of this name");
+    assert!(call(address, None).await.is_err(), "not in plain text");
+    let trusting = SecurityOptions { cert: None, key: None, ..options(&known) };
+    let nobody = Security::open(&trusting).expect("a clerk has no certificate");
+    assert!(nobody.server_tls().is_none());
+    assert!(call(address, nobody.client_tls("peer.example")).await.is_err(), "callers show a certificate");
+    let other = Security::open(&options(&stranger)).expect("sound files");
+    assert!(call(address, other.client_tls("peer.example")).await.is_err(), "the signer is another");
+    let half = SecurityOptions { server_ca: options(&known).server_ca, ..options(&stranger) };
+    let half = Security::open(&half).expect("sound files");
+    assert!(call(address, half.client_tls("peer.example")).await.is_err(), "the caller is a stranger");
+
+    // Without a signer of callers, everybody may call.
+    let security = Security::open(&options(&known)).expect("sound files");
+    let address = serve(router(&Tardy::default()), security.server_tls()).await;
+    call(address, nobody.client_tls("peer.example")).await.expect("no certificate is wanted");
+}
+
+#[test]
+fn what_cannot_serve_is_refused_with_its_file() {
+    let (one, other) = (signed("peer.example"), signed("peer.example"));
+    let said = |options: SecurityOptions| {
+        let error = Security::open(&options).err().expect("an error");
+        std::iter::successors(Some(&error as &dyn Error), |error| (*error).source())
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(": ")
+    };
+    let sound = || options(&one);
+    let lacking = said(SecurityOptions { key: None, ..sound() });
+    assert_eq!(lacking, "a certificate is of no use without its private key: give both");
+    assert!(said(SecurityOptions { cert: None, ..sound() }).contains("a private key is of no use"));
+    assert!(said(SecurityOptions { server_ca: None, ..sound() }).contains("of peers"));
+    let alone = SecurityOptions { client_ca: sound().server_ca, ..Default::default() };
+    assert!(said(alone).contains("one of the server's own"));
+
+    let swapped = said(SecurityOptions { cert: sound().key, ..sound() });
+    assert!(swapped.contains("key.pem holds no CERTIFICATE in PEM"), "{swapped}");
+    let mixed = said(SecurityOptions { key: options(&other).key, ..sound() });
+    assert!(mixed.contains("is the key that of the first certificate?") && mixed.contains("key.pem"), "{mixed}");
+    let missing = said(SecurityOptions { server_ca: Some(one.path().join("none.pem")), ..sound() });
+    assert!(missing.contains("none.pem: No such file"), "{missing}");
+    let damaged = one.path().join("damaged.pem");
+    fs::write(&damaged, "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n").expect("a file");
+    for options in [
+        SecurityOptions { server_ca: Some(damaged.clone()), ..sound() },
+        SecurityOptions { client_ca: Some(damaged.clone()), ..sound() },
+        SecurityOptions { cert: Some(damaged.clone()), ..sound() },
+    ] {
+        let text = said(options);
+        assert!(text.contains("damaged.pem"), "{text}");
+    }
+    fs::write(&damaged, vec![b'#'; 2 << 20]).expect("a file");
+    let text = said(SecurityOptions { server_ca: Some(damaged), ..sound() });
+    assert!(text.contains("longer than 1 MiB"), "{text}");
+}
+
+#[test]
+fn token_files_are_read_line_by_line() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("tokens");
+    let of = |text: &str| {
+        fs::write(&path, text).expect("a file");
+        known(&path)
+    };
+    let two = of("# rotated in May\n\n  new-one==  \r\nold.one~/+_\n").expect("sound");
+    assert_eq!(two.tokens, ["new-one==", "old.one~/+_"]);
+    assert_eq!(two.header.as_bytes(), b"Bearer new-one==");
+    assert_eq!(format!("{:?}", two.header), "Sensitive");
+    assert!(two.has(b"old.one~/+_") && two.has(b"new-one=="));
+    for other in [&b"new-one="[..], b"new-one===", b"old.one~/+-", b"", b"# rotated in May"] {
+        assert!(!two.has(other));
+    }
+    for (text, line) in [("a\nb c\n", 2), ("=\n", 1), ("a=b", 1), ("#\n\né\n", 3), ("a\0", 1)] {
+        assert!(matches!(of(text), Err(SecurityError::Token { line: at, .. }) if at == line), "{text:?}");
+    }
+    for text in ["", "# nothing\n\n"] {
+        assert!(matches!(of(text), Err(SecurityError::NoToken { .. })));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn secrets_that_others_can_read_are_seen() {
+    for (mode, open) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true), (0o711, false)] {
+        assert_eq!(is_open(mode), open, "{mode:o}");
+    }
+}
+
+#[tokio::test]
+async fn calls_need_a_token_but_health_checks_do_not() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("tokens");
+    fs::write(&path, "first\nsecond\n").expect("a file");
+    let file = TokenFile { age_max: Duration::ZERO, ..TokenFile::open(&path).expect("a token") };
+    let tokens = Tokens(Some(Arc::new(file)));
+    let address = serve(tokens.around(router(&Tardy::default()), &Methods::default()), None).await;
+    let channel = Endpoint::try_from(format!("http://{address}")).expect("an address").connect_lazy();
+    let ask = async |header: Option<&str>| {
+        let mut request = slow(0);
+        if let Some(header) = header {
+            request.metadata_mut().insert("authorization", header.parse().expect("a header"));
+        }
+        CellsClient::new(channel.clone()).ask(request).await.map(drop)
+    };
+    for valid in ["Bearer first", "bearer second", "Bearer  second "] {
+        ask(Some(valid)).await.expect("a valid token");
+    }
+    for (bad, message) in [
+        (None, "wants a bearer token"),
+        (Some("Basic first"), "wants a bearer token"),
+        (Some("Bearer"), "wants a bearer token"),
+        (Some("Bearer "), "none of the server's"),
+        (Some("Bearer firs"), "none of the server's"),
+        (Some("Bearer first,second"), "none of the server's"),
+    ] {
+        let refused = ask(bad).await.expect_err("no token");
+        assert_eq!(refused.code(), Code::Unauthenticated, "{bad:?}");
+        assert!(refused.message().contains(message), "{refused}");
+        let info = refused.get_details_error_info().expect("an ErrorInfo");
+        assert_eq!((info.reason.as_str(), info.domain.as_str()), ("BAD_TOKEN", "webstrata"));
+    }
+
+    let refused = http(address, "/v1/plain", "").await;
+    assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("\"BAD_TOKEN\""), "{refused}");
+    assert!(refused.contains("www-authenticate: Bearer"), "{refused}");
+    assert!(http(address, "/v1/plain", "Authorization: Bearer first\r\n").await.ends_with("plain"));
+    assert!(http(address, "/readyz", "").await.ends_with("ready"));
+    assert!(http(address, "/nothing", "").await.starts_with("HTTP/1.1 401"), "what there is is not told");
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
+    health.check(tonic_health::pb::HealthCheckRequest::default()).await.expect("open to everybody");
+
+    // Rotated: the new one is valid at once, the old one no more. A damaged file changes nothing.
+    fs::write(&path, "third\nsecond\n").expect("a file");
+    ask(Some("Bearer third")).await.expect("the new token");
+    ask(Some("Bearer first")).await.expect_err("the old token");
+    assert_eq!(tokens.header().expect("a header").as_bytes(), b"Bearer third");
+    for damaged in ["", "no token\n"] {
+        fs::write(&path, damaged).expect("a file");
+        ask(Some("Bearer third")).await.expect("what was known stays");
+    }
+    fs::remove_file(&path).expect("it was there");
+    ask(Some("Bearer third")).await.expect("what was known stays");
+}
+
+#[test]
+fn the_file_is_not_read_for_every_call() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("tokens");
+    fs::write(&path, "first\n").expect("a file");
+    let tokens = Tokens::open(&path).expect("a token");
+    fs::write(&path, "second\n").expect("a file");
+    assert_eq!(tokens.header().expect("a header").as_bytes(), b"Bearer first");
+    assert!(Tokens::default().header().is_none());
+}

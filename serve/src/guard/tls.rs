@@ -1,0 +1,129 @@
+//! TLS of a server: HTTP/2 for clerks and HTTP/1.1 for whoever speaks that alone, by rustls with ring.
+//!
+//! Promises: a handshake that fails or takes too long ends its connection, and nothing else waits for it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::server::TlsStream;
+
+/// What one side may take for its part of a handshake.
+pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// Handshakes at a time; more wait to be begun.
+const AT_ONCE: usize = 1024;
+
+/// What cannot be made of files, and why.
+pub(crate) type Why = Box<dyn std::error::Error + Send + Sync>;
+
+/// How a server speaks TLS. Clones share it.
+#[derive(Clone)]
+pub struct ServerTls(Arc<ServerConfig>);
+
+impl ServerTls {
+    /// Of a certificate with its chain and its key, and of those who sign certificates of callers, in PEM.
+    pub(crate) fn of(cert: &str, key: &str, client_ca: Option<&str>) -> Result<Self, Why> {
+        let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let builder = builder.with_safe_default_protocol_versions()?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some(pem) => {
+                let mut roots = RootCertStore::empty();
+                for cert in certificates(pem)? {
+                    roots.add(cert)?;
+                }
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::new(default_provider())).build()?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
+        let mut config = builder.with_single_cert(certificates(cert)?, key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// The connections, when they have shaken hands.
+    pub fn accept<C, E>(
+        self,
+        incoming: impl Stream<Item = Result<C, E>> + Send + 'static,
+    ) -> impl Stream<Item = io::Result<TlsStream<C>>> + Send + 'static
+    where
+        C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        E: Into<Why> + Send + 'static,
+    {
+        let acceptor = TlsAcceptor::from(self.0);
+        let shaken = incoming.map(move |connection| {
+            let acceptor = acceptor.clone();
+            async move {
+                let connection =
+                    connection.map_err(|error| tracing::debug!(error = %error.into(), "no connection")).ok()?;
+                match timeout(HANDSHAKE_MAX, acceptor.accept(connection)).await {
+                    Ok(Ok(stream)) => return Some(Ok(stream)),
+                    Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
+                    Err(_) => tracing::debug!("no TLS in time"),
+                }
+                None
+            }
+        });
+        shaken.buffer_unordered(AT_ONCE).filter_map(std::future::ready)
+    }
+}
+
+fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, Why> {
+    Ok(CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::trial::{Tardy, http_over, router, serve};
+    use rcgen::{CertificateParams, CertifiedKey, KeyPair};
+    use tokio::net::TcpStream;
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::rustls::ClientConfig;
+
+    #[tokio::test]
+    async fn whoever_speaks_http_1_is_answered() {
+        let signing_key = KeyPair::generate().expect("a key");
+        let cert = CertificateParams::new(vec!["peer.example".to_owned()]).expect("a name");
+        let made = CertifiedKey { cert: cert.self_signed(&signing_key).expect("a certificate"), signing_key };
+        let tls = ServerTls::of(&made.cert.pem(), &made.signing_key.serialize_pem(), None).expect("an identity");
+        let address = serve(router(&Tardy::default()), Some(tls)).await;
+        // They never say anything, and nobody waits for them.
+        let _silent = (TcpStream::connect(address).await, TcpStream::connect(address).await);
+        for protocols in [&["http/1.1"][..], &[]] {
+            let mut roots = RootCertStore::empty();
+            roots.add(made.cert.der().clone()).expect("a certificate");
+            let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+            let builder = builder.with_safe_default_protocol_versions().expect("versions");
+            let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+            config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+            let stream = TcpStream::connect(address).await.expect("a connection");
+            let name = "peer.example".try_into().expect("a name");
+            let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake");
+            let answer = http_over(stream, "/v1/plain", "").await;
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("plain"), "{protocols:?}: {answer}");
+        }
+    }
+
+    #[test]
+    fn a_signer_must_be_one() {
+        let key = KeyPair::generate().expect("a key");
+        let cert = CertificateParams::new(vec![]).expect("no names").self_signed(&key).expect("a certificate");
+        let of = |cert: &str, key: &str, ca: Option<&str>| ServerTls::of(cert, key, ca).map(drop);
+        of(&cert.pem(), &key.serialize_pem(), Some(&cert.pem())).expect("an identity");
+        of(&cert.pem(), &key.serialize_pem(), Some("")).expect_err("nobody signs");
+        of("", &key.serialize_pem(), None).expect_err("no certificate");
+        of(&cert.pem(), &KeyPair::generate().expect("a key").serialize_pem(), None).expect_err("another key");
+    }
+}

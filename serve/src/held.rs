@@ -1,0 +1,368 @@
+//! What a server answers about the cells that it has: the service `Cells`, without its network.
+//!
+//! [`Held`] is the set of cells; questions name one cell each, and say nothing of other rows. Sets are replaced whole, so a question
+//! that has begun keeps the cells that it began with. Cost: that of the cells, and a copy of each answer into the message.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tonic::Status;
+use webstrata_layers::{CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, Window as In};
+
+use crate::cell::Cell;
+use crate::gaps;
+use crate::guard::limits::Bounds;
+use crate::proto::answer::Answer as Given;
+use crate::proto::question::Question as Asked;
+use crate::proto::{
+    Answer, Counts, Direction, Drawing, HasLinks, InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList,
+    Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList, Window, window,
+};
+use crate::row::Row;
+use crate::status::{bad, not_here, status_of};
+
+/// The rows of which a server has cells.
+#[derive(Clone, Default)]
+pub struct Held {
+    /// By number; each may have only some of its cells.
+    pub rows: BTreeMap<u32, Arc<Row>>,
+    /// What the answers to one call may have.
+    pub bounds: Bounds,
+}
+
+/// The window of a message.
+///
+/// # Errors
+/// An interval that ends before it begins.
+pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
+    match window.and_then(|window| window.window.as_ref()) {
+        None => Ok(In::ALWAYS),
+        Some(window::Window::AsOf(time)) => Ok(In::AsOf(*time)),
+        Some(window::Window::Seen(window::Seen { from, to })) => {
+            let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
+            if from > to {
+                return Err(bad(format!("window.seen: from {from} is later than to {to}")));
+            }
+            Ok(In::Seen { from, to })
+        }
+    }
+}
+
+/// The message of a window.
+pub fn window_to(window: In) -> Window {
+    let window = match window {
+        In::AsOf(time) => window::Window::AsOf(time),
+        In::Seen { from, to } => window::Window::Seen(window::Seen {
+            from: (from > i64::MIN).then_some(from),
+            to: (to < i64::MAX).then_some(to),
+        }),
+    };
+    Window { window: Some(window) }
+}
+
+/// The direction of a message.
+///
+/// # Errors
+/// A number that is none.
+pub fn direction_of(direction: i32) -> Result<To, Status> {
+    match Direction::try_from(direction) {
+        Ok(Direction::Out) => Ok(To::Out),
+        Ok(Direction::In) => Ok(To::In(Precision::Exact)),
+        Ok(Direction::InByRange) => Ok(To::In(Precision::Range)),
+        Err(_) => Err(bad(format!("direction: {direction} is none"))),
+    }
+}
+
+/// The number of a direction.
+pub fn direction_to(direction: To) -> i32 {
+    (match direction {
+        To::Out => Direction::Out,
+        To::In(Precision::Exact) => Direction::In,
+        To::In(Precision::Range) => Direction::InByRange,
+    })
+    .into()
+}
+
+/// The sample of a message.
+pub fn sample_of(drawing: &Drawing) -> Sample {
+    let sampling = if drawing.random { Sampling::Random } else { Sampling::Consistent };
+    Sample { count: usize::try_from(drawing.samples).unwrap_or(usize::MAX), sampling, seed: drawing.seed }
+}
+
+impl Held {
+    /// The answers, in order.
+    ///
+    /// # Errors
+    /// The first that one cannot give: a cell that is not here, damage, more than an answer may hold.
+    pub fn ask(&self, questions: &[Question]) -> Result<Vec<Answer>, Status> {
+        let mut values = 0;
+        questions.iter().map(|question| self.answer(question, &mut values)).collect()
+    }
+
+    fn answer(&self, question: &Question, values: &mut usize) -> Result<Answer, Status> {
+        let cell = question.cell.ok_or_else(|| bad("question.cell is missing"))?;
+        let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
+        let own = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
+        let mut room = Room { held: self, row, cell: own, values };
+        let question = question.question.as_ref().ok_or_else(|| bad("question.question is missing"))?;
+        Ok(Answer { answer: Some(room.answer(question)?) })
+    }
+}
+
+/// The cell that is asked, and how much has been answered.
+struct Room<'a> {
+    held: &'a Held,
+    row: &'a Row,
+    cell: &'a Cell,
+    values: &'a mut usize,
+}
+
+impl Room<'_> {
+    fn answer(&mut self, question: &Asked) -> Result<Given, Status> {
+        Ok(match question {
+            Asked::Find(find) => Given::Uids(self.find(&find.keys)?),
+            Asked::Urls(uids) => Given::Urls(self.urls(&uids.uids)?),
+            Asked::Links(links) => Given::Links(self.links(links)?),
+            Asked::Captures(uids) => Given::Captures(self.captures(&uids.uids)?),
+            Asked::Lifespans(uids) => Given::Lifespans(self.lifespans(&uids.uids)?),
+            Asked::Pages(uids) => Given::Pages(self.pages(&uids.uids)?),
+            Asked::InRecords(uids) => Given::InRecords(self.in_records(&uids.uids)?),
+            Asked::HasLinks(pairs) => Given::Truths(self.has_links(pairs)?),
+            Asked::Listing(listing) => Given::Listing(self.listing(listing)?),
+            Asked::Prefix(prefix) => Given::Range(self.prefix(&prefix.prefix)?),
+            Asked::Counts(_) => Given::Counts(self.counts()?),
+        })
+    }
+
+    /// Counts what is answered.
+    fn spend(&mut self, values: usize) -> Result<(), Status> {
+        *self.values += values;
+        self.held.bounds.admit_values(*self.values)
+    }
+
+    fn find(&mut self, keys: &[Vec<u8>]) -> Result<UidList, Status> {
+        self.spend(keys.len())?;
+        let cell = self.cell;
+        let uid = |key: &Vec<u8>| Ok(cell.find(key).map_err(|error| status_of(&error))?.map_or(0, |uid| uid + 1));
+        Ok(UidList { uids: keys.iter().map(uid).collect::<Result<_, Status>>()? })
+    }
+
+    fn urls(&mut self, uids: &[u64]) -> Result<UrlList, Status> {
+        let cell = self.cell;
+        let label = cell.label();
+        let own = label.first_uid..label.first_uid + label.urls;
+        let mut urls = Vec::with_capacity(uids.len());
+        for &uid in uids {
+            if !own.contains(&uid) {
+                return Err(bad(format!("urls: cell {} has no URL of UID {uid}", label.partition)));
+            }
+            let mut url = String::new();
+            cell.url(uid, &mut url).map_err(|error| status_of(&error))?;
+            // A value for each number that its bytes are as long as.
+            self.spend(1 + url.len() / size_of::<u64>())?;
+            urls.push(url);
+        }
+        Ok(UrlList { urls })
+    }
+
+    fn links(&mut self, asked: &LinksOf) -> Result<LinkLists, Status> {
+        let (window, direction) = (window_of(asked.window.as_ref())?, direction_of(asked.direction)?);
+        let mut lists = LinkLists { counts: Vec::with_capacity(asked.uids.len()), ..LinkLists::default() };
+        let (mut own, mut left, mut captures) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut given) = (Vec::new(), 0);
+        let cell = self.cell;
+        for &uid in &asked.uids {
+            own.clear();
+            left.clear();
+            let (mut found, mut time) = (false, 0);
+            if let Some(node) = cell.node(uid) {
+                match direction {
+                    To::Out => {
+                        found = cell.has_page(node).map_err(|error| status_of(&error))?;
+                        if found {
+                            cell.window(node, window, &mut own).map_err(|error| status_of(&error))?;
+                        }
+                        if let (In::AsOf(at), true) = (window, found) {
+                            cell.captures(node, &mut captures).map_err(|error| status_of(&error))?;
+                            let latest = captures[..captures.partition_point(|own| own.time <= at)].last();
+                            found = latest.is_some();
+                            time = latest.map_or(0, |latest| latest.time);
+                        }
+                    }
+                    To::In(precision) => self
+                        .row
+                        .sources_into(uid, window, precision, &mut own, &mut left)
+                        .map_err(|error| status_of(&error))?,
+                }
+            }
+            if direction == To::Out {
+                lists.found.push(found);
+                if matches!(window, In::AsOf(_)) {
+                    lists.times.push(time);
+                }
+            }
+            cut(&mut own, &mut left, asked);
+            if let (Some(drawing), true) = (&asked.sample, left.is_empty()) {
+                sample_of(drawing).draw(uid, &mut own);
+            }
+            if asked.count && !left.is_empty() {
+                // Numbers alone where all are sure; whoever asked asks again for the links where some are not.
+                return Ok(LinkLists::default());
+            }
+            self.spend(1 + if asked.count { 0 } else { own.len() })?;
+            if asked.count {
+                lists.degrees.push(own.len() as u64);
+                continue;
+            }
+            lists.unsure.extend(left.iter().map(|&at| narrow(given + at)));
+            lists.counts.push(narrow(own.len()));
+            gaps::put(&own, &mut bytes);
+            given += own.len();
+        }
+        lists.links = bytes.into();
+        Ok(lists)
+    }
+
+    fn captures(&mut self, uids: &[u64]) -> Result<TimeLists, Status> {
+        let mut lists = TimeLists::default();
+        let mut own: Vec<CaptureTime> = Vec::new();
+        for &uid in uids {
+            own.clear();
+            if let Some(node) = self.cell.node(uid) {
+                self.cell.captures(node, &mut own).map_err(|error| status_of(&error))?;
+            }
+            self.spend(1 + own.len())?;
+            lists.counts.push(narrow(own.len()));
+            for capture in &own {
+                if !capture.known {
+                    lists.unknown.push(narrow(lists.times.len()));
+                }
+                lists.times.push(capture.time);
+            }
+        }
+        Ok(lists)
+    }
+
+    fn lifespans(&mut self, uids: &[u64]) -> Result<SpanLists, Status> {
+        let mut lists = SpanLists::default();
+        let mut own: Vec<Lifespan> = Vec::new();
+        for &uid in uids {
+            own.clear();
+            if let Some(node) = self.cell.node(uid) {
+                self.cell.lifespans(node, &mut own).map_err(|error| status_of(&error))?;
+            }
+            self.spend(1 + 3 * own.len())?;
+            lists.counts.push(narrow(own.len()));
+            lists.links.extend(own.iter().map(|span| span.link));
+            lists.firsts.extend(own.iter().map(|span| span.first));
+            lists.lasts.extend(own.iter().map(|span| span.last));
+        }
+        Ok(lists)
+    }
+
+    fn pages(&mut self, uids: &[u64]) -> Result<PageList, Status> {
+        let mut pages = Vec::with_capacity(uids.len());
+        for &uid in uids {
+            let page = match self.cell.node(uid) {
+                Some(node) => self.cell.page(node).map_err(|error| status_of(&error))?,
+                None => None,
+            };
+            let page = page.unwrap_or_default();
+            self.spend(1 + page.timestamps.len() + page.links.len() + 2 * page.changes.len())?;
+            pages.push(Page {
+                change_links: page.changes.iter().map(|change| change.link).collect(),
+                change_captures: page.changes.iter().map(|change| change.capture).collect(),
+                timestamps: page.timestamps,
+                unknown: page.unknown,
+                links: page.links,
+            });
+        }
+        Ok(PageList { pages })
+    }
+
+    fn in_records(&mut self, uids: &[u64]) -> Result<InRecordList, Status> {
+        let mut records = Vec::with_capacity(uids.len());
+        for &uid in uids {
+            let record = match self.cell.node(uid) {
+                Some(node) => self.cell.in_record(node).map_err(|error| status_of(&error))?,
+                None => None,
+            };
+            let record = record.unwrap_or_default();
+            self.spend(1 + record.ranges.len() + record.sources.len() + 2 * record.changes.len())?;
+            records.push(InRecord {
+                change_sources: record.changes.iter().map(|change| change.link).collect(),
+                change_ranges: record.changes.iter().map(|change| change.capture).collect(),
+                ranges: record.ranges,
+                sources: record.sources,
+            });
+        }
+        Ok(InRecordList { records })
+    }
+
+    fn has_links(&mut self, pairs: &HasLinks) -> Result<Truths, Status> {
+        if pairs.pages.len() != pairs.links.len() {
+            return Err(bad(format!("has_links: {} pages, {} links", pairs.pages.len(), pairs.links.len())));
+        }
+        self.spend(pairs.pages.len())?;
+        let window = window_of(pairs.window.as_ref())?;
+        let mut room = Vec::new();
+        let mut has = |(&page, &link): (&u64, &u64)| match self.cell.node(page) {
+            Some(node) => self.cell.has_link(node, link, window, &mut room).map_err(|error| status_of(&error)),
+            None => Ok(false),
+        };
+        Ok(Truths { truths: pairs.pages.iter().zip(&pairs.links).map(&mut has).collect::<Result<_, Status>>()? })
+    }
+
+    fn listing(&mut self, listing: &Listing) -> Result<UidList, Status> {
+        let mut uids = Vec::new();
+        let cell = self.cell;
+        let label = cell.label();
+        for uid in listing.first.max(label.first_record)..listing.end.min(label.end_record) {
+            let Some(node) = cell.node(uid) else { continue };
+            if cell.captured(node, listing.from, listing.to).map_err(|error| status_of(&error))? {
+                uids.push(uid);
+            }
+        }
+        self.spend(uids.len())?;
+        Ok(UidList { uids })
+    }
+
+    fn counts(&mut self) -> Result<Counts, Status> {
+        self.spend(1)?;
+        let (counts, urls) = (self.cell.counts(), self.cell.label().urls);
+        Ok(Counts {
+            urls,
+            pages: counts.pages,
+            captures: counts.captures,
+            links: counts.links,
+            max_out_degree: counts.max_out_degree,
+            max_in_degree: counts.max_in_degree,
+            bytes: self.cell.bytes(),
+        })
+    }
+
+    fn prefix(&mut self, prefix: &[u8]) -> Result<Range, Status> {
+        self.spend(1)?;
+        let own = self.cell.prefix(prefix).map_err(|error| status_of(&error))?;
+        Ok(Range { first: own.start, end: own.end })
+    }
+}
+
+/// Leaves that part of a list that is asked for; `unsure` are places in it.
+fn cut(list: &mut Vec<u64>, unsure: &mut Vec<usize>, asked: &LinksOf) {
+    if asked.first == 0 && asked.most == 0 {
+        return;
+    }
+    let start = list.partition_point(|&link| link < asked.first);
+    let most = usize::try_from(asked.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
+    let end = list.len().min(start.saturating_add(most));
+    list.truncate(end);
+    list.drain(..start);
+    unsure.retain(|at| (start..end).contains(at));
+    unsure.iter_mut().for_each(|at| *at -= start);
+}
+
+/// Answers are bounded, so that numbers in them are below 2^32.
+fn narrow(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

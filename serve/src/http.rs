@@ -1,0 +1,243 @@
+//! HTTP for people and scripts: the questions of the service `Links`, asked by URLs and answered in JSON.
+//!
+//! ```text
+//! GET /v1/links?url=... --> [params] --> [address] UID --> [walk] UIDs that match --> clerk --> [answer] --> JSON
+//! ```
+//!
+//! Map: `params` reads what is asked, strictly; `address` finds URLs as people write them; `walk` goes through those that
+//! match one; `answer` takes in what fits, with `texts` for URLs and `resume` for where it goes on; `links`, `names` and `about` are
+//! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served itself.
+//!
+//! All answers name their epoch; all errors are those of [`crate::guard::refusal`]. Nothing is kept from call to call.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any, get, post};
+use serde_json::{Value, json};
+use tonic::Status;
+
+use crate::clerk::Pinned;
+use crate::guard::methods::{Method, Methods, Pool};
+use crate::guard::refusal;
+use crate::server::Shared;
+use crate::status::{Reason, refuse};
+
+mod about;
+mod address;
+mod answer;
+mod lines;
+mod links;
+mod names;
+mod params;
+mod query;
+mod resume;
+mod texts;
+mod walk;
+
+pub use address::canonical;
+
+/// What is here, for people.
+const PAGE: &str = include_str!("http/page.txt");
+/// What is here, for programs.
+const OPENAPI: &str = include_str!("http/openapi.json");
+/// How long a server that has just come is waited for to know the epoch.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is answered at a path.
+struct Route {
+    path: &'static str,
+    /// The path as callers write it, without what varies.
+    called: &'static str,
+    method: Method,
+    handler: fn() -> MethodRouter<Shared>,
+}
+
+impl Route {
+    const fn of(path: &'static str, name: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
+        Self { path, called: path, method: Method::of(name, Pool::Links), handler }
+    }
+
+    /// Text that is the same for everybody.
+    const fn open(path: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
+        Self { path, called: path, method: Method::open("v1"), handler }
+    }
+}
+
+const ROUTES: [Route; 14] = [
+    Route::of("/v1/links", "v1/links", || get(links::links)),
+    Route::of("/v1/captures", "v1/captures", || get(names::captures)),
+    Route::of("/v1/lifespans", "v1/lifespans", || get(links::lifespans)),
+    Route::of("/v1/urls", "v1/urls", || get(names::urls)),
+    Route::of("/v1/uids", "v1/uids", || get(names::uids)),
+    Route { called: "/v1/uids/", ..Route::of("/v1/uids/{uid}", "v1/uids", || get(names::uid)) },
+    Route::of("/v1/translate", "v1/translate", || get(names::translate)),
+    Route::of("/v1/stats", "v1/stats", || get(about::stats)),
+    Route::of("/v1/topology", "v1/topology", || get(about::topology)),
+    Route::of("/v1/epochs", "v1/epochs", || get(about::epochs)),
+    Route::of("/v1/query", "v1/query", || post(query::query)),
+    Route::open("/v1/openapi.json", || get(openapi)),
+    Route::open("/v1", || get(page)),
+    Route::open("/", || get(page)),
+];
+
+/// All that is answered over HTTP, but health and figures.
+pub fn routes(shared: Shared) -> Router {
+    let mut router = Router::new();
+    for route in &ROUTES {
+        router = router.route(route.path, (route.handler)().fallback(wrong_method));
+    }
+    router.route("/v1/{*rest}", any(nothing_there)).with_state(shared)
+}
+
+/// The methods with those of [`routes`].
+#[must_use]
+pub fn methods(methods: Methods) -> Methods {
+    ROUTES.iter().fold(methods, |methods, route| methods.with(route.called, route.method))
+}
+
+/// A call that gets no answer.
+struct Refused(Status);
+
+impl From<Status> for Refused {
+    fn from(status: Status) -> Self {
+        Self(status)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        refusal::answer(self.0, false)
+    }
+}
+
+async fn page() -> Response {
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8")], PAGE).into_response()
+}
+
+async fn openapi() -> Response {
+    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+async fn nothing_there(uri: Uri) -> Refused {
+    Refused(refuse(Reason::NoSuchPath, format!("nothing is at {}; see /v1", uri.path()), &[]))
+}
+
+async fn wrong_method(request: Request) -> Response {
+    let message = format!("{} is not for {}; see /v1", request.method(), request.uri().path());
+    let mut response = Refused(refuse(Reason::NoSuchPath, message, &[])).into_response();
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+}
+
+/// The epoch to ask (0: the current one); waits a little for one that another server may have told of.
+async fn pinned(shared: &Shared, epoch: u64) -> Result<Pinned, Status> {
+    let patient = shared.clerk.with_deadline(PATIENCE).at_last(Some(epoch)).await?;
+    shared.clerk.at(Some(patient.epoch()))
+}
+
+/// Says in an answer where it goes on.
+fn resume_key(shown: &mut Value, start: &resume::Start, pinned: &Pinned, more: Option<resume::Place>) {
+    if let Some(place) = more {
+        shown["resumeKey"] = json!(start.key(pinned.epoch(), place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn document() -> Value {
+        serde_json::from_str(OPENAPI).expect("JSON")
+    }
+
+    /// The parameters that each path reads.
+    fn parameters() -> BTreeMap<&'static str, &'static [&'static str]> {
+        let uid: &[&str] = &["uid", "epoch"];
+        BTreeMap::from([
+            ("/v1/links", links::LINKS),
+            ("/v1/captures", names::CAPTURES),
+            ("/v1/lifespans", links::LIFESPANS),
+            ("/v1/urls", names::URLS),
+            ("/v1/uids", names::UIDS),
+            ("/v1/uids/{uid}", uid),
+            ("/v1/translate", names::TRANSLATE),
+            ("/v1/stats", about::STATS),
+            ("/v1/topology", about::TOPOLOGY),
+            ("/v1/epochs", about::EPOCHS),
+            ("/v1/query", query::QUERY),
+            ("/v1/openapi.json", &[]),
+            ("/v1", &[]),
+            ("/", &[]),
+        ])
+    }
+
+    #[test]
+    fn the_description_has_every_route_and_parameter() {
+        let document = document();
+        let of_document: BTreeSet<&str> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let of_routes: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
+        assert_eq!(of_document, of_routes);
+        assert_eq!(of_routes, parameters().into_keys().collect());
+        for (path, own) in parameters() {
+            let operations = document["paths"][path].as_object().unwrap();
+            let [operation] = operations.values().collect::<Vec<_>>()[..] else { panic!("{path}: one method") };
+            let given = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+            let name = |given: &Value| match given["$ref"].as_str() {
+                Some(place) => document.pointer(&place[1..]).unwrap()["name"].as_str().unwrap().to_owned(),
+                None => given["name"].as_str().unwrap().to_owned(),
+            };
+            let of_document: BTreeSet<String> = given.iter().map(name).collect();
+            assert_eq!(of_document, own.iter().map(|own| (*own).to_owned()).collect(), "{path}");
+            assert_eq!(of_document.len(), given.len(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_description_refers_to_what_it_has_and_knows_every_reason() {
+        fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+            match value {
+                Value::Object(fields) => {
+                    found.extend(fields.get("$ref").and_then(Value::as_str));
+                    fields.values().for_each(|value| references(value, found));
+                }
+                Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+                _ => {}
+            }
+        }
+        let document = document();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 100);
+        for place in found {
+            assert!(document.pointer(&place[1..]).is_some(), "{place}");
+        }
+        let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(document["components"]["schemas"]["Reason"]["enum"], json!(reasons));
+    }
+
+    #[test]
+    fn the_page_names_what_is_here() {
+        for route in ROUTES.iter().filter(|route| !["/", "/v1", "/v1/uids/{uid}"].contains(&route.path)) {
+            assert!(PAGE.contains(route.path), "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn every_route_is_a_method() {
+        let methods = methods(Methods::default());
+        for route in &ROUTES {
+            let path = route.path.replace("{uid}", "17");
+            let method = methods.of(&path);
+            assert_eq!(method, route.method, "{path}");
+            assert_eq!(method.open, ["/", "/v1", "/v1/openapi.json"].contains(&route.path), "{path}");
+        }
+        assert_eq!(methods.of("/v2").name, "other");
+        assert_eq!(methods.of("/webstrata.v1.Links/GetLinks").name, "Links/GetLinks");
+    }
+}

@@ -1,0 +1,113 @@
+//! Lines of a body that comes in pieces. Memory: the lines that are whole, and [`LINE_MAX`] bytes of the one that is not.
+
+use std::collections::VecDeque;
+use std::mem::take;
+
+/// Bytes of a line, at most.
+pub(super) const LINE_MAX: usize = 65_536;
+
+/// A line that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Its number, from 1.
+    pub(super) number: u64,
+    /// `None`: it was too long.
+    pub(super) text: Option<Vec<u8>>,
+}
+
+/// Cuts a body into lines; empty ones are counted and left out.
+#[derive(Default)]
+pub(super) struct Lines {
+    open: Vec<u8>,
+    is_too_long: bool,
+    number: u64,
+    whole: VecDeque<Line>,
+}
+
+impl Lines {
+    /// The next piece of the body.
+    pub(super) fn take_in(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let (text, is_end) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
+            self.is_too_long |= self.open.len() + text.len() > LINE_MAX;
+            if self.is_too_long {
+                self.open.clear();
+            } else {
+                self.open.extend_from_slice(text);
+            }
+            if is_end {
+                self.end();
+            }
+        }
+    }
+
+    /// Lines that are whole.
+    pub(super) fn len(&self) -> usize {
+        self.whole.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.whole.is_empty()
+    }
+
+    /// The first of them, so many at most.
+    pub(super) fn take(&mut self, most: usize) -> Vec<Line> {
+        let count = self.whole.len().min(most);
+        self.whole.drain(..count).collect()
+    }
+
+    fn end(&mut self) {
+        self.number += 1;
+        let text = take(&mut self.open);
+        let is_too_long = take(&mut self.is_too_long);
+        if is_too_long || !text.trim_ascii().is_empty() {
+            self.whole.push_back(Line { number: self.number, text: (!is_too_long).then_some(text) });
+        }
+    }
+
+    /// At the end of the body: what is after the last line end is a line.
+    pub(super) fn finish(&mut self) {
+        if self.is_too_long || !self.open.is_empty() {
+            self.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(parts: &[&[u8]]) -> Vec<Line> {
+        let mut lines = Lines::default();
+        parts.iter().for_each(|part| lines.take_in(part));
+        lines.finish();
+        lines.take(usize::MAX)
+    }
+
+    #[test]
+    fn long_lines_are_passed_over() {
+        let (most, more) = (vec![b'x'; LINE_MAX], vec![b'x'; LINE_MAX + 1]);
+        let body = [&most[..], b"\n\n", &more, b"\n \r\na\r\n", &more].concat();
+        let long = |number| Line { number, text: None };
+        let told = |number, text: &[u8]| Line { number, text: Some(text.to_vec()) };
+        assert_eq!(lines(&[&body]), [told(1, &most), long(3), told(5, b"a\r"), long(6)]);
+        assert_eq!(lines(&[b"\n\n"]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_they_come(parts in proptest::collection::vec("[a\n ]{0,4}", 0..8)) {
+            let parts: Vec<&[u8]> = parts.iter().map(String::as_bytes).collect();
+            let whole = parts.concat();
+            let text = String::from_utf8(whole.clone()).unwrap();
+            let expected: Vec<Line> = (1..)
+                .zip(text.split('\n'))
+                .filter(|(_, line)| !line.trim().is_empty())
+                .map(|(number, line)| Line { number, text: Some(line.as_bytes().to_vec()) })
+                .collect();
+            prop_assert_eq!(lines(&parts), expected.as_slice());
+            prop_assert_eq!(lines(&[&whole]), expected);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! `/v1/links`: links of a page, or what links to a URL, at a time; of one URL, or of all that match it. `/v1/lifespans`: when
+//! each of them was there.
+//!
+//! Of one URL the links are a list; of several they are items, one for each URL that has any, and the URL alone where the
+//! links of the capture that answers are not known. Links of pages are looked for where pages were captured in the window,
+//! links to URLs everywhere, since those need never have been captured.
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use tonic::Status;
+use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Sample, Sampling, Window, format_time};
+
+use super::address::find;
+use super::answer::{Answer, Value};
+use super::params::Params;
+use super::resume::Start;
+use super::walk::{Match, Walk};
+use super::{Refused, pinned, resume_key};
+use crate::clerk::Pinned;
+use crate::server::Shared;
+use crate::status::{Reason, bad};
+
+pub(super) const LINKS: &[&str] = &[
+    "url",
+    "direction",
+    "precision",
+    "from",
+    "to",
+    "at",
+    "count",
+    "sample",
+    "random",
+    "seed",
+    "limit",
+    "resumeKey",
+    "epoch",
+    "matchType",
+];
+pub(super) const LIFESPANS: &[&str] = &["url", "direction", "from", "to", "limit", "resumeKey", "epoch"];
+
+/// Links in a sample, at most.
+const SAMPLE_MAX: u64 = 1_000_000;
+/// Sources whose lifespans are asked for at once.
+const SOURCES: usize = 1000;
+
+/// What of the links is wanted.
+#[derive(Clone, Copy)]
+enum Wanted {
+    All,
+    Count,
+    Sample(Sample),
+}
+
+/// A question about links.
+struct Asked {
+    direction: Direction,
+    window: Window,
+    wanted: Wanted,
+}
+
+/// One of a page's links; nothing where they are not known.
+type Link = Option<u64>;
+
+impl Value for Link {
+    type Shown = Option<String>;
+
+    fn uid(self) -> Option<u64> {
+        self
+    }
+
+    fn show(self, url: &str) -> Self::Shown {
+        self.map(|_| url.to_owned())
+    }
+}
+
+/// How many links.
+#[derive(Clone, Copy)]
+struct Count(u64);
+
+impl Value for Count {
+    type Shown = u64;
+
+    fn uid(self) -> Option<u64> {
+        None
+    }
+
+    fn show(self, _: &str) -> u64 {
+        self.0
+    }
+}
+
+impl Value for Lifespan {
+    type Shown = Shown;
+
+    fn uid(self) -> Option<u64> {
+        Some(self.link)
+    }
+
+    fn show(self, url: &str) -> Shown {
+        json!({"link": url, "first": format_time(self.first), "last": format_time(self.last)})
+    }
+}
+
+impl Asked {
+    fn of(params: &Params) -> Result<Self, Status> {
+        let inward = is_inward(params)?;
+        let precision = params.choice("precision", [("exact", Precision::Exact), ("range", Precision::Range)])?;
+        let direction = match (inward, params.get("precision")?) {
+            (true, _) => Direction::In(precision),
+            (false, None) => Direction::Out,
+            (false, Some(_)) => return Err(bad("precision: it goes with direction=in alone")),
+        };
+        let count = params.flag("count")?;
+        let sample = params.number("sample", 1..=SAMPLE_MAX)?;
+        let random = params.flag("random")?;
+        let seed = params.number("seed", 0..=u64::MAX)?;
+        for (name, given) in [("random", random), ("seed", seed.is_some())] {
+            if given && sample.is_none() {
+                return Err(bad(format!("{name}: it goes with sample alone")));
+            }
+        }
+        let wanted = match (count, sample) {
+            (false, None) => Wanted::All,
+            (true, None) => Wanted::Count,
+            (true, Some(_)) => return Err(bad("count: it does not go with sample")),
+            (false, Some(count)) => Wanted::Sample(Sample {
+                count: usize::try_from(count).unwrap_or(usize::MAX),
+                sampling: if random { Sampling::Random } else { Sampling::Consistent },
+                seed: seed.unwrap_or(0),
+            }),
+        };
+        Ok(Self { direction, window: params.window()?, wanted })
+    }
+
+    /// The interval of the captures that may answer; nothing where URLs matter that were never captured.
+    fn interval(&self) -> Option<(i64, i64)> {
+        match (self.direction, self.window) {
+            (Direction::In(_), _) => None,
+            (Direction::Out, Window::Seen { from, to }) => Some((from, to)),
+            (Direction::Out, Window::AsOf(at)) => Some((i64::MIN, at)),
+        }
+    }
+
+    async fn links(&self, pinned: &Pinned, uids: &[u64]) -> Result<Batch<Link>, Status> {
+        let found = match self.wanted {
+            Wanted::Sample(sample) => pinned.samples(uids, self.direction, self.window, sample).await?,
+            Wanted::All | Wanted::Count => pinned.links(uids, self.direction, self.window).await?,
+        };
+        let empty: Vec<u64> =
+            uids.iter().zip(found.iter()).filter(|(_, links)| links.is_empty()).map(|(&uid, _)| uid).collect();
+        let mut unknown = self.unknown(pinned, &empty).await?.into_iter().peekable();
+        let (mut links, mut own) = (Batch::default(), Vec::new());
+        for (&uid, found) in uids.iter().zip(found.iter()) {
+            own.clear();
+            own.extend(found.iter().copied().map(Some));
+            own.extend(unknown.next_if_eq(&uid).map(|_| None));
+            links.push(&own);
+        }
+        Ok(links)
+    }
+
+    /// Links of one URL, each as an item of its own: those may be more than one answer of the clerk has.
+    async fn add_links(
+        &self,
+        pinned: &Pinned,
+        uid: u64,
+        start: &Start,
+        answer: &mut Answer<Option<String>>,
+    ) -> Result<(), Status> {
+        let mut next = Some(start.place.unwrap_or_default().uid);
+        while let (Some(first), false) = (next, answer.is_full()) {
+            let (links, after) = pinned.links_from(uid, self.direction, self.window, first, answer.room()).await?;
+            if links.is_empty() && first == 0 && after.is_none() {
+                return answer.add(pinned, &[uid], &self.links(pinned, &[uid]).await?).await;
+            }
+            let mut each = Batch::default();
+            links.iter().for_each(|&link| each.push(&[Some(link)]));
+            answer.add(pinned, &links, &each).await?;
+            if let (Some(after), false) = (after, answer.has_room()) {
+                answer.stop_at(after);
+            }
+            next = after;
+        }
+        Ok(())
+    }
+
+    async fn counts(&self, pinned: &Pinned, uids: &[u64]) -> Result<Batch<Count>, Status> {
+        let mut counts = Batch::default();
+        for count in pinned.degrees(uids, self.direction, self.window).await? {
+            counts.push(Some(Count(count)).filter(|_| count > 0).as_slice());
+        }
+        Ok(counts)
+    }
+
+    /// Those of some pages the links of whose answering capture are not known.
+    async fn unknown(&self, pinned: &Pinned, uids: &[u64]) -> Result<Vec<u64>, Status> {
+        let (Direction::Out, Window::AsOf(at)) = (self.direction, self.window) else { return Ok(Vec::new()) };
+        let captures = pinned.captures(uids).await?;
+        let lacks = uids.iter().zip(captures.iter()).filter(|(_, captures)| is_unknown(captures, at));
+        Ok(lacks.map(|(&uid, _)| uid).collect())
+    }
+
+    fn header(&self, pinned: &Pinned) -> Shown {
+        let direction = if self.direction == Direction::Out { "out" } else { "in" };
+        let mut header = json!({"epoch": pinned.epoch(), "direction": direction});
+        let (from, to, at) = match self.window {
+            Window::Seen { from, to } => (Some(from).filter(|&from| from > i64::MIN), Some(to), None),
+            Window::AsOf(at) => (None, None, Some(at)),
+        };
+        for (name, time) in [("from", from), ("to", to.filter(|&to| to < i64::MAX)), ("at", at)] {
+            if let Some(time) = time {
+                header[name] = json!(format_time(time));
+            }
+        }
+        header
+    }
+}
+
+fn is_inward(params: &Params) -> Result<bool, Status> {
+    params.choice("direction", [("out", false), ("in", true)])
+}
+
+/// Whether the links of the latest capture not after a time are unknown.
+pub(super) fn is_unknown(captures: &[CaptureTime], at: i64) -> bool {
+    captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known)
+}
+
+/// `/v1/links`.
+pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), LINKS, &[])?;
+    let asked = Asked::of(&params)?;
+    let start = Start::of("/v1/links", &params)?;
+    let matched = Match::of(&params)?;
+    let url = params.required("url")?;
+    let mut answer = Answer::of(&shared, &params, &start)?;
+    let mut counts = Answer::of(&shared, &params, &start)?;
+    let pinned = pinned(&shared, start.epoch).await?;
+    let mut shown = asked.header(&pinned);
+    if matched == Match::Exact {
+        let (url, uid) = find(&pinned, url).await?;
+        (shown["url"], shown["uid"]) = (json!(url), json!(uid));
+        if let Wanted::Count = asked.wanted {
+            let counted = pinned.degrees(&[uid], asked.direction, asked.window).await?;
+            shown["count"] = json!(counted.first());
+            return Ok(Json(shown));
+        }
+        match asked.wanted {
+            Wanted::All => asked.add_links(&pinned, uid, &start, &mut answer).await?,
+            _ => answer.add(&pinned, &[uid], &asked.links(&pinned, &[uid]).await?).await?,
+        }
+        put_links(&mut shown, answer.items.into_iter().flat_map(|item| item.values).collect());
+        resume_key(&mut shown, &start, &pinned, answer.more);
+        return Ok(Json(shown));
+    }
+    shown["matchType"] = json!(matched.name());
+    let ranges = matched.ranges(&pinned, url).await?;
+    let mut walk = Walk::new(pinned.clone(), ranges, asked.interval(), &start);
+    if let Wanted::Count = asked.wanted {
+        while let Some(uids) = walk.next(&mut counts).await? {
+            counts.add(&pinned, &uids, &asked.counts(&pinned, &uids).await?).await?;
+        }
+        let item =
+            |item: super::answer::Item<u64>| json!({"url": item.url, "uid": item.uid, "count": item.values.first()});
+        shown["items"] = counts.items.into_iter().map(item).collect();
+        resume_key(&mut shown, &start, &pinned, counts.more);
+        return Ok(Json(shown));
+    }
+    while let Some(uids) = walk.next(&mut answer).await? {
+        match asked.links(&pinned, &uids).await {
+            Ok(links) => answer.add(&pinned, &uids, &links).await?,
+            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => {}
+            Err(status) => return Err(status.into()),
+        }
+    }
+    let item = |item: super::answer::Item<Option<String>>| {
+        let mut shown = json!({"url": item.url, "uid": item.uid});
+        put_links(&mut shown, item.values);
+        shown
+    };
+    shown["items"] = answer.items.into_iter().map(item).collect();
+    resume_key(&mut shown, &start, &pinned, answer.more);
+    Ok(Json(shown))
+}
+
+fn put_links(shown: &mut Shown, links: Vec<Option<String>>) {
+    if links.contains(&None) {
+        shown["unknown"] = json!(true);
+    }
+    shown["links"] = links.into_iter().flatten().collect();
+}
+
+/// `/v1/lifespans`.
+pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), LIFESPANS, &[])?;
+    let inward = is_inward(&params)?;
+    let start = Start::of("/v1/lifespans", &params)?;
+    let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
+    let url = params.required("url")?;
+    let mut answer = Answer::of(&shared, &params, &start)?;
+    let asked = Asked {
+        direction: if inward { Direction::In(Precision::Exact) } else { Direction::Out },
+        window: Window::Seen { from, to },
+        wanted: Wanted::All,
+    };
+    let pinned = pinned(&shared, start.epoch).await?;
+    let (url, uid) = find(&pinned, url).await?;
+    let meets = |span: &Lifespan| span.first <= to && span.last >= from;
+    if inward {
+        // A source that had the link before and after the time, and in no capture of it, has a lifespan that meets it.
+        let sources = pinned.links(&[uid], asked.direction, Window::ALWAYS).await?.into_values();
+        let first = start.place.unwrap_or_default().uid;
+        let left = &sources[sources.partition_point(|&source| source < first)..];
+        for sources in left.chunks(SOURCES) {
+            if answer.is_full() {
+                break;
+            }
+            let found = pinned.lifespans(sources).await?;
+            let mut spans = Batch::default();
+            for (&source, found) in sources.iter().zip(found.iter()) {
+                let own = found.iter().filter(|span| span.link == uid && meets(span));
+                spans.push(&own.map(|span| Lifespan { link: source, ..*span }).collect::<Vec<_>>());
+            }
+            answer.add(&pinned, sources, &spans).await?;
+        }
+    } else {
+        let found = pinned.lifespans(&[uid]).await?;
+        let mut spans = Batch::default();
+        spans.push(&found.values().iter().copied().filter(meets).collect::<Vec<_>>());
+        answer.add(&pinned, &[uid], &spans).await?;
+    }
+    let mut shown = asked.header(&pinned);
+    (shown["url"], shown["uid"]) = (json!(url), json!(uid));
+    shown["lifespans"] = answer.items.into_iter().flat_map(|item| item.values).collect();
+    resume_key(&mut shown, &start, &pinned, answer.more);
+    Ok(Json(shown))
+}

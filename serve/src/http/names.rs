@@ -1,0 +1,151 @@
+//! `/v1/urls`: URLs that match one. `/v1/captures`: when those were captured. `/v1/uids`: numbers of URLs, and
+//! `/v1/uids/{uid}` back. `/v1/translate`: numbers of one epoch in another.
+
+use axum::Json;
+use axum::extract::{Path, RawQuery, State};
+use serde_json::{Value as Shown, json};
+use tonic::Status;
+use webstrata_layers::{Batch, CaptureTime, format_time};
+
+use super::address::{find, look_up};
+use super::answer::{Answer, Value};
+use super::params::{Params, number};
+use super::resume::Start;
+use super::walk::{Match, Walk};
+use super::{Refused, pinned, resume_key};
+use crate::server::Shared;
+use crate::status::{Reason, bad};
+
+pub(super) const CAPTURES: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];
+pub(super) const URLS: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];
+pub(super) const UIDS: &[&str] = &["url", "epoch"];
+pub(super) const UID: &[&str] = &["epoch"];
+pub(super) const TRANSLATE: &[&str] = &["uid", "from", "to"];
+
+impl Value for CaptureTime {
+    type Shown = (i64, bool);
+
+    fn uid(self) -> Option<u64> {
+        None
+    }
+
+    fn show(self, _: &str) -> (i64, bool) {
+        (self.time, self.known)
+    }
+}
+
+impl Value for () {
+    type Shown = ();
+
+    fn uid(self) -> Option<u64> {
+        None
+    }
+
+    fn show(self, _: &str) {}
+}
+
+/// `/v1/captures`.
+pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), CAPTURES, &[])?;
+    let start = Start::of("/v1/captures", &params)?;
+    let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
+    let matched = Match::of(&params)?;
+    let url = params.required("url")?;
+    let mut answer = Answer::of(&shared, &params, &start)?;
+    let pinned = pinned(&shared, start.epoch).await?;
+    let mut shown = json!({"epoch": pinned.epoch()});
+    let ranges = if matched == Match::Exact {
+        let (url, uid) = find(&pinned, url).await?;
+        (shown["url"], shown["uid"]) = (json!(url), json!(uid));
+        std::iter::once(uid..uid + 1).collect()
+    } else {
+        matched.ranges(&pinned, url).await?
+    };
+    let mut walk = Walk::new(pinned.clone(), ranges, Some((from, to)), &start);
+    while let Some(uids) = walk.next(&mut answer).await? {
+        let all = match pinned.captures(&uids).await {
+            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => continue,
+            all => all?,
+        };
+        let mut own = Batch::default();
+        for captures in all.iter() {
+            let first = captures.partition_point(|capture| capture.time < from);
+            let end = captures.partition_point(|capture| capture.time <= to);
+            own.push(&captures[first..end.max(first)]);
+        }
+        answer.add(&pinned, &uids, &own).await?;
+    }
+    let lines = answer.items.into_iter().flat_map(|item| {
+        let line = move |(time, known)| json!({"url": item.url, "timestamp": format_time(time), "known": known});
+        item.values.into_iter().map(line)
+    });
+    shown["captures"] = lines.collect();
+    resume_key(&mut shown, &start, &pinned, answer.more);
+    Ok(Json(shown))
+}
+
+/// `/v1/urls`.
+pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), URLS, &[])?;
+    let start = Start::of("/v1/urls", &params)?;
+    let interval = params.interval()?;
+    let matched = Match::of(&params)?;
+    let url = params.get("url")?;
+    if url.is_none() && params.get("matchType")?.is_some() {
+        return Err(bad("matchType: it goes with url alone").into());
+    }
+    let mut answer = Answer::of(&shared, &params, &start)?;
+    let pinned = pinned(&shared, start.epoch).await?;
+    let ranges = match url {
+        Some(url) => matched.ranges(&pinned, url).await?,
+        None => std::iter::once(0..pinned.len()).collect(),
+    };
+    let mut walk = Walk::new(pinned.clone(), ranges, interval, &start);
+    while let Some(uids) = walk.next(&mut answer).await? {
+        let mut one = Batch::default();
+        uids.iter().for_each(|_| one.push(&[()]));
+        answer.add(&pinned, &uids, &one).await?;
+    }
+    let mut shown = json!({"epoch": pinned.epoch()});
+    shown["urls"] = answer.items.into_iter().map(|item| json!({"url": item.url, "uid": item.uid})).collect();
+    resume_key(&mut shown, &start, &pinned, answer.more);
+    Ok(Json(shown))
+}
+
+/// `/v1/uids`.
+pub(super) async fn uids(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), UIDS, &["url"])?;
+    params.required("url")?;
+    let texts: Vec<&str> = params.all("url").collect();
+    shared.bounds.admit(texts.len())?;
+    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let found = look_up(&pinned, &texts).await?;
+    let uids: Vec<Shown> = found.into_iter().map(|(url, uid)| json!({"url": url, "uid": uid})).collect();
+    Ok(Json(json!({"epoch": pinned.epoch(), "uids": uids})))
+}
+
+/// `/v1/uids/{uid}`.
+pub(super) async fn uid(
+    State(shared): State<Shared>,
+    Path(uid): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), UID, &[])?;
+    let uid = number("uid", &uid, &(0..=u64::MAX))?;
+    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let urls = pinned.urls(&[uid]).await?;
+    Ok(Json(json!({"epoch": pinned.epoch(), "uid": uid, "url": urls.first()})))
+}
+
+/// `/v1/translate`.
+pub(super) async fn translate(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), TRANSLATE, &["uid"])?;
+    let epoch = |name| Ok::<_, Status>(params.number(name, 1..=u64::MAX)?.unwrap_or(0));
+    let (from, to, uids) = (epoch("from")?, epoch("to")?, params.numbers("uid")?);
+    params.required("uid")?;
+    shared.bounds.admit(uids.len())?;
+    let (from, to, translated) = shared.cluster.translate(from, to, uids.clone()).await?;
+    let pairs: Vec<Shown> =
+        uids.into_iter().zip(translated).map(|(uid, other)| json!({"uid": uid, "translated": other})).collect();
+    Ok(Json(json!({"epoch": to, "from": from, "to": to, "uids": pairs})))
+}

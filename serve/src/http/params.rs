@@ -1,0 +1,254 @@
+//! Parameters of a question over HTTP: the query of its URL, read strictly, so that what is misspelt is not passed over.
+//!
+//! Reads `name=value` pairs between `&`. Percent signs are decoded; `+` stays what it is, since URLs and times have it and a
+//! space makes no sense in either. Every refusal is a BAD_REQUEST that begins with the name of the parameter.
+
+use std::ops::RangeInclusive;
+
+use tonic::Status;
+use webstrata_layers::{Window, parse_time};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::status::bad;
+
+/// Parameters that say where to go on or how far, not what is asked.
+const OF_PAGES: [&str; 3] = ["epoch", "limit", "resumeKey"];
+
+/// The parameters that a question has.
+#[derive(Debug)]
+pub(super) struct Params {
+    pairs: Vec<(&'static str, String)>,
+}
+
+impl Params {
+    /// Reads the query of a path that has these parameters; those that `repeats` names may be given several times.
+    pub(super) fn of(query: Option<&str>, known: &[&'static str], repeats: &[&str]) -> Result<Self, Status> {
+        let mut pairs: Vec<(&'static str, String)> = Vec::new();
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decoded(name).ok_or_else(|| bad(format!("{name}: the name of a parameter is not UTF-8")))?;
+            let Some(own) = known.iter().find(|known| **known == name) else {
+                let hint = if known.contains(&"url") { "; an & inside of a URL is written %26" } else { "" };
+                let all = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(bad(format!("{name}: there is no such parameter here; there are: {all}{hint}")));
+            };
+            let Some(value) = decoded(value) else {
+                return Err(bad(format!("{name}: not UTF-8; a percent sign that is meant as one is written %25")));
+            };
+            if !repeats.contains(own) && pairs.iter().any(|(other, _)| other == own) {
+                return Err(bad(format!("{name}: given more than once")));
+            }
+            pairs.push((own, value));
+        }
+        Ok(Self { pairs })
+    }
+
+    /// The values of a parameter that may be given several times.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.pairs.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter, if it is given. An empty one is a mistake.
+    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
+        match self.all(name).next() {
+            Some("") => Err(bad(format!("{name}: it is empty"))),
+            value => Ok(value),
+        }
+    }
+
+    /// The value of a parameter that must be given.
+    pub(super) fn required(&self, name: &str) -> Result<&str, Status> {
+        self.get(name)?.ok_or_else(|| bad(format!("{name}: it is missing")))
+    }
+
+    /// One of several words, the first where none is given.
+    pub(super) fn choice<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<T, Status> {
+        let given = self.get(name)?;
+        let found = words.iter().find(|(word, _)| given.is_none_or(|given| given == *word));
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let words = words.map(|(word, _)| word).join(" or ");
+            bad(format!("{name}: {:?} is not {words}", given.unwrap_or_default()))
+        })
+    }
+
+    /// `true` or `false`; false where it is not given.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Status> {
+        self.choice(name, [("false", false), ("true", true)])
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, name: &str, bounds: RangeInclusive<u64>) -> Result<Option<u64>, Status> {
+        self.get(name)?.map(|text| number(name, text, &bounds)).transpose()
+    }
+
+    /// Several whole numbers.
+    pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, Status> {
+        self.all(name).map(|text| number(name, text, &(0..=u64::MAX))).collect()
+    }
+
+    /// The closed interval of `from` and `to`; `None` where neither is given.
+    pub(super) fn interval(&self) -> Result<Option<(i64, i64)>, Status> {
+        let (from, to) = (self.time("from", false)?, self.time("to", true)?);
+        if from.is_none() && to.is_none() {
+            return Ok(None);
+        }
+        let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
+        if from > to {
+            return Err(bad("from: it is later than to"));
+        }
+        Ok(Some((from, to)))
+    }
+
+    /// The window of `from` and `to`, or `at`.
+    pub(super) fn window(&self) -> Result<Window, Status> {
+        let (interval, at) = (self.interval()?, self.time("at", true)?);
+        match (at, interval) {
+            (Some(at), None) => Ok(Window::AsOf(at)),
+            (Some(_), Some(_)) => Err(bad("at: it goes with neither from nor to")),
+            (None, Some((from, to))) => Ok(Window::Seen { from, to }),
+            (None, None) => Ok(Window::ALWAYS),
+        }
+    }
+
+    fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
+        let Some(text) = self.get(name)? else { return Ok(None) };
+        let time = parse_time(text, end).ok_or_else(|| {
+            bad(format!("{name}: {text:?} is no time; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339"))
+        });
+        time.map(Some)
+    }
+
+    /// A number of the question, whichever part of its answer is wanted: others have others.
+    pub(super) fn fingerprint(&self, path: &str) -> u64 {
+        let mut pairs: Vec<_> = self.pairs.iter().filter(|(name, _)| !OF_PAGES.contains(name)).collect();
+        pairs.sort_unstable();
+        let mut text = path.to_owned();
+        for (name, value) in pairs {
+            // Nothing in a name or a value is taken for the border between them.
+            text.push_str(&format!("\n{name}={}:{value}", value.len()));
+        }
+        xxh3_64(text.as_bytes())
+    }
+}
+
+/// A whole number in bounds.
+pub(super) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Status> {
+    let number = text.parse().ok().filter(|number| bounds.contains(number) && !text.starts_with('+'));
+    number.ok_or_else(|| {
+        let (least, most) = (bounds.start(), bounds.end());
+        bad(format!("{name}: {text:?} is not a number from {least} to {most}"))
+    })
+}
+
+/// The text that percent signs stand for; a sign that is not followed by two digits stands for itself.
+fn decoded(text: &str) -> Option<String> {
+    let digit =
+        |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(high << 4 | low);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KNOWN: &[&str] = &["url", "from", "to", "at", "limit", "count", "direction", "epoch", "uid"];
+
+    fn params(query: &str) -> Result<Params, Status> {
+        Params::of(Some(query), KNOWN, &["uid"])
+    }
+
+    fn message<T: std::fmt::Debug>(result: Result<T, Status>) -> String {
+        let status = result.expect_err("a refusal");
+        assert_eq!(crate::status::Reason::of(&status), Some(crate::status::Reason::BadRequest));
+        status.message().to_owned()
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_by_its_name() {
+        for (query, name) in [
+            ("form=2006", "form: "),
+            ("limit=1&limit=1", "limit: "),
+            ("url=http://a/?b&c=1", "c: "),
+            ("url=%FF", "url: "),
+        ] {
+            assert!(message(params(query)).starts_with(name), "{query}");
+        }
+        let given = params("limit=1001&from=2006&to=2005&at=20061&count=yes&direction=up&url=").unwrap();
+        assert!(message(given.number("limit", 1..=1000)).starts_with("limit: \"1001\" is not a number from 1 to 1000"));
+        assert!(message(given.window()).starts_with("from: "));
+        assert!(message(given.time("at", true)).starts_with("at: "));
+        assert!(message(given.flag("count")).starts_with("count: "));
+        let direction = given.choice("direction", [("out", 0), ("in", 1)]);
+        assert_eq!(message(direction), "direction: \"up\" is not out or in");
+        assert_eq!(message(given.required("url")), "url: it is empty");
+        assert_eq!(message(params("").unwrap().required("url")), "url: it is missing");
+        assert!(message(params("at=2006&to=2007").unwrap().window()).starts_with("at: "));
+        for number in ["", "-1", "+1", "1.0", "18446744073709551616"] {
+            assert!(
+                message(params(&format!("limit={number}")).unwrap().number("limit", 0..=u64::MAX))
+                    .starts_with("limit: ")
+            );
+        }
+    }
+
+    #[test]
+    fn values_are_as_written() {
+        let given =
+            params("url=http%3A%2F%2Fa.example%2F%3Fx%3D1%26y&uid=1&uid=2&from=2006-05-01T14:34:56+02:00&&limit=5")
+                .unwrap();
+        assert_eq!(given.required("url").unwrap(), "http://a.example/?x=1&y");
+        assert_eq!(given.numbers("uid").unwrap(), [1, 2]);
+        assert_eq!(given.number("limit", 1..=5).unwrap(), Some(5));
+        assert_eq!(given.number("epoch", 1..=5).unwrap(), None);
+        let from = parse_time("20060501123456", false).unwrap();
+        assert_eq!(given.window().unwrap(), Window::Seen { from, to: i64::MAX });
+        assert_eq!(params("url=http://a/x+y%2zé=&at=2006").unwrap().required("url").unwrap(), "http://a/x+y%2zé=");
+        assert_eq!(
+            params("at=2006").unwrap().window().unwrap(),
+            Window::AsOf(parse_time("20061231235959", true).unwrap())
+        );
+        assert_eq!(Params::of(None, &[], &[]).unwrap().fingerprint("/"), params("").unwrap().fingerprint("/"));
+    }
+
+    #[test]
+    fn other_questions_have_other_fingerprints() {
+        let print = |query: &str| params(query).unwrap().fingerprint("/v1/links");
+        assert_eq!(print("url=a&from=2006"), print("from=2006&limit=7&epoch=3&url=a"));
+        for other in ["url=a", "url=b&from=2006", "url=a%0Afrom=4:2006", "url=a&to=2006", "url=a&from=200601"] {
+            assert_ne!(print("url=a&from=2006"), print(other), "{other}");
+        }
+        let given = params("url=a").unwrap();
+        assert_ne!(given.fingerprint("/v1/links"), given.fingerprint("/v1/captures"));
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_decoded_from_what_encodes_it(text in any::<String>(), all in any::<bool>()) {
+            let keeps = |byte: u8| !all && byte.is_ascii_alphanumeric();
+            let encoded: String =
+                text.bytes().map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect();
+            prop_assert_eq!(decoded(&encoded), Some(text));
+        }
+
+        #[test]
+        fn no_query_panics(query in "[a-z%0-9&=+\u{0}-\u{ff}]{0,40}") {
+            let _ = params(&query);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! URLs of the UIDs in an answer, asked for in one batch, each once.
+
+use tonic::Status;
+
+use crate::clerk::Pinned;
+
+/// URLs by UID.
+pub(super) struct Texts {
+    uids: Vec<u64>,
+    urls: Vec<String>,
+}
+
+impl Texts {
+    /// The URLs of UIDs in any order, given as often as they like.
+    pub(super) async fn of(pinned: &Pinned, mut uids: Vec<u64>) -> Result<Self, Status> {
+        uids.sort_unstable();
+        uids.dedup();
+        let urls = pinned.urls(&uids).await?;
+        Ok(Self { uids, urls })
+    }
+
+    /// The URL of a UID; nothing for one that was not asked for.
+    pub(super) fn get(&self, uid: u64) -> &str {
+        self.uids.binary_search(&uid).ok().and_then(|at| self.urls.get(at)).map_or("", String::as_str)
+    }
+}

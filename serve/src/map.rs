@@ -1,0 +1,184 @@
+//! The map of a cluster: its epochs, their rows and cells, and which servers have which cells.
+//!
+//! Made from a [`TopologyResponse`], which is how it travels; servers make theirs from manifests and from what they gossip.
+//! A map is never changed: whoever has one has a whole one, and a new one comes as another version. Looking a UID or a key up
+//! is a binary search in each row. Memory: some 100 bytes a cell, and its first key.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use webstrata_layers::{RangeLength, Window};
+
+use crate::image::number_range;
+use crate::proto::{CellName, Server, TopologyResponse};
+
+/// Who has what.
+#[derive(Debug, Default)]
+pub struct Map {
+    /// Another version, another map.
+    pub version: u64,
+    /// The epoch that questions without one are about; 0 as long as there is none.
+    pub current: u64,
+    /// Names and addresses.
+    pub servers: Vec<Server>,
+    /// Epochs that are answered.
+    pub epochs: BTreeMap<u64, Arc<Graph>>,
+    /// The rows of all of them, by number.
+    pub rows: HashMap<u32, Arc<RowMap>>,
+}
+
+/// The rows of one epoch.
+#[derive(Debug)]
+pub struct Graph {
+    /// Its number.
+    pub epoch: u64,
+    /// UIDs are below this.
+    pub urls: u64,
+    /// Length of the time ranges of in-links.
+    pub in_range: RangeLength,
+    /// The oldest first.
+    pub rows: Vec<Arc<RowMap>>,
+    /// Times, first and last, in which captures of more than one row may lie.
+    shared: Vec<(i64, i64)>,
+}
+
+/// The cells of one row.
+#[derive(Debug, Default)]
+pub struct RowMap {
+    /// Its number.
+    pub row: u32,
+    /// The UID after those of its URLs; it has no records of higher ones.
+    pub end_uid: u64,
+    /// Times of its first and its last capture; the first is later where it has none.
+    pub times: (i64, i64),
+    /// In order of UIDs.
+    pub cells: Vec<CellMap>,
+    /// The cells with URLs, each with its first key.
+    keys: Vec<(Vec<u8>, usize)>,
+}
+
+/// One cell, and where it is.
+#[derive(Debug)]
+pub struct CellMap {
+    /// Its partition.
+    pub partition: u32,
+    /// UIDs of its URLs.
+    pub urls: Range<u64>,
+    /// UIDs that may have records in it.
+    pub records: Range<u64>,
+    /// Places of the servers that have it, in the order in which to ask them.
+    pub servers: Vec<usize>,
+}
+
+impl Map {
+    /// The map that a topology tells. Servers that it does not have are left out.
+    pub fn of(topology: TopologyResponse) -> Self {
+        let servers = topology.servers.len();
+        let rows: HashMap<u32, Arc<RowMap>> =
+            topology.rows.into_iter().map(|row| (row.row, Arc::new(RowMap::of(row, servers)))).collect();
+        let graph = |epoch: crate::proto::Epoch| {
+            let rows: Vec<_> = epoch.rows.iter().filter_map(|row| rows.get(row).cloned()).collect();
+            let in_range = number_range(epoch.in_range).unwrap_or(RangeLength::Month);
+            (epoch.epoch, Arc::new(Graph::of(epoch.epoch, epoch.urls, in_range, rows)))
+        };
+        Self {
+            version: topology.version,
+            current: topology.current,
+            servers: topology.servers,
+            epochs: topology.epochs.into_iter().map(graph).collect(),
+            rows,
+        }
+    }
+
+    /// The servers that have a cell, in the order in which to ask them.
+    pub fn holders(&self, cell: CellName) -> impl Iterator<Item = &Server> {
+        let row = self.rows.get(&cell.row);
+        let own = row.and_then(|row| {
+            let at = row.cells.binary_search_by_key(&cell.partition, |own| own.partition).ok()?;
+            row.cells.get(at)
+        });
+        own.into_iter().flat_map(|own| &own.servers).filter_map(|&at| self.servers.get(at))
+    }
+
+    /// The place of a server.
+    pub fn server(&self, name: &str) -> Option<usize> {
+        self.servers.iter().position(|server| server.name == name)
+    }
+}
+
+impl Graph {
+    /// An epoch of these rows, the oldest first.
+    pub fn of(epoch: u64, urls: u64, in_range: RangeLength, rows: Vec<Arc<RowMap>>) -> Self {
+        let both = |one: &RowMap, other: &RowMap| (one.times.0.max(other.times.0), one.times.1.min(other.times.1));
+        let pairs = rows.iter().enumerate().flat_map(|(at, row)| rows[..at].iter().map(move |older| both(older, row)));
+        let shared = pairs.filter(|(first, last)| first <= last).collect();
+        Self { epoch, urls, in_range, rows, shared }
+    }
+
+    /// Whether no capture in the window may stand for one of an older row.
+    pub fn is_plain(&self, window: Window) -> bool {
+        let Window::Seen { from, to } = window else { return self.rows.len() < 2 };
+        self.shared.iter().all(|&(first, last)| last < from || to < first)
+    }
+}
+
+impl RowMap {
+    fn of(row: crate::proto::Row, servers: usize) -> Self {
+        let mut made = Self {
+            row: row.row,
+            end_uid: row.end_uid,
+            times: (row.first_time, row.last_time),
+            cells: Vec::with_capacity(row.cells.len()),
+            keys: Vec::new(),
+        };
+        for cell in row.cells {
+            let known = cell.servers.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < servers);
+            let own = CellMap {
+                partition: cell.partition,
+                urls: cell.first_uid..cell.first_uid.saturating_add(cell.urls),
+                records: cell.first_record..cell.end_record,
+                servers: known.collect(),
+            };
+            if cell.urls > 0 {
+                made.keys.push((cell.first_key, made.cells.len()));
+            }
+            made.cells.push(own);
+        }
+        made
+    }
+
+    /// Whether captures of the row may decide what a window shows.
+    pub fn meets(&self, window: Window) -> bool {
+        match window {
+            Window::Seen { from, to } => from <= to && self.times.0 <= to && from <= self.times.1,
+            Window::AsOf(time) => self.times.0 <= time,
+        }
+    }
+
+    /// The place of the cell that has the record of a UID, if the row has one.
+    pub fn place(&self, uid: u64) -> Option<usize> {
+        let at = self.cells.partition_point(|cell| cell.records.end <= uid);
+        self.cells.get(at).filter(|cell| cell.records.start <= uid).map(|_| at)
+    }
+
+    /// The place of the cell that has the URL of a UID.
+    pub fn place_of_url(&self, uid: u64) -> Option<usize> {
+        let at = self.cells.partition_point(|cell| cell.urls.end <= uid);
+        self.cells.get(at).filter(|cell| cell.urls.start <= uid).map(|_| at)
+    }
+
+    /// The place of the cell that has a key, if the row has it.
+    pub fn place_of_key(&self, key: &[u8]) -> Option<usize> {
+        let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
+        after.checked_sub(1).map(|at| self.keys[at].1)
+    }
+
+    /// The places of the cells that may have URLs whose keys begin with `prefix`.
+    pub fn places_of_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = usize> {
+        // The last cell that begins before the prefix may end in it.
+        let begin = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
+        let inside = move |(first, _): &&(Vec<u8>, usize)| first.as_slice() <= prefix || first.starts_with(prefix);
+        self.keys[begin..].iter().take_while(inside).map(|&(_, place)| place)
+    }
+}

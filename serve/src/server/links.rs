@@ -1,0 +1,371 @@
+//! The service `Links`: checks what is asked, and lets the server's clerk answer it.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+use webstrata_layers::{Batch, key};
+
+use super::Shared;
+use crate::clerk::{Pinned, WAIT};
+use crate::held::{direction_of, sample_of, window_of};
+use crate::proto::links_server::Links;
+use crate::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
+use crate::status::{Reason, bad};
+
+/// UIDs in one message of a listing.
+const LISTED: usize = 1 << 16;
+
+/// Answers questions about the whole graph.
+#[derive(Clone)]
+pub struct LinksService {
+    shared: Shared,
+}
+
+type Given<T> = Result<Response<T>, Status>;
+
+impl LinksService {
+    /// With the clerk of a server.
+    pub fn new(shared: Shared) -> Self {
+        Self { shared }
+    }
+
+    /// Says here, or on all servers, whether an epoch is wanted in memory.
+    async fn hold(&self, pinned: &Pinned, wanted: bool, here: bool) -> Result<u32, Status> {
+        let own = self.shared.cluster.hold(pinned, wanted);
+        if here {
+            return own.await;
+        }
+        let others = self.shared.clerk.tell_others(pinned.epoch(), wanted);
+        tokio::join!(own, others).0
+    }
+
+    /// Answers of several servers together are bounded as those of one are.
+    fn values(&self, given: usize) -> Result<(), Status> {
+        self.shared.bounds.admit_values(given)
+    }
+
+    async fn pinned(&self, epoch: u64, items: usize) -> Result<Pinned, Status> {
+        self.shared.bounds.admit(items)?;
+        let newest = self.shared.cluster.counts().borrow().newest;
+        if epoch > newest + 1 {
+            return self.shared.clerk.at(Some(epoch));
+        }
+        // Another server may have told the caller of an epoch that is not here yet.
+        let clerk = self.shared.clerk.with_deadline(std::time::Duration::from_secs(2));
+        let pinned = clerk.at_last(Some(epoch)).await?;
+        self.shared.clerk.at(Some(pinned.epoch()))
+    }
+}
+
+/// Lengths of lists, as they travel.
+fn counts<T>(lists: &Batch<T>) -> Vec<u32> {
+    lists.iter().map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)).collect()
+}
+
+fn plus_one(uids: Vec<Option<u64>>) -> Vec<u64> {
+    uids.into_iter().map(|uid| uid.map_or(0, |uid| uid + 1)).collect()
+}
+
+/// Where a page of links begins: in which list, and at which link of it.
+fn place_of(token: &str, items: usize) -> Result<(usize, u64), Status> {
+    if token.is_empty() {
+        return Ok((0, 0));
+    }
+    let place = token.split_once('.').and_then(|(item, link)| Some((item.parse().ok()?, link.parse().ok()?)));
+    place.filter(|&(item, _)| item < items).ok_or_else(|| bad("page_token: it is not one that this request was given"))
+}
+
+#[tonic::async_trait]
+impl Links for LinksService {
+    async fn url_to_uid(&self, request: Request<proto::UrlToUidRequest>) -> Given<proto::UrlToUidResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.urls.len()).await?;
+        let uids_plus_one = plus_one(pinned.uids(&request.urls).await?);
+        Ok(Response::new(proto::UrlToUidResponse { epoch: pinned.epoch(), uids_plus_one }))
+    }
+
+    async fn uid_to_url(&self, request: Request<proto::UidToUrlRequest>) -> Given<proto::UidToUrlResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let urls = pinned.urls(&request.uids).await?;
+        self.values(urls.iter().map(|url| 1 + url.len() / size_of::<u64>()).sum())?;
+        Ok(Response::new(proto::UidToUrlResponse { epoch: pinned.epoch(), urls }))
+    }
+
+    async fn get_links(&self, request: Request<proto::GetLinksRequest>) -> Given<proto::GetLinksResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
+        let (item, first) = place_of(&request.page_token, request.uids.len())?;
+        let mut answer = proto::GetLinksResponse { epoch: pinned.epoch(), ..Default::default() };
+        // Also of UIDs that are beyond the limit.
+        pinned.known(&request.uids)?;
+        if request.limit == 0 && request.page_token.is_empty() {
+            let links = pinned.links(&request.uids, direction, window).await?;
+            self.values(links.values().len())?;
+            answer.counts = counts(&links);
+            answer.links = links.into_values();
+            return Ok(Response::new(answer));
+        }
+        let bounds = self.shared.bounds;
+        let limit = usize::try_from(request.limit).ok().filter(|&limit| limit > 0).unwrap_or(usize::MAX);
+        let limit = limit.min(bounds.values);
+        answer.counts = vec![0; request.uids.len()];
+        // Asked in steps, so that what is beyond the limit is hardly looked for.
+        let (mut item, mut first, mut step) = (item, first, 1);
+        while item < request.uids.len() {
+            let end = request.uids.len().min(item + step);
+            let links = if first > 0 {
+                Err(None)
+            } else {
+                pinned.links(&request.uids[item..end], direction, window).await.map_err(Some)
+            };
+            let links = match links {
+                Ok(links) => links,
+                Err(Some(status)) if Reason::of(&status) != Some(Reason::AnswerTooLarge) => return Err(status),
+                // Many may be too many where those before them were few.
+                Err(Some(_)) if step > 1 => {
+                    step = 1;
+                    continue;
+                }
+                Err(_) => {
+                    // One more than fits is not too many, and says that there is more.
+                    let left = (limit - answer.links.len()).clamp(1, (bounds.values / 2).max(1));
+                    let (links, next) = pinned.links_from(request.uids[item], direction, window, first, left).await?;
+                    let own = links.len().min(limit - answer.links.len());
+                    answer.links.extend_from_slice(&links[..own]);
+                    answer.counts[item] += u32::try_from(own).unwrap_or(u32::MAX);
+                    match links.get(own).copied().or(next) {
+                        Some(next) if answer.links.len() >= limit => {
+                            answer.next_page_token = format!("{item}.{next}");
+                            return Ok(Response::new(answer));
+                        }
+                        Some(next) => first = next,
+                        None => (item, first) = (item + 1, 0),
+                    }
+                    continue;
+                }
+            };
+            for list in links.iter() {
+                let own = list.len().min(limit - answer.links.len());
+                answer.links.extend_from_slice(&list[..own]);
+                answer.counts[item] = u32::try_from(own).unwrap_or(u32::MAX);
+                if let Some(next) = list.get(own) {
+                    answer.next_page_token = format!("{item}.{next}");
+                    return Ok(Response::new(answer));
+                }
+                item += 1;
+            }
+            step = (2 * step).min(1000);
+        }
+        Ok(Response::new(answer))
+    }
+
+    async fn get_link_count(&self, request: Request<proto::GetLinkCountRequest>) -> Given<proto::GetLinkCountResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
+        let counts = pinned.degrees(&request.uids, direction, window).await?;
+        Ok(Response::new(proto::GetLinkCountResponse { epoch: pinned.epoch(), counts }))
+    }
+
+    async fn sample_links(&self, request: Request<proto::SampleLinksRequest>) -> Given<proto::SampleLinksResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
+        let sample = sample_of(&Drawing { samples: request.samples, random: request.random, seed: request.seed });
+        let samples = pinned.samples(&request.uids, direction, window, sample).await?;
+        self.values(samples.values().len())?;
+        let counts = counts(&samples);
+        Ok(Response::new(proto::SampleLinksResponse { epoch: pinned.epoch(), counts, links: samples.into_values() }))
+    }
+
+    async fn get_lifespans(&self, request: Request<proto::GetLifespansRequest>) -> Given<proto::GetLifespansResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let spans = pinned.lifespans(&request.uids).await?;
+        self.values(3 * spans.values().len())?;
+        Ok(Response::new(proto::GetLifespansResponse {
+            epoch: pinned.epoch(),
+            counts: counts(&spans),
+            links: spans.values().iter().map(|span| span.link).collect(),
+            firsts: spans.values().iter().map(|span| span.first).collect(),
+            lasts: spans.values().iter().map(|span| span.last).collect(),
+        }))
+    }
+
+    async fn get_captures(&self, request: Request<proto::GetCapturesRequest>) -> Given<proto::GetCapturesResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let captures = pinned.captures(&request.uids).await?;
+        self.values(captures.values().len())?;
+        let unknown = (0..).zip(captures.values()).filter(|(_, capture)| !capture.known).map(|(at, _)| at);
+        Ok(Response::new(proto::GetCapturesResponse {
+            epoch: pinned.epoch(),
+            counts: counts(&captures),
+            times: captures.values().iter().map(|capture| capture.time).collect(),
+            unknown: unknown.collect(),
+        }))
+    }
+
+    type ListUidsStream = Pin<Box<dyn Stream<Item = Result<proto::ListUidsResponse, Status>> + Send>>;
+
+    async fn list_uids(&self, request: Request<proto::ListUidsRequest>) -> Given<Self::ListUidsStream> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, 1).await?;
+        let ranges = ranges_of(&pinned, &request).await?;
+        let interval = (request.from.is_some() || request.to.is_some())
+            .then(|| (request.from.unwrap_or(i64::MIN), request.to.unwrap_or(i64::MAX)));
+        if interval.is_some_and(|(from, to)| from > to) {
+            return Err(bad("from is later than to"));
+        }
+        let (sender, receiver) = mpsc::channel(2);
+        tokio::spawn(async move {
+            let listed = list(&pinned, ranges, interval, &request, &sender);
+            tokio::select! {
+                listed = listed => if let Err(status) = listed {
+                    // Who has gone does not hear of it.
+                    let _ = sender.send(Err(status)).await;
+                },
+                () = sender.closed() => {}
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn stats(&self, request: Request<proto::StatsRequest>) -> Given<proto::StatsResponse> {
+        let pinned = self.pinned(request.into_inner().epoch, 1).await?;
+        let cells = pinned.counts().await?;
+        let map = self.shared.clerk.map();
+        let mut servers: Vec<ServerStats> = map
+            .servers
+            .iter()
+            .map(|server| ServerStats { server: server.name.clone(), counts: Some(Counts::default()), cells: 0 })
+            .collect();
+        let by_name: HashMap<_, _> =
+            cells.iter().filter_map(|cell| cell.cell.map(|name| ((name.row, name.partition), cell))).collect();
+        for row in &pinned.graph().rows {
+            for cell in &row.cells {
+                let Some(stats) = by_name.get(&(row.row, cell.partition)) else { continue };
+                let holders = map.holders(proto::CellName { row: row.row, partition: cell.partition });
+                for holder in holders.filter_map(|server| map.server(&server.name)) {
+                    servers[holder].cells += 1;
+                    if let (Some(sum), Some(own)) = (&mut servers[holder].counts, &stats.counts) {
+                        add(sum, own);
+                    }
+                }
+            }
+        }
+        let mut total = Counts::default();
+        cells.iter().filter_map(|cell| cell.counts.as_ref()).for_each(|own| add(&mut total, own));
+        Ok(Response::new(proto::StatsResponse { epoch: pinned.epoch(), total: Some(total), servers, cells }))
+    }
+
+    async fn translate_uids(
+        &self,
+        request: Request<proto::TranslateUidsRequest>,
+    ) -> Given<proto::TranslateUidsResponse> {
+        let request = request.into_inner();
+        self.shared.bounds.admit(request.uids.len())?;
+        let (from, to, uids) = self.shared.cluster.translate(request.from, request.to, request.uids).await?;
+        Ok(Response::new(proto::TranslateUidsResponse { from, to, uids_plus_one: plus_one(uids) }))
+    }
+
+    async fn request(&self, request: Request<proto::RequestRequest>) -> Given<proto::RequestResponse> {
+        let proto::RequestRequest { epoch, here } = request.into_inner();
+        let pinned = self.pinned(epoch, 1).await?;
+        let cells = self.hold(&pinned, true, here).await?;
+        Ok(Response::new(proto::RequestResponse { epoch: pinned.epoch(), cells }))
+    }
+
+    async fn relinquish(&self, request: Request<proto::RelinquishRequest>) -> Given<proto::RelinquishResponse> {
+        let proto::RelinquishRequest { epoch, here } = request.into_inner();
+        let pinned = self.pinned(epoch, 1).await?;
+        self.hold(&pinned, false, here).await?;
+        Ok(Response::new(proto::RelinquishResponse { epoch: pinned.epoch() }))
+    }
+
+    async fn topology(&self, request: Request<proto::TopologyRequest>) -> Given<proto::TopologyResponse> {
+        let after = request.into_inner().after;
+        let mut topology = self.shared.topology();
+        let changed = topology.wait_for(|topology| topology.version != after);
+        let answer = match tokio::time::timeout(WAIT, changed).await {
+            Ok(Ok(topology)) => TopologyResponse::clone(&topology),
+            Ok(Err(_)) => return Err(Status::unavailable("the server ends")),
+            Err(_) => TopologyResponse::clone(&self.shared.topology().borrow()),
+        };
+        Ok(Response::new(answer))
+    }
+}
+
+fn add(sum: &mut Counts, own: &Counts) {
+    sum.urls += own.urls;
+    sum.pages += own.pages;
+    sum.captures += own.captures;
+    sum.links += own.links;
+    sum.max_out_degree = sum.max_out_degree.max(own.max_out_degree);
+    sum.max_in_degree = sum.max_in_degree.max(own.max_in_degree);
+    sum.bytes += own.bytes;
+}
+
+/// The UIDs that a listing is about.
+async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<Vec<std::ops::Range<u64>>, Status> {
+    if request.url.is_empty() {
+        return Ok(std::iter::once(0..pinned.len()).collect());
+    }
+    let wanted =
+        proto::Match::try_from(request.r#match).map_err(|_| bad(format!("match: {} is none", request.r#match)))?;
+    match wanted {
+        proto::Match::Exact => {
+            let found = pinned.uids(std::slice::from_ref(&request.url)).await?;
+            Ok(found.into_iter().flatten().map(|uid| uid..uid + 1).collect())
+        }
+        proto::Match::Prefix => pinned.with_prefix(&key::url_prefix(&request.url)).await,
+        proto::Match::Host => pinned.with_prefix(&prefix_of_host(&request.url, key::host_prefix)?).await,
+        proto::Match::Domain => pinned.with_prefix(&prefix_of_host(&request.url, key::domain_prefix)?).await,
+    }
+}
+
+/// The prefix of the host of a URL, or of a host.
+fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, Status> {
+    key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: {url} has no host that URLs are listed of")))
+}
+
+/// Sends the UIDs of ranges, in an interval or all, until they end or nobody listens.
+async fn list(
+    pinned: &Pinned,
+    ranges: Vec<std::ops::Range<u64>>,
+    interval: Option<(i64, i64)>,
+    request: &proto::ListUidsRequest,
+    sender: &mpsc::Sender<Result<proto::ListUidsResponse, Status>>,
+) -> Result<(), Status> {
+    let mut left = if request.limit == 0 { u64::MAX } else { request.limit };
+    for range in ranges {
+        let mut rest = range.start.max(request.first)..range.end;
+        while !rest.is_empty() && left > 0 {
+            let (mut uids, after) = match interval {
+                Some(interval) => pinned.captured(rest, interval).await?,
+                None => {
+                    let end = rest.end.min(rest.start + LISTED as u64);
+                    ((rest.start..end).collect(), end..rest.end)
+                }
+            };
+            rest = after;
+            uids.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= uids.len() as u64;
+            for uids in uids.chunks(LISTED) {
+                let answer = proto::ListUidsResponse { epoch: pinned.epoch(), uids: uids.to_vec() };
+                if sender.send(Ok(answer)).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    // Says the epoch also where there is nothing.
+    let _ = sender.send(Ok(proto::ListUidsResponse { epoch: pinned.epoch(), uids: Vec::new() })).await;
+    Ok(())
+}
