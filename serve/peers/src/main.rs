@@ -1,0 +1,472 @@
+//! What a server costs: a cell asked in the process, the same questions through a server and a clerk, and through the same
+//! transport from SQLite and LMDB.
+//!
+//! ```text
+//! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target -- STORE [SECONDS]
+//! ```
+//!
+//! STORE has one row and its cells (`webstrata cells STORE`). Questions are batches of 1,000 pages by chance, all links of all
+//! time. The databases answer in the same messages, and hold what answers that best: SQLite a table (uid, link) in the order of both, without row numbers, and LMDB
+//! for each page its links as 64-bit numbers. Client and server share the machine. Every answer is counted, and the sums
+//! must agree.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use heed::types::{Bytes, U64};
+use heed::{Database, EnvOpenOptions, byteorder::BigEndian};
+use tokio::runtime::Handle;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+use webstrata_layers::{Batch, Direction, Links, Location, Store, Window};
+use webstrata_serve::Cells;
+use webstrata_serve::clerk::{Clerk, ClerkOptions};
+use webstrata_serve::cluster::ClusterOptions;
+use webstrata_serve::codec::CodecTag;
+use webstrata_serve::dial::Dialer;
+use webstrata_serve::guard::limits::Limits;
+use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::image::Residence;
+use webstrata_serve::proto::answer::Answer as Given;
+use webstrata_serve::proto::cells_client::CellsClient;
+use webstrata_serve::proto::cells_server::{Cells as Service, CellsServer};
+use webstrata_serve::proto::question::Question as Asked;
+use webstrata_serve::proto::{
+    Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GetLinksRequest, GossipRequest, GossipResponse,
+    LinkLists, LinksOf, Question, UidToUrlRequest, links_client::LinksClient,
+};
+use webstrata_serve::server::{Server, ServerOptions};
+use webstrata_serve::{gaps, load, url_store};
+
+const BATCH: usize = 1000;
+/// Batches, asked again and again.
+const BATCHES: usize = 64;
+/// Calls at once.
+const AT_ONCE: usize = 4;
+/// UIDs of a call when there are too many calls: so many that to refuse it is little beside answering it.
+const OVERLOAD: usize = 5000;
+/// Connections that too many calls come by.
+const CALLERS: usize = 4;
+/// How long an answer is of use then.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a rate is kept up before it is counted.
+const WARM: Duration = Duration::from_secs(3);
+
+/// Answers batches of links from a database.
+trait Peer: Send + Sync + 'static {
+    fn links(&self, uids: &[u64]) -> anyhow::Result<LinkLists>;
+}
+
+struct Sqlite(std::sync::Mutex<Vec<rusqlite::Connection>>, std::path::PathBuf);
+
+impl Peer for Sqlite {
+    fn links(&self, uids: &[u64]) -> anyhow::Result<LinkLists> {
+        let kept = self.0.lock().expect("no panic").pop();
+        let connection = kept.map_or_else(|| rusqlite::Connection::open(&self.1), Ok)?;
+        let (mut lists, mut bytes) = (LinkLists::default(), Vec::new());
+        {
+            let mut select = connection.prepare_cached("select link from links where uid = ?1 order by link")?;
+            for &uid in uids {
+                let mut links = Vec::new();
+                let mut rows = select.query([i64::try_from(uid)?])?;
+                while let Some(row) = rows.next()? {
+                    links.push(u64::try_from(row.get::<_, i64>(0)?)?);
+                }
+                lists.counts.push(u32::try_from(links.len())?);
+                gaps::put(&links, &mut bytes);
+            }
+        }
+        self.0.lock().expect("no panic").push(connection);
+        lists.links = bytes.into();
+        Ok(lists)
+    }
+}
+
+struct Lmdb(heed::Env, Database<U64<BigEndian>, Bytes>);
+
+impl Peer for Lmdb {
+    fn links(&self, uids: &[u64]) -> anyhow::Result<LinkLists> {
+        let read = self.0.read_txn()?;
+        let (mut lists, mut bytes, mut own) = (LinkLists::default(), Vec::new(), Vec::new());
+        for uid in uids {
+            let links = self.1.get(&read, uid)?.unwrap_or_default();
+            own.clear();
+            own.extend(links.chunks_exact(8).map(|link| u64::from_le_bytes(link.try_into().expect("8 bytes"))));
+            lists.counts.push(u32::try_from(own.len())?);
+            gaps::put(&own, &mut bytes);
+        }
+        lists.links = bytes.into();
+        Ok(lists)
+    }
+}
+
+/// A minimal service over a peer.
+#[derive(Clone)]
+struct Minimal(Arc<dyn Peer>);
+
+#[tonic::async_trait]
+impl Service for Minimal {
+    async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
+        let peer = self.0.clone();
+        let answer = move || {
+            let questions = request.into_inner().questions;
+            let answers = questions.iter().map(|question| match &question.question {
+                Some(Asked::Links(links)) => {
+                    let lists = peer.links(&links.uids).map_err(|error| Status::internal(error.to_string()))?;
+                    Ok(Answer { answer: Some(Given::Links(lists)) })
+                }
+                _ => Err(Status::unimplemented("links alone")),
+            });
+            answers.collect::<Result<Vec<_>, Status>>()
+        };
+        let answers = tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("a panic"))??;
+        Ok(Response::new(AskResponse { answers }))
+    }
+
+    type FetchStream = tokio_stream::Empty<Result<FetchResponse, Status>>;
+
+    async fn fetch(&self, _: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
+        Err(Status::unimplemented("links alone"))
+    }
+
+    async fn gossip(&self, _: Request<GossipRequest>) -> Result<Response<GossipResponse>, Status> {
+        Err(Status::unimplemented("links alone"))
+    }
+}
+
+/// UIDs, links and calls a second, and the median time of a call.
+struct Rate {
+    uids: f64,
+    links: f64,
+    median: Duration,
+}
+
+/// Asks batch after batch, `AT_ONCE` at a time, for so long.
+async fn rate<F>(
+    seconds: f64,
+    at_once: usize,
+    ask: impl Fn(usize) -> F + Send + Sync + Clone + 'static,
+) -> anyhow::Result<Rate>
+where
+    F: Future<Output = anyhow::Result<usize>> + Send,
+{
+    let (next, links) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let begin = Instant::now();
+    let end = begin + Duration::from_secs_f64(seconds);
+    let tasks = (0..at_once).map(|_| {
+        let (ask, next, links) = (ask.clone(), next.clone(), links.clone());
+        tokio::spawn(async move {
+            let mut times = Vec::new();
+            while Instant::now() < end {
+                let batch = next.fetch_add(1, Ordering::Relaxed);
+                let start = Instant::now();
+                let count = ask(usize::try_from(batch)? % BATCHES).await?;
+                times.push(start.elapsed());
+                links.fetch_add(count as u64, Ordering::Relaxed);
+            }
+            anyhow::Ok(times)
+        })
+    });
+    let mut times = Vec::new();
+    for task in tasks.collect::<Vec<_>>() {
+        times.extend(task.await??);
+    }
+    let elapsed = begin.elapsed().as_secs_f64();
+    times.sort_unstable();
+    let calls = times.len();
+    Ok(Rate {
+        uids: (calls * BATCH) as f64 / elapsed,
+        links: links.load(Ordering::Relaxed) as f64 / elapsed,
+        median: times[calls / 2],
+    })
+}
+
+fn main() -> anyhow::Result<()> {
+    // Servers and callers have threads of their own, as processes have.
+    let servers = tokio::runtime::Runtime::new()?;
+    tokio::runtime::Runtime::new()?.block_on(compare(servers.handle().clone()))
+}
+
+async fn compare(servers: Handle) -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let location = Location::parse(arguments.next().context("give a store")?)?;
+    let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
+    let store = Store::open(location.clone())?;
+    let cells = Cells::open(&store, Residence::Memory)?.context("make its cells first: webstrata cells STORE")?;
+    let cells = Arc::new(cells);
+    let directory = tempfile::tempdir()?;
+
+    let mut seed = 7u64;
+    let mut draw = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed >> 33
+    };
+    let mut pages = Vec::new();
+    cells.uids(0..cells.urls(), (i64::MIN, i64::MAX), &mut |uid| {
+        pages.push(uid);
+        std::ops::ControlFlow::Continue(())
+    })?;
+    ensure!(!pages.is_empty(), "the store has no pages");
+    let batches: Vec<Vec<u64>> = (0..BATCHES)
+        .map(|_| (0..BATCH).map(|_| pages[usize::try_from(draw()).expect("64 bits") % pages.len()]).collect())
+        .collect();
+    let batches = Arc::new(batches);
+
+    eprintln!("{} pages; writing SQLite and LMDB", pages.len());
+    let path = directory.path().join("sqlite");
+    let mut sqlite = rusqlite::Connection::open(&path)?;
+    sqlite.execute_batch("pragma journal_mode = off; create table links (uid integer, link integer, primary key (uid, link)) without rowid")?;
+    // Sparse, and of the size of its file in the end.
+    let open = EnvOpenOptions::new().map_size(64 << 30).max_dbs(1).to_owned();
+    let lmdb_path = directory.path().join("lmdb");
+    std::fs::create_dir(&lmdb_path)?;
+    #[expect(unsafe_code, reason = "nothing else opens the database")]
+    // SAFETY: the directory is this process's own, and nobody changes its files.
+    let env = unsafe { open.open(&lmdb_path)? };
+    let mut write = env.write_txn()?;
+    let lmdb: Database<U64<BigEndian>, Bytes> = env.create_database(&mut write, None)?;
+    {
+        let transaction = sqlite.transaction()?;
+        {
+            let mut insert = transaction.prepare("insert into links values (?1, ?2)")?;
+            let mut links = Vec::new();
+            for &uid in &pages {
+                cells.links_into(uid, Direction::Out, Window::ALWAYS, &mut links)?;
+                for &link in &links {
+                    insert.execute([i64::try_from(uid)?, i64::try_from(link)?])?;
+                }
+                let bytes: Vec<u8> = links.iter().flat_map(|link| link.to_le_bytes()).collect();
+                lmdb.put(&mut write, &uid, &bytes)?;
+            }
+        }
+        transaction.commit()?;
+    }
+    write.commit()?;
+    drop(sqlite);
+
+    // In the process: one thread a core, as the server has.
+    let (own, asked) = (cells.clone(), batches.clone());
+    let in_process = move |batch: usize| {
+        let (own, asked) = (own.clone(), asked.clone());
+        async move {
+            let mut answers = Batch::default();
+            answers.fill(&asked[batch], |&uid, links| own.links_into(uid, Direction::Out, Window::ALWAYS, links))?;
+            tokio::task::yield_now().await;
+            anyhow::Ok(answers.values().len())
+        }
+    };
+    let expected: usize = {
+        let mut sum = 0;
+        for batch in 0..BATCHES {
+            sum += in_process(batch).await?;
+        }
+        sum
+    };
+
+    let limits = Limits::default();
+    let options = ServerOptions {
+        cluster: ClusterOptions {
+            name: String::new(),
+            address: "127.0.0.1:0".parse()?,
+            join: Vec::new(),
+            cluster: "peers".to_owned(),
+            replicas: 1,
+            memory: 8 << 30,
+            epoch: None,
+            data: directory.path().join("data"),
+            watch: Duration::from_secs(60),
+            grace: Duration::from_secs(60),
+            settle: Duration::from_secs(1),
+            gossip: Duration::from_secs(1),
+            cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
+        },
+        clerk: ClerkOptions::default(),
+        limits,
+        security: Security::open(&SecurityOptions::default())?,
+        peer_name: "localhost".to_owned(),
+        linger: Duration::ZERO,
+        patience: Duration::from_secs(1),
+        connect: None,
+    };
+    let server = servers.spawn(Server::start(location, "127.0.0.1:0".parse()?, options)).await??;
+    server.ready().await;
+    let address = server.address().to_string();
+    let clerk_options = ClerkOptions { hedge: Duration::from_secs(10), ..ClerkOptions::default() };
+    let clerk = Clerk::connect(std::slice::from_ref(&address), Dialer::default(), clerk_options).await?;
+    let pinned = clerk.at_last(None).await?;
+    let null = LinksClient::connect(format!("http://{address}")).await?;
+    let null = move |_| {
+        let mut null = null.clone();
+        async move {
+            null.uid_to_url(UidToUrlRequest { epoch: 0, uids: Vec::new() }).await?;
+            anyhow::Ok(0)
+        }
+    };
+    let (pinned, asked) = (Arc::new(pinned), batches.clone());
+    let through = move |batch: usize| {
+        let (pinned, asked) = (pinned.clone(), asked.clone());
+        async move { Ok(pinned.links(&asked[batch], Direction::Out, Window::ALWAYS).await?.values().len()) }
+    };
+
+    let peers: [(&str, Arc<dyn Peer>); 2] =
+        [("SQLite", Arc::new(Sqlite(std::sync::Mutex::default(), path))), ("LMDB", Arc::new(Lmdb(env, lmdb)))];
+    let mut clients = Vec::new();
+    for (name, peer) in peers {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let service = CellsServer::new(Minimal(peer)).max_encoding_message_size(usize::MAX);
+        servers.spawn(
+            tonic::transport::Server::builder()
+                .add_service(service)
+                .serve_with_incoming(TcpListenerStream::new(listener)),
+        );
+        let client = CellsClient::connect(format!("http://{address}")).await?.max_decoding_message_size(usize::MAX);
+        let asked = batches.clone();
+        let ask = move |batch: usize| {
+            let (mut client, uids) = (client.clone(), asked[batch].clone());
+            async move {
+                let links = LinksOf { uids, ..LinksOf::default() };
+                let question = Question { cell: None, question: Some(Asked::Links(links)) };
+                let answer = client.ask(AskRequest { questions: vec![question] }).await?.into_inner();
+                let links = answer.answers.into_iter().filter_map(|answer| match answer.answer {
+                    Some(Given::Links(lists)) => gaps::take(&lists.links, &lists.counts).map(|links| links.len()),
+                    _ => None,
+                });
+                anyhow::Ok(links.sum())
+            }
+        };
+        clients.push((name, ask));
+    }
+
+    for (name, ask) in &clients {
+        let mut sum = 0;
+        for batch in 0..BATCHES {
+            sum += ask(batch).await?;
+        }
+        ensure!(sum == expected, "{name} has {sum} links, the cells {expected}");
+    }
+    let mut sum = 0;
+    for batch in 0..BATCHES {
+        sum += through(batch).await?;
+    }
+    ensure!(sum == expected, "the server has {sum} links, the cells {expected}");
+
+    println!("{:<28} {:>12} {:>14} {:>12}", "", "UIDs a s", "links a s", "call p50");
+    let show = |name: &str, rate: &Rate| {
+        println!("{name:<28} {:>12.0} {:>14.0} {:>9} us", rate.uids, rate.links, rate.median.as_micros());
+    };
+    let null_alone = rate(seconds, 1, null).await?;
+    println!("{:<28} {:>12} {:>14} {:>9} us", "null call, one at a time", "", "", null_alone.median.as_micros());
+    // Three rounds side by side, since the machine is not alone.
+    let mut ratios = Vec::new();
+    for _ in 0..3 {
+        let own = rate(seconds, 2, in_process.clone()).await?;
+        let served = rate(seconds, AT_ONCE, through.clone()).await?;
+        show("cells in the process", &own);
+        show("server, through a clerk", &served);
+        for (name, ask) in &clients {
+            show(&format!("{name} behind tonic"), &rate(seconds, AT_ONCE, ask.clone()).await?);
+        }
+        ratios.push(own.uids / served.uids);
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!(
+        "in the process / through the server: {:.2} (median of 3: {:.2} to {:.2})",
+        ratios[1], ratios[0], ratios[2]
+    );
+    overload(&address, &batches, seconds).await
+}
+
+/// How calls ended.
+#[derive(Default)]
+struct Ends {
+    /// Answered within [`PATIENCE`].
+    good: AtomicU64,
+    refused: AtomicU64,
+    late: AtomicU64,
+    other: AtomicU64,
+}
+
+impl Ends {
+    fn all(&self) -> [u64; 4] {
+        [&self.good, &self.refused, &self.late, &self.other].map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// Calls come at ten times the rate that the server can answer, whatever becomes of those before. Each rate is kept up for a
+/// while before it is counted, so that what the queue holds at the beginning and at the end is the same.
+async fn overload(address: &str, batches: &[Vec<u64>], seconds: f64) -> anyhow::Result<()> {
+    let uids: Arc<Vec<u64>> = Arc::new(batches.iter().flatten().copied().take(OVERLOAD).collect());
+    let mut clients = Vec::new();
+    for _ in 0..CALLERS {
+        clients.push(LinksClient::connect(format!("http://{address}")).await?.max_decoding_message_size(usize::MAX));
+    }
+    let call = move |number: usize| {
+        let (mut client, uids) = (clients[number % CALLERS].clone(), uids.clone());
+        async move {
+            let mut request = Request::new(GetLinksRequest { uids: uids.to_vec(), ..GetLinksRequest::default() });
+            request.set_timeout(PATIENCE);
+            client.get_links(request).await.map(|answer| answer.into_inner().links.len())
+        }
+    };
+    let peak = {
+        let call = call.clone();
+        let answered = move |number| {
+            let call = call.clone();
+            async move { Ok(call(number).await?) }
+        };
+        rate(seconds, 2 * AT_ONCE, answered).await?.uids / BATCH as f64
+    };
+    println!("calls of {OVERLOAD} UIDs: {peak:.0} a second, {} at once; memory {} MiB", 2 * AT_ONCE, resident()?);
+    for times in [1.0, 2.0, 5.0, 10.0] {
+        let ends = Arc::new(Ends::default());
+        let begin = Instant::now();
+        let (mut given, mut before) = (0u32, None);
+        let mut calls = tokio::task::JoinSet::new();
+        while begin.elapsed() < WARM + Duration::from_secs_f64(seconds) {
+            if before.is_none() && begin.elapsed() >= WARM {
+                before = Some((given, ends.all(), Instant::now()));
+            }
+            while f64::from(given) < begin.elapsed().as_secs_f64() * peak * times {
+                given += 1;
+                let (call, ends) = (call.clone(), ends.clone());
+                calls.spawn(async move {
+                    let count = match call(usize::try_from(given).unwrap_or(0)).await {
+                        Ok(_) => &ends.good,
+                        Err(status) => match status.code() {
+                            tonic::Code::ResourceExhausted => &ends.refused,
+                            tonic::Code::DeadlineExceeded | tonic::Code::Cancelled => &ends.late,
+                            _ => &ends.other,
+                        },
+                    };
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            while calls.try_join_next().is_some() {}
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let (given_before, ends_before, since) = before.context("too short")?;
+        let elapsed = since.elapsed().as_secs_f64();
+        let after = ends.all();
+        let [good, refused, late, other] =
+            std::array::from_fn(|kind| (after[kind] - ends_before[kind]) as f64 / elapsed);
+        println!(
+            "  {times:>4} times: {:>6.0} a second given, {good:.0} answered ({:.2} of the most), {refused:.0} refused, \
+             {late:.0} late, {other:.0} failed; memory {} MiB",
+            f64::from(given - given_before) / elapsed,
+            good / peak,
+            resident()?,
+        );
+        while calls.join_next().await.is_some() {}
+    }
+    Ok(())
+}
+
+/// Memory of this process, client and server, in MiB.
+fn resident() -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? >> 10)
+}
