@@ -1,10 +1,16 @@
 //! What every question needs: an open store, and the UID of a URL as a person writes it.
 
+use crate::cli::location;
+use crate::serve::CallerArgs;
 use anyhow::{Context, bail};
+use clap::Args;
 use std::io::{self, Write};
 use webstrata_datasets::canonical;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
 use webstrata_serve::Cells;
+use webstrata_serve::clerk::{ClerkOptions, Remote};
+use webstrata_serve::dial::Dialer;
+use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::image::Residence;
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
@@ -18,6 +24,37 @@ pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<
         Some(cells) => Box::new(cells),
         None => Box::new(Reader::new(store, memory)),
     })
+}
+
+/// What questions are asked of, and how it is reached.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SourceArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location(), required_unless_present = "server")]
+    pub(crate) store: Option<Location>,
+    /// Ask servers at this HOST:PORT, instead of a store
+    #[arg(long, value_name = "ADDR", conflicts_with = "store")]
+    pub(crate) server: Vec<String>,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+impl SourceArgs {
+    /// The cells or layers of the store, with `memory` bytes for the latter; or the servers.
+    pub(crate) fn open(&self, memory: usize) -> anyhow::Result<Box<dyn Links>> {
+        let Some(store) = &self.store else {
+            let options = SecurityOptions {
+                server_ca: self.caller.tls_ca.clone(),
+                tokens: self.caller.tokens.clone(),
+                ..SecurityOptions::default()
+            };
+            let security = Security::open(&options)?;
+            let tls = security.client_tls(&self.caller.tls_name);
+            let dialer = Dialer::default().secured(tls, security.tokens());
+            return Ok(Box::new(Remote::connect(&self.server, dialer, ClerkOptions::default())?));
+        };
+        open(store, memory)
+    }
 }
 
 /// A URL that is in the store.

@@ -1,19 +1,18 @@
 //! `webstrata captures`: the times at which a page was captured.
 
-use crate::ask;
-use crate::cli::{Format, FormatArgs, Outcome, location};
+use crate::ask::{self, SourceArgs};
+use crate::cli::{Format, FormatArgs, Outcome};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{Location, format_time};
+use webstrata_layers::format_time;
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  webstrata captures STORE http://example.org/")]
+#[command(after_help = "Example:\n  webstrata captures STORE http://example.org/", allow_missing_positional = true)]
 pub(crate) struct CapturesArgs {
-    /// Store: a directory, or s3://bucket/prefix
-    #[arg(value_parser = location())]
-    pub(crate) store: Location,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     /// The page; http and https are tried where the scheme is missing
     pub(crate) url: String,
     #[command(flatten)]
@@ -21,7 +20,7 @@ pub(crate) struct CapturesArgs {
 }
 
 pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let reader = ask::open(&args.store, ask::READ_MEMORY)?;
+    let reader = args.source.open(ask::READ_MEMORY)?;
     let page = ask::find(&*reader, &args.url)?;
     let captures = reader.captures(page.uid)?;
     match args.format.format {

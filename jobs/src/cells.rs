@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use webstrata_layers::{Location, Store};
 use webstrata_serve::codec::CodecTag;
-use webstrata_serve::load::{Options, Written, find_cell, partitions, write_cell};
+use webstrata_serve::load::{self, Options, Written, find_cell, partitions, write_cell};
 use webstrata_serve::url_store;
 
 const ABOUT: &str = "\
@@ -57,6 +57,7 @@ fn codec() -> impl TypedValueParser<Value = CodecTag> {
 
 pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
+    let directory = load::directory(&store)?;
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
     let options = Options { codec: args.codec, urls };
     let all: Vec<_> = partitions(&store).collect();
@@ -67,11 +68,11 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         for _ in 0..workers.min(all.len()) {
             scope.spawn(|| {
                 while let Some((row, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let written = find_cell(&store, row, partition, options).and_then(|found| match found {
+                    let written = find_cell(&store, directory, row, partition, options).and_then(|found| match found {
                         Some(found) => Ok(found),
                         None => {
                             made.fetch_add(1, Ordering::Relaxed);
-                            write_cell(&store, row, partition, options)
+                            write_cell(&store, directory, row, partition, options)
                         }
                     });
                     let written = written.map_err(anyhow::Error::from);

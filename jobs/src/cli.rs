@@ -3,7 +3,7 @@
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
 use crate::{
-    bench, build, captures, cells, check, demo, diff, gc, generate, info, links, log, merge, query, uids, update,
+    bench, build, captures, cells, check, demo, diff, gc, generate, info, links, log, merge, query, serve, uids, update,
 };
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Uids(uids::UidsArgs),
     /// Answer questions from standard input, as JSON lines
     Query(query::QueryArgs),
+    /// Answer questions over the network, alone or in a cluster
+    Serve(serve::ServeArgs),
     /// Write a made-up crawl as WARC, JSON lines or Parquet
     Generate(generate::GenerateArgs),
     /// Generate a small crawl, build it, ask it three questions
@@ -81,6 +83,7 @@ impl Command {
             Command::Captures(args) => captures::run(&args, out),
             Command::Uids(args) => uids::run(&args, out),
             Command::Query(args) => query::run(&args, std::io::stdin().lock(), out),
+            Command::Serve(args) => serve::run(&args, out),
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),
             Command::Bench(args) => bench::run(&args, out),

@@ -62,6 +62,8 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
   webstrata info {store}
   webstrata check {store}
   webstrata links {store} {target} --in --lifespans --format json
+  webstrata serve {store}
+  curl -G http://127.0.0.1:7400/v1/links --data-urlencode url={page}
   webstrata build --out STORE YOUR-CRAWL.warc.gz
   webstrata help
 Or read the Parquet files in {store}/rows with DuckDB, pandas, Polars or Spark.

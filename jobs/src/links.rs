@@ -2,12 +2,12 @@
 //!
 //! Printed in the order of the store: URLs of one host stand together.
 
-use crate::ask::{self, Found};
-use crate::cli::{Format, FormatArgs, Outcome, Usage, location, time_from, time_to};
+use crate::ask::{self, Found, SourceArgs};
+use crate::cli::{Format, FormatArgs, Outcome, Usage, time_from, time_to};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
-use webstrata_layers::{Direction, Lifespan, Links, Location, Precision, Sample, Sampling, Window, format_time};
+use webstrata_layers::{Direction, Lifespan, Links, Precision, Sample, Sampling, Window, format_time};
 
 const EXAMPLES: &str = "\
 Times have 4 to 14 digits or are RFC 3339. A short time is a whole period: for
@@ -18,15 +18,15 @@ Examples:
   webstrata links STORE http://example.org/ --from 2006 --to 200803
   webstrata links STORE http://example.org/ --in --at 20070601
   webstrata links STORE http://example.org/ --lifespans
-  webstrata links STORE http://example.org/ --in --sample 100";
+  webstrata links STORE http://example.org/ --in --sample 100
+  webstrata links --server 127.0.0.1:7400 http://example.org/";
 
 /// Arguments of `links`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, allow_missing_positional = true)]
 pub(crate) struct LinksArgs {
-    /// Store: a directory, or s3://bucket/prefix
-    #[arg(value_parser = location())]
-    pub(crate) store: Location,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     /// The URL; http and https are tried where the scheme is missing
     pub(crate) url: String,
     /// Pages that link to the URL, instead of links of the page
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     if matches!(window, Window::Seen { from, to } if from > to) {
         return Err(Usage("--from is later than --to").into());
     }
-    let reader = ask::open(&args.store, ask::READ_MEMORY)?;
+    let reader = args.source.open(ask::READ_MEMORY)?;
     let asked = ask::find(&*reader, &args.url)?;
     if args.lifespans {
         print_lifespans(&*reader, args, &asked, out)?;
@@ -113,7 +113,7 @@ fn print_links(
         Sample { count, sampling, seed: args.seed }.draw(asked.uid, &mut found);
     }
     if args.format.format == Format::Json {
-        let urls = found.iter().map(|&uid| links.url(uid)).collect::<Result<Vec<_>, _>>()?;
+        let urls = links.urls_of(&found)?;
         let mut answer = header(links, args, asked);
         answer["links"] = json!(urls);
         if !args.inward && ask::is_unknown(links, asked.uid, window)? {
@@ -121,8 +121,8 @@ fn print_links(
         }
         writeln!(out, "{answer}")?;
     } else {
-        for uid in found {
-            writeln!(out, "{}", links.url(uid)?)?;
+        for url in links.urls_of(&found)? {
+            writeln!(out, "{url}")?;
         }
     }
     Ok(())
@@ -142,8 +142,9 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, asked: &Found, out: &mut
     let (from, to) = (args.from.unwrap_or(i64::MIN), args.to.unwrap_or(i64::MAX));
     spans.retain(|span| span.first <= to && span.last >= from);
     let mut list = Vec::new();
-    for span in spans {
-        let (first, last, url) = (format_time(span.first), format_time(span.last), links.url(span.link)?);
+    let urls = links.urls_of(&spans.iter().map(|span| span.link).collect::<Vec<_>>())?;
+    for (span, url) in spans.into_iter().zip(urls) {
+        let (first, last) = (format_time(span.first), format_time(span.last));
         if args.format.format == Format::Json {
             list.push(json!({"link": url, "first": first, "last": last}));
         } else {

@@ -23,6 +23,8 @@ mod metrics;
 mod progress;
 mod query;
 mod running;
+mod serve;
+mod spans;
 mod translate;
 mod uids;
 mod update;

@@ -4,14 +4,14 @@
 //! that a program can talk to `query` through a pair of pipes. A line that is no question gets an answer that says so,
 //! and the next line is read; only an unreadable store or stream ends the run.
 
-use crate::ask;
-use crate::cli::{Outcome, location, size};
+use crate::ask::{self, SourceArgs};
+use crate::cli::{Outcome, size};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use webstrata_datasets::canonical;
-use webstrata_layers::{Links, Location, Precision, Window, format_time, parse_time};
+use webstrata_layers::{Links, Precision, Window, format_time, parse_time};
 
 const FORMS: &str = r#"A question is one line:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
@@ -26,15 +26,15 @@ An answer is one line:
 links are not known.
 
 Example:
-  webstrata query STORE < questions.jsonl > answers.jsonl"#;
+  webstrata query STORE < questions.jsonl > answers.jsonl
+  webstrata query --server 127.0.0.1:7400 < questions.jsonl"#;
 
 /// Arguments of `query`.
 #[derive(Args, Debug)]
 #[command(after_help = FORMS)]
 pub(crate) struct QueryArgs {
-    /// Store: a directory, or s3://bucket/prefix
-    #[arg(value_parser = location())]
-    pub(crate) store: Location,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     /// Memory for pages that were read lately, where there are no cells
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,
@@ -69,7 +69,7 @@ enum Direction {
 }
 
 pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let links = ask::open(&args.store, args.memory)?;
+    let links = args.source.open(args.memory)?;
     answer_all(&*links, questions, out)?;
     Ok(Outcome::Done)
 }
@@ -139,7 +139,7 @@ fn answer(links: &dyn Links, question: &Question) -> anyhow::Result<Result<Value
         Direction::Out => links.out_links(uid, window)?,
         Direction::In => links.in_links(uid, window, Precision::Exact)?,
     };
-    let urls = found.iter().map(|&uid| links.url(uid)).collect::<Result<Vec<_>, _>>()?;
+    let urls = links.urls_of(&found)?;
     let mut answer = json!({"links": urls});
     if matches!(question.direction, Direction::Out) && ask::is_unknown(links, uid, window)? {
         answer["unknown"] = json!(true);

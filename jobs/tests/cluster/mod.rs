@@ -1,0 +1,147 @@
+//! Clusters of real processes on loopback: what the tests have in common that start, kill and stop servers.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use webstrata_serve::clerk::Clerk;
+use webstrata_tests::story::Story;
+
+/// A command of the program; the words are divided by spaces.
+fn program(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(words.split(' ')).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command on the store of a story, behind whatever else runs; `STORE` and `DIR` stand for the store and the directory
+/// of all.
+pub(crate) fn run(story: &Story, words: &str) {
+    let words = words.replace("STORE", "DIR/store").replace("DIR", &story.dir().display().to_string());
+    let own = program(&words);
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(own.get_program()).args(own.get_args()).env("TMPDIR", story.dir());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{words}: {output:?}");
+}
+
+/// A server in its process.
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    /// Sends it a signal, by name.
+    pub(crate) fn signal(&self, signal: &str) {
+        let status = Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status().unwrap();
+        assert!(status.success(), "{}: no signal {signal}: {}", self.name, self.said());
+    }
+
+    /// Lets it end by itself, and returns when it has.
+    pub(crate) fn leave(mut self, within: Duration) {
+        self.signal("TERM");
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < within, "{} does not end: {}", self.name, self.said());
+            thread::sleep(Duration::from_millis(10));
+        };
+        assert!(status.success(), "{}: {status}: {}", self.name, self.said());
+    }
+
+    /// The end of what it has logged.
+    fn said(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+/// Servers of one store.
+pub(crate) struct Cluster {
+    dir: PathBuf,
+    /// More arguments of each server.
+    arguments: String,
+    pub(crate) servers: Vec<Server>,
+    started: usize,
+}
+
+impl Cluster {
+    /// Of the store `DIR/store`, as yet without servers.
+    pub(crate) fn new(dir: &Path, arguments: &str) -> Cluster {
+        Cluster { dir: dir.to_owned(), arguments: arguments.to_owned(), servers: Vec::new(), started: 0 }
+    }
+
+    /// Starts a server, under a new name or that of one that has ended, and its images; returns when it listens.
+    pub(crate) fn start(&mut self, name: Option<String>) -> &Server {
+        self.started += 1;
+        let name = name.unwrap_or_else(|| format!("server-{}", self.started));
+        let dir = self.dir.display();
+        let mut command = program(&format!(
+            "serve {dir}/store --listen 127.0.0.1:0 --name {name} --data {dir}/{name} --log info {}",
+            self.arguments
+        ));
+        self.servers.iter().for_each(|server| _ = command.arg("--join").arg(server.address.to_string()));
+        let log = self.dir.join(format!("{name}.log"));
+        let mut child = command
+            .stderr(File::options().create(true).append(true).open(&log).unwrap())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = out.next().and_then(Result::ok).unwrap_or_default();
+        let address = line.strip_prefix("listening on ").and_then(|address| address.parse().ok());
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        let address = address.unwrap_or_else(|| panic!("{name} does not listen: {line}, {}", said()));
+        // A server that nobody listens to would end.
+        thread::spawn(move || out.for_each(drop));
+        self.servers.push(Server { name, address, child, log });
+        self.servers.last().unwrap()
+    }
+
+    /// Takes a server out of the list.
+    pub(crate) fn take(&mut self, name: &str) -> Server {
+        let at = self.servers.iter().position(|server| server.name == name).unwrap();
+        self.servers.remove(at)
+    }
+
+    /// Returns when a clerk's map has the servers of the list, no others, and each cell on so many of them.
+    pub(crate) fn whole(&self, clerk: &Clerk, replicas: usize, within: Duration) {
+        let names: BTreeSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        let addresses: BTreeSet<String> = self.servers.iter().map(|server| server.address.to_string()).collect();
+        let begun = Instant::now();
+        loop {
+            let map = clerk.map();
+            let is_same = map.servers.iter().map(|server| server.name.as_str()).eq(names.iter().copied())
+                && map.servers.iter().all(|server| addresses.contains(&server.address));
+            let mut cells = map.epochs.values().flat_map(|graph| &graph.rows).flat_map(|row| &row.cells);
+            if is_same && map.current > 0 && cells.all(|cell| cell.servers.len() >= replicas) {
+                return;
+            }
+            if begun.elapsed() > within {
+                let logs: Vec<String> =
+                    self.servers.iter().map(|server| format!("{}:\n{}", server.name, server.said())).collect();
+                panic!("{names:?} are not whole after {within:?}: {map:#?}\n{}", logs.join("\n"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
