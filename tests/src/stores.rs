@@ -14,7 +14,7 @@ use webstrata_layers::{
 use webstrata_pipeline::{BuildOptions, PARTITION_URLS, RunOptions};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, find_cell, partitions, write_cell};
+use webstrata_serve::load::{Options, directory, find_cell, partitions, write_cell};
 use webstrata_serve::{Cells, url_store};
 
 /// Options of a plain build.
@@ -154,8 +154,12 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     let opened = Store::open(store).expect("a store");
     let options = Options { codec, urls: url_store::Options::default() };
     for (row, partition) in partitions(&opened) {
-        write_cell(&opened, row, partition, options).expect("a cell");
-        assert!(find_cell(&opened, row, partition, options).expect("a cell").is_some());
+        write_cell(&opened, directory(&opened).expect("a directory"), row, partition, options).expect("a cell");
+        assert!(
+            find_cell(&opened, directory(&opened).expect("a directory"), row, partition, options)
+                .expect("a cell")
+                .is_some()
+        );
     }
     let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
     let cells = Cells::open(&opened, residence).expect("sound cells").expect("a cell for each partition");
@@ -248,7 +252,8 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
     cells.uids(0..cells.urls(), (i64::MIN, i64::MAX), visit).expect("an answer");
 }
 
-fn window(when: When) -> Window {
+/// The window of the layers that is asked of the oracle.
+pub fn window(when: When) -> Window {
     match when {
         When::Seen(from, to) => Window::Seen { from, to },
         When::AsOf(at) => Window::AsOf(at),

@@ -12,7 +12,7 @@ use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Win
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, partitions, write_cell};
+use webstrata_serve::load::{Options, directory, partitions, write_cell};
 use webstrata_serve::{Cells, url_store};
 use webstrata_tests::crawls::{Crawl, Size};
 use webstrata_tests::stores::options;
@@ -64,7 +64,7 @@ fn assert_no_allocations(store: &Store) {
     for codec in [CodecTag::Strata, CodecTag::StrataSpeed] {
         let cell = Options { codec, urls: url_store::Options::default() };
         for (row, partition) in partitions(store) {
-            write_cell(store, row, partition, cell).unwrap();
+            write_cell(store, directory(store).unwrap(), row, partition, cell).unwrap();
         }
         let cells = Cells::open(store, Residence::Mapped).unwrap().unwrap();
         let counts = store.manifest().counts;

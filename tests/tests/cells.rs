@@ -5,12 +5,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{RangeLength, Store, check, key};
+use std::sync::Arc;
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Window, check, key};
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::{Residence, path_of};
-use webstrata_serve::load::{Options, find_cell, partitions, write_cell};
-use webstrata_serve::{Cells, Error, url_store};
+use webstrata_serve::load::{Options, directory, find_cell, partitions, write_cell};
+use webstrata_serve::{Cells, Error, Row, url_store};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{assert_cells, options};
@@ -95,12 +96,124 @@ fn updates_leave_the_cells_of_older_rows_as_they_are() {
         let options = Options { codec: CodecTag::Strata, urls: url_store::Options::default() };
         let newest = opened.manifest().rows.last().unwrap().row;
         for (row, partition) in partitions(&opened) {
-            let there = find_cell(&opened, row, partition, options).unwrap().is_some();
+            let there = find_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap().is_some();
             assert_eq!(there, row.row < newest, "row {}", row.row);
         }
         assert!(Cells::open(&opened, Residence::Mapped).unwrap().is_none());
         assert_cells(&store, &crawl.oracle_of(&known), CodecTag::Strata);
     }
+}
+
+/// Windows of all kinds in the times of made-up rows, which lie in four months of 30 days a row.
+fn windows(random: &mut Random) -> Vec<Window> {
+    let mut windows = vec![Window::ALWAYS, Window::AsOf(i64::MAX), Window::AsOf(-1)];
+    let mut time = || i64::try_from(random.below(150)).unwrap() * 86_400;
+    for _ in 0..6 {
+        let (from, to) = (time(), time());
+        windows.extend([Window::Seen { from, to }, Window::Seen { from, to: from + 2 }, Window::AsOf(to)]);
+    }
+    windows
+}
+
+/// What links to a URL by what two servers know that have a part of the row's cells each: the one with the URL's record
+/// answers, and the other says what it leaves. How many sources it left.
+fn sources_by(servers: &[Row; 2], uid: u64, window: Window, precision: Precision) -> (Vec<u64>, usize) {
+    let (mut sources, mut left, mut room) = (Vec::new(), Vec::new(), Vec::new());
+    let answers = servers.iter().map(|row| row.sources_into(uid, window, precision, &mut sources, &mut left));
+    let answered = answers.take_while(Result::is_err).inspect(assert_not_here).count();
+    assert!(answered < 2, "no server has the record of {uid}");
+    assert!(left.is_sorted_by(|a, b| a < b) && left.last().is_none_or(|&last| last < sources.len()));
+    let mut places = left.iter().copied().peekable();
+    let mut place = 0;
+    sources.retain(|&source| {
+        let is_left = places.next_if_eq(&place).is_some();
+        place += 1;
+        !is_left || {
+            let mut others = servers[1 - answered].cells();
+            let (cell, node) = others.find_map(|cell| Some((cell, cell.node(source)?))).expect("the cell of a source");
+            cell.has_link(node, uid, window, &mut room).unwrap()
+        }
+    });
+    (sources, left.len())
+}
+
+fn assert_not_here(answer: &Result<(), webstrata_layers::Error>) {
+    let Err(webstrata_layers::Error::Elsewhere(error)) = answer else { panic!("{answer:?}") };
+    assert!(matches!(error.downcast_ref(), Some(Error::NotHere { .. })), "{error}");
+}
+
+#[test]
+fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
+    let mut all_left = 0;
+    let options = |codec| Options { codec, urls: url_store::Options::default() };
+    for seed in 50..80 {
+        let mut random = Random(seed);
+        let rows = 1 + usize::from(seed % 3 == 0);
+        let shape = Shape { rows, pages: 8, captures: 40, links: 6, in_order: false };
+        let dir = tempfile::tempdir().unwrap();
+        let in_range = if random.once_in(2) { RangeLength::Month } else { RangeLength::Days(10) };
+        Rows::random(seed, shape).write(dir.path(), 2 + u32::try_from(random.below(5)).unwrap(), in_range);
+        let store = Store::open(dir.path()).unwrap();
+        let codec = [CodecTag::Strata, CodecTag::Csr][usize::try_from(seed % 2).unwrap()];
+        for (row, partition) in partitions(&store) {
+            write_cell(&store, dir.path(), row, partition, options(codec)).unwrap();
+        }
+        let cells = Cells::open(&store, Residence::Mapped).unwrap().unwrap();
+        for (entry, whole) in store.manifest().rows.iter().zip(cells.rows()) {
+            let mut servers = [Row::of(entry), Row::of(entry)];
+            for cell in whole.cells() {
+                let at = usize::from(random.once_in(2));
+                servers[at] = servers[at].clone().with(Arc::clone(cell));
+            }
+            for uid in 0..whole.end_uid() {
+                for window in windows(&mut random) {
+                    for precision in [Precision::Exact, Precision::Range] {
+                        let (mut sources, mut left) = (Vec::new(), Vec::new());
+                        whole.sources_into(uid, window, precision, &mut sources, &mut left).unwrap();
+                        assert!(left.is_empty());
+                        if rows == 1 {
+                            assert_eq!(sources, cells.links(uid, Direction::In(precision), window).unwrap());
+                        }
+                        let (by_parts, left) = sources_by(&servers, uid, window, precision);
+                        assert_eq!(by_parts, sources, "seed {seed}, row {}: {uid} {window:?}", entry.row);
+                        assert!(left == 0 || precision == Precision::Exact);
+                        all_left += left;
+                    }
+                }
+            }
+        }
+    }
+    assert!(all_left > 100, "only {all_left} sources were left");
+}
+
+#[test]
+fn a_row_takes_its_own_cells_and_gives_those_that_it_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let shape = Shape { rows: 2, pages: 8, captures: 40, links: 6, in_order: false };
+    Rows::random(3, shape).write(dir.path(), 3, RangeLength::Month);
+    let store = Store::open(dir.path()).unwrap();
+    for (row, partition) in partitions(&store) {
+        let options = Options { codec: CodecTag::Strata, urls: url_store::Options::default() };
+        write_cell(&store, dir.path(), row, partition, options).unwrap();
+    }
+    let cells = Cells::open(&store, Residence::Memory).unwrap().unwrap();
+    let (older, newer) = (&cells.rows()[0], &cells.rows()[1]);
+    let own: Vec<u32> = newer.partitions().collect();
+    assert!(own.len() > 1 && newer.cells().map(|cell| cell.label().partition).eq(own.iter().copied()));
+    let empty = older.cells().fold(Row::of(&store.manifest().rows[1]), |row, cell| row.with(Arc::clone(cell)));
+    assert_eq!((empty.cells().count(), empty.partitions().collect()), (0, own.clone()), "cells of another row");
+    for partition in own {
+        let cell = newer.cell(partition).unwrap();
+        let one = empty.clone().with(Arc::clone(cell));
+        assert!(Arc::ptr_eq(one.cell(partition).unwrap(), cell));
+        assert_eq!(one.cells().count(), 1);
+        let not_here = |row: &Row| match row.cell(partition) {
+            Err(Error::NotHere { row, partition }) => (row, partition),
+            other => panic!("{:?}", other.map(|cell| *cell.label())),
+        };
+        assert_eq!([not_here(&one.without(partition)), not_here(&empty)], [(newer.number(), partition); 2]);
+    }
+    assert!(matches!(newer.cell(99), Err(Error::NotHere { partition: 99, .. })));
 }
 
 #[test]
@@ -114,7 +227,7 @@ fn an_s_node_is_given_the_urls_of_its_cell() {
     key(crawl.oracle().urls().first().unwrap(), &mut own);
     let domain = own.split_inclusive(|&byte| byte == b',').take(2).collect::<Vec<_>>().concat();
     let names = |codec: CodecTag| {
-        let written = write_cell(&store, row, partition, Options { codec, urls }).unwrap();
+        let written = write_cell(&store, directory(&store).unwrap(), row, partition, Options { codec, urls }).unwrap();
         fs::read(&written.path).unwrap().windows(domain.len()).filter(|name| *name == domain).count()
     };
     let of_urls = names(CodecTag::Csr);

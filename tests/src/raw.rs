@@ -1,0 +1,296 @@
+//! The service `Links` of one server as a graph: each question one call of the generated client, and nothing put together here
+//! but what the protocol says.
+//!
+//! Reads what a server answers over the network. Lists of links are asked for whole, or page by page where a limit is set.
+//! What the service does not give, records of in-links and prefixes of keys, is an error; whole pages are made from captures
+//! and lifespans, which say all that a page does.
+
+use std::future::Future;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use tokio::runtime::Runtime;
+use tonic::transport::Channel;
+use tonic::{Response, Status};
+use webstrata_layers::{
+    CaptureTime, Change, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Sampling,
+    Window,
+};
+use webstrata_serve::clerk::Refused;
+use webstrata_serve::held::{direction_to, window_to};
+use webstrata_serve::proto::links_client::LinksClient;
+use webstrata_serve::proto::{
+    GetCapturesRequest, GetLifespansRequest, GetLinkCountRequest, GetLinksRequest, ListUidsRequest, SampleLinksRequest,
+    StatsRequest, StatsResponse, TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest,
+};
+
+/// A server's service `Links`.
+pub struct Raw {
+    runtime: Runtime,
+    client: LinksClient<Channel>,
+    topology: TopologyResponse,
+    /// The epoch that is asked.
+    pub epoch: u64,
+    /// Links in one answer; 0: all.
+    pub limit: u32,
+}
+
+impl Raw {
+    /// The current epoch of the server at an address (host:port).
+    ///
+    /// # Panics
+    /// Where no server answers there.
+    pub fn connect(address: &str) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let client = runtime.block_on(LinksClient::connect(format!("http://{address}"))).expect("a server");
+        let mut client = client.max_decoding_message_size(usize::MAX);
+        let topology =
+            runtime.block_on(client.topology(TopologyRequest { after: 0 })).expect("a topology").into_inner();
+        Self { runtime, client, epoch: topology.current, topology, limit: 0 }
+    }
+
+    /// One call, whatever it is; gives what the server said.
+    ///
+    /// # Errors
+    /// What the call fails with.
+    pub fn call<T, F>(&self, call: impl FnOnce(LinksClient<Channel>) -> F) -> Result<T, Status>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        self.runtime.block_on(call(self.client.clone())).map(Response::into_inner)
+    }
+
+    /// The same, with an error of layers.
+    fn ask<T, F>(&self, call: impl FnOnce(LinksClient<Channel>) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        self.call(call).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))
+    }
+
+    /// The topology as it was at first.
+    pub fn topology(&self) -> &TopologyResponse {
+        &self.topology
+    }
+
+    /// Counts.
+    ///
+    /// # Errors
+    /// What the call fails with.
+    pub fn stats(&self) -> Result<StatsResponse, Status> {
+        let request = StatsRequest { epoch: self.epoch };
+        self.call(|mut client| async move { client.stats(request).await })
+    }
+
+    /// All UIDs of a listing, and how many messages brought them.
+    ///
+    /// # Errors
+    /// What the call, or its stream, fails with.
+    pub fn list(&self, request: ListUidsRequest) -> Result<Vec<u64>, Status> {
+        let mut client = self.client.clone();
+        self.runtime.block_on(async move {
+            let mut stream = client.list_uids(request).await?.into_inner();
+            let mut uids = Vec::new();
+            while let Some(answer) = stream.message().await? {
+                uids.extend(answer.uids);
+            }
+            Ok(uids)
+        })
+    }
+
+    /// The links of many UIDs, each list whole.
+    ///
+    /// # Errors
+    /// What a call fails with.
+    ///
+    /// # Panics
+    /// Where answers do not fit their questions.
+    pub fn lists(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Vec<Vec<u64>>, Status> {
+        let mut lists = vec![Vec::new(); uids.len()];
+        let mut page_token = String::new();
+        loop {
+            let request = GetLinksRequest {
+                epoch: self.epoch,
+                uids: uids.to_vec(),
+                direction: direction_to(direction),
+                window: Some(window_to(window)),
+                limit: self.limit,
+                page_token,
+            };
+            let answer = self.call(|mut client| async move { client.get_links(request).await })?;
+            assert_eq!((answer.epoch, answer.counts.len()), (self.epoch, uids.len()));
+            assert!(self.limit == 0 || answer.links.len() <= self.limit as usize, "more than the limit");
+            let mut links = answer.links.into_iter();
+            for (list, &count) in lists.iter_mut().zip(&answer.counts) {
+                list.extend(links.by_ref().take(count as usize));
+            }
+            assert!(links.next().is_none(), "links of no list");
+            if answer.next_page_token.is_empty() {
+                return Ok(lists);
+            }
+            assert!(self.limit > 0, "pages that nobody asked for");
+            page_token = answer.next_page_token;
+        }
+    }
+}
+
+fn missing<T>(what: &str) -> Result<T, Error> {
+    Err(Error::Elsewhere(format!("the service gives no {what}").into()))
+}
+
+impl Links for Raw {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn urls(&self) -> u64 {
+        self.topology.epochs.iter().find(|epoch| epoch.epoch == self.epoch).map_or(0, |epoch| epoch.urls)
+    }
+
+    fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
+        let request = UrlToUidRequest { epoch: self.epoch, urls: vec![url.to_owned()] };
+        let answer = self.ask(|mut client| async move { client.url_to_uid(request).await })?;
+        assert_eq!(answer.uids_plus_one.len(), 1);
+        Ok(answer.uids_plus_one[0].checked_sub(1))
+    }
+
+    fn url(&self, uid: u64) -> Result<String, Error> {
+        let request = UidToUrlRequest { epoch: self.epoch, uids: vec![uid] };
+        let mut answer = self.ask(|mut client| async move { client.uid_to_url(request).await })?;
+        assert_eq!(answer.urls.len(), 1);
+        Ok(answer.urls.remove(0))
+    }
+
+    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
+        let (captures, spans) = (self.captures(uid)?, self.lifespans(uid)?);
+        if captures.is_empty() {
+            return Ok(None);
+        }
+        let mut page = Page { uid, ..Page::default() };
+        page.timestamps = captures.iter().map(|capture| capture.time).collect();
+        page.unknown = (0..).zip(&captures).filter(|(_, capture)| !capture.known).map(|(at, _)| at).collect();
+        for own in spans.chunk_by(|one, other| one.link == other.link) {
+            let link = u32::try_from(page.links.len()).expect("few links");
+            page.links.push(own[0].link);
+            // A link is taken as present until a known capture says otherwise.
+            let mut before = true;
+            for (capture, at) in captures.iter().zip(0..).filter(|(capture, _)| capture.known) {
+                let is = own.iter().any(|span| span.first <= capture.time && capture.time <= span.last);
+                if is != before {
+                    page.changes.push(Change { link, capture: at });
+                    before = is;
+                }
+            }
+        }
+        Ok(Some(Arc::new(page)))
+    }
+
+    fn in_record(&self, _: u64) -> Result<Option<Arc<InLinks>>, Error> {
+        missing("records of in-links")
+    }
+
+    fn in_range(&self) -> RangeLength {
+        let epoch = self.topology.epochs.iter().find(|epoch| epoch.epoch == self.epoch);
+        match epoch.map_or(0, |epoch| epoch.in_range) {
+            0 => RangeLength::Month,
+            1 => RangeLength::Year,
+            days => RangeLength::Days(u32::try_from(days - 2).expect("a length")),
+        }
+    }
+
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        let request = GetCapturesRequest { epoch: self.epoch, uids: vec![uid] };
+        let answer = self.ask(|mut client| async move { client.get_captures(request).await })?;
+        assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.times.len()]);
+        let capture = |(at, &time): (u32, &i64)| CaptureTime { time, known: !answer.unknown.contains(&at) };
+        *captures = (0..).zip(&answer.times).map(capture).collect();
+        Ok(())
+    }
+
+    fn with_prefix(&self, _: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+        missing("prefixes of keys")
+    }
+
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        if from > to {
+            return Ok(());
+        }
+        // An open end is one that is not said; both would ask for URLs that were never captured, too.
+        let request = ListUidsRequest {
+            epoch: self.epoch,
+            from: Some(from),
+            to: (to < i64::MAX).then_some(to),
+            first: uids.start,
+            ..ListUidsRequest::default()
+        };
+        let found = self.list(request).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))?;
+        let _ = found.into_iter().take_while(|uid| *uid < uids.end).try_for_each(visit);
+        Ok(())
+    }
+
+    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+        self.links(uid, Direction::Out, window)
+    }
+
+    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+        self.links(uid, Direction::In(precision), window)
+    }
+
+    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+        let lists =
+            self.lists(&[uid], direction, window).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))?;
+        Ok(lists.concat())
+    }
+
+    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+        let request = GetLinkCountRequest {
+            epoch: self.epoch,
+            uids: vec![uid],
+            direction: direction_to(direction),
+            window: Some(window_to(window)),
+        };
+        let answer = self.ask(|mut client| async move { client.get_link_count(request).await })?;
+        assert_eq!(answer.counts.len(), 1);
+        Ok(usize::try_from(answer.counts[0]).expect("a count"))
+    }
+
+    fn sample_into(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        sample: Sample,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Error> {
+        let request = SampleLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid],
+            direction: direction_to(direction),
+            window: Some(window_to(window)),
+            samples: u32::try_from(sample.count).unwrap_or(u32::MAX),
+            random: sample.sampling == Sampling::Random,
+            seed: sample.seed,
+        };
+        let answer = self.ask(|mut client| async move { client.sample_links(request).await })?;
+        assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.links.len()]);
+        *links = answer.links;
+        Ok(())
+    }
+
+    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        let request = GetLifespansRequest { epoch: self.epoch, uids: vec![uid] };
+        let answer = self.ask(|mut client| async move { client.get_lifespans(request).await })?;
+        let lengths = [answer.links.len(), answer.firsts.len(), answer.lasts.len()];
+        assert_eq!(lengths, [answer.counts.iter().sum::<u32>() as usize; 3]);
+        let times = answer.firsts.iter().zip(&answer.lasts);
+        *spans =
+            answer.links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link, first, last }).collect();
+        Ok(())
+    }
+}

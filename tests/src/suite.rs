@@ -1,0 +1,295 @@
+//! One suite for every way to ask a graph: random questions, of all kinds, answered as the oracle and the layers answer them.
+//!
+//! Reads a [`Way`]; compares with the [`Oracle`], which shares no code with what is tested, and where the oracle has no answer
+//! (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a question.
+
+use std::ops::ControlFlow;
+
+use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
+use webstrata_serve::clerk::Remote;
+
+use crate::clusters::Cluster;
+use crate::crawls::Random;
+use crate::oracle::{Oracle, When};
+use crate::stores::{window, windows};
+
+/// A way to ask.
+pub struct Way<'a> {
+    /// For messages.
+    pub name: &'a str,
+    /// What answers.
+    pub links: &'a dyn Links,
+    /// Whether it gives records of in-links and prefixes of keys, which are not of everybody's protocol.
+    pub has_records: bool,
+}
+
+/// What is asked, and what is right.
+pub struct Known<'a> {
+    /// Of texts.
+    pub oracle: &'a Oracle,
+    /// Of UIDs.
+    pub layers: &'a dyn Links,
+}
+
+/// All directions and precisions.
+pub const DIRECTIONS: [Direction; 3] =
+    [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)];
+
+impl Way<'_> {
+    /// Asks so many random questions.
+    ///
+    /// # Panics
+    /// At the first answer that differs.
+    pub fn answers(&self, known: &Known<'_>, questions: u64, seed: u64) {
+        let end = known.layers.urls();
+        assert_eq!(self.links.urls(), end, "{}", self.name);
+        assert_eq!(self.links.in_range(), known.layers.in_range(), "{}", self.name);
+        let mut random = Random(seed);
+        for number in 0..questions {
+            let url = known.layers.url(random.below(end)).expect("layers");
+            if let Err(difference) = self.question(known, &url, number, &mut random) {
+                panic!("{}, seed {seed}, question {number}: {url}: {difference}", self.name);
+            }
+        }
+        self.strangers(known);
+    }
+
+    fn question(&self, known: &Known<'_>, url: &str, number: u64, random: &mut Random) -> Result<(), String> {
+        let Way { links, has_records, .. } = *self;
+        let Known { oracle, layers } = *known;
+        let failed = |error: webstrata_layers::Error| error.to_string();
+        let uid = layers.uid(url).map_err(failed)?.ok_or("the layers do not know it")?;
+        let all = windows(oracle, url);
+        let when = all[usize::try_from(random.below(all.len() as u64)).expect("an index")];
+        let window = window(when);
+        // Names of UIDs are the layers', whose answers other tests compare with the oracle.
+        let texts = |uids: Vec<u64>| -> Result<Vec<String>, String> {
+            if !uids.is_sorted_by(|one, other| one < other) {
+                return Err(format!("UIDs do not rise: {uids:?}"));
+            }
+            let mut texts: Vec<String> =
+                uids.into_iter().map(|uid| layers.url(uid).map_err(failed)).collect::<Result<_, _>>()?;
+            texts.sort();
+            Ok(texts)
+        };
+        let direction = DIRECTIONS[usize::try_from(random.below(3)).expect("an index")];
+        let list = || layers.links(uid, direction, window).map_err(failed);
+        let what = format!("{direction:?} {window:?}");
+        match number % 11 {
+            0 => same("UID", &links.uid(url).map_err(failed)?, &Some(uid)),
+            1 => same("URL", &links.url(uid).map_err(failed)?.as_str(), &url),
+            2 => {
+                let own: Vec<_> =
+                    links.captures(uid).map_err(failed)?.iter().map(|own| (own.time, own.known)).collect();
+                same("captures", &own, &oracle.captures(url))
+            }
+            3 => {
+                let own = texts(links.out_links(uid, window).map_err(failed)?)?;
+                same(&format!("links {when:?}"), &own, &owned(oracle.out_links(url, when)))
+            }
+            4 => {
+                let own = texts(links.in_links(uid, window, Precision::Exact).map_err(failed)?)?;
+                same(&format!("linked from {when:?}"), &own, &owned(oracle.in_links(url, when)))
+            }
+            5 => {
+                let own = links.in_links(uid, window, Precision::Range).map_err(failed)?;
+                same(&what, &own, &layers.in_links(uid, window, Precision::Range).map_err(failed)?)
+            }
+            6 => {
+                same(&format!("degree {what}"), &links.degree(uid, direction, window).map_err(failed)?, &list()?.len())
+            }
+            7 => {
+                let sampling = if random.once_in(2) { Sampling::Random } else { Sampling::Consistent };
+                let count = usize::try_from(random.below(5)).expect("few");
+                let sample = Sample { count, sampling, seed: random.draw() };
+                let mut right = list()?;
+                sample.draw(uid, &mut right);
+                same(
+                    &format!("{sample:?} {what}"),
+                    &links.sample(uid, direction, window, sample).map_err(failed)?,
+                    &right,
+                )
+            }
+            8 => {
+                let mut own = Vec::new();
+                for span in links.lifespans(uid).map_err(failed)? {
+                    own.push((layers.url(span.link).map_err(failed)?, span.first, span.last));
+                }
+                own.sort();
+                let right: Vec<_> =
+                    oracle.lifespans(url).into_iter().map(|(url, first, last)| (url.to_owned(), first, last)).collect();
+                same("lifespans", &own, &right)
+            }
+            9 => {
+                same("page", &links.page(uid).map_err(failed)?, &layers.page(uid).map_err(failed)?)?;
+                if has_records {
+                    let own = links.in_record(uid).map_err(failed)?;
+                    same("in-link record", &own, &layers.in_record(uid).map_err(failed)?)?;
+                }
+                Ok(())
+            }
+            _ => {
+                let links_of = layers.out_links(uid, window).map_err(failed)?;
+                let other = random.below(layers.urls());
+                let link = if random.once_in(2) { links_of.first().copied().unwrap_or(other) } else { other };
+                let own = links.has_link(uid, link, window).map_err(failed)?;
+                same(&format!("link {link} {what}"), &own, &links_of.contains(&link))?;
+                self.interval(known, when, random)
+            }
+        }
+    }
+
+    /// Pages of an interval, from a UID to another.
+    fn interval(&self, known: &Known<'_>, when: When, random: &mut Random) -> Result<(), String> {
+        let (from, to) = match when {
+            When::Seen(from, to) => (from, to),
+            When::AsOf(to) => (i64::MIN, to),
+        };
+        let first = random.below(known.layers.urls());
+        let range = first..known.layers.urls() - random.below(2);
+        let [own, right] = [self.links, known.layers].map(|links| {
+            let mut found = Vec::new();
+            let visit = &mut |uid| {
+                found.push(uid);
+                ControlFlow::Continue(())
+            };
+            links.uids(range.clone(), (from, to), visit).map(|()| found).map_err(|error| error.to_string())
+        });
+        same(&format!("pages of {range:?} in {from}..={to}"), &own?, &right?)
+    }
+
+    /// What is not there, and what makes no sense.
+    fn strangers(&self, known: &Known<'_>) {
+        let (links, name) = (self.links, self.name);
+        for url in ["http://nobody.example/", "", "http://", "no URL", "http://a.example/\0", "\u{10ffff}"] {
+            assert_eq!(links.uid(url).expect("an answer"), None, "{name}: {url:?}");
+        }
+        for uid in [links.urls(), links.urls() + 1, u64::MAX - 1, u64::MAX] {
+            assert!(
+                links.url(uid).is_err() && links.page(uid).is_err() && links.captures(uid).is_err(),
+                "{name}: {uid}"
+            );
+            for direction in DIRECTIONS {
+                assert!(links.links(uid, direction, Window::ALWAYS).is_err(), "{name}: {uid} {direction:?}");
+                assert!(links.degree(uid, direction, Window::ALWAYS).is_err(), "{name}: {uid} {direction:?}");
+            }
+        }
+        for uid in 0..links.urls().min(8) {
+            for direction in DIRECTIONS {
+                for window in [
+                    Window::AsOf(i64::MIN),
+                    Window::AsOf(i64::MAX),
+                    Window::Seen { from: i64::MIN, to: i64::MIN },
+                    Window::Seen { from: i64::MAX, to: i64::MAX },
+                ] {
+                    let [own, right] =
+                        [links, known.layers].map(|links| links.links(uid, direction, window).expect("links"));
+                    assert_eq!(own, right, "{name}: {uid} {direction:?} {window:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Hundreds of UIDs at a time, again and again, with duplicates and in any order: each answer must be that of the layers.
+///
+/// # Panics
+/// At the first that differs.
+pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[i64], seed: u64) {
+    let mut random = Random(seed);
+    for count in [0, 1 + random.below(400), 400] {
+        let mut uids: Vec<u64> = (0..count).map(|_| random.below(layers.urls())).collect();
+        if random.once_in(2) {
+            uids.sort_unstable();
+        }
+        let mut time = || times[usize::try_from(random.below(times.len() as u64)).expect("an index")];
+        let (one, other) = (time(), time());
+        let windows = [
+            Window::ALWAYS,
+            Window::Seen { from: one.min(other), to: one.max(other) },
+            Window::Seen { from: one, to: i64::MAX },
+            Window::Seen { from: i64::MIN, to: one },
+            Window::Seen { from: one, to: one },
+            Window::Seen { from: one.max(other) + 1, to: one.min(other) },
+            Window::AsOf(one),
+            Window::AsOf(other - 1),
+            Window::AsOf(i64::MAX),
+        ];
+        let count = usize::try_from(random.below(4)).expect("few");
+        let sampling = if random.once_in(2) { Sampling::Random } else { Sampling::Consistent };
+        let sample = Sample { count, sampling, seed: random.draw() };
+        cluster.wait(Asking { remote, layers, uids, windows, sample }.compare());
+    }
+}
+
+/// One batch, asked in every way.
+struct Asking<'a> {
+    remote: &'a Remote,
+    layers: &'a dyn Links,
+    uids: Vec<u64>,
+    windows: [Window; 9],
+    sample: Sample,
+}
+
+impl Asking<'_> {
+    /// Compares each answer with that of the layers.
+    async fn compare(self) {
+        let Self { remote, layers, uids, windows, sample } = self;
+        let pinned = remote.pinned();
+        for window in windows {
+            for direction in DIRECTIONS {
+                let right: Vec<Vec<u64>> =
+                    uids.iter().map(|&uid| layers.links(uid, direction, window).expect("layers")).collect();
+                let what = format!("{direction:?} {window:?} of {uids:?}");
+                let own = pinned.links(&uids, direction, window).await.expect("links");
+                assert_eq!(lists(&own), right, "{what}");
+                let degrees: Vec<u64> = right.iter().map(|list| list.len() as u64).collect();
+                assert_eq!(pinned.degrees(&uids, direction, window).await.expect("degrees"), degrees, "{what}");
+                let samples = pinned.samples(&uids, direction, window, sample).await.expect("samples");
+                let mut drawn = right.clone();
+                uids.iter().zip(&mut drawn).for_each(|(&uid, list)| sample.draw(uid, list));
+                assert_eq!(lists(&samples), drawn, "{sample:?} {what}");
+            }
+            let pairs: Vec<(u64, u64)> =
+                uids.iter().zip(uids.iter().rev()).map(|(&page, &link)| (page, link)).collect();
+            let linked = uids.iter().filter_map(|&uid| {
+                let links = layers.out_links(uid, Window::ALWAYS).expect("layers");
+                links.get(usize::try_from(sample.seed % 7).expect("few")).map(|&link| (uid, link))
+            });
+            let pairs: Vec<(u64, u64)> = pairs.into_iter().chain(linked).collect();
+            let right: Vec<bool> =
+                pairs.iter().map(|&(page, link)| layers.has_link(page, link, window).expect("layers")).collect();
+            assert_eq!(pinned.has_links(&pairs, window).await.expect("truths"), right, "{window:?} of {pairs:?}");
+        }
+        let each = |what: &str, own: &[String], right: Vec<String>| assert_eq!(own, right, "{what} of {uids:?}");
+        let debug = |answer: &dyn std::fmt::Debug| format!("{answer:?}");
+        let captures = pinned.captures(&uids).await.expect("captures");
+        let right = uids.iter().map(|&uid| debug(&layers.captures(uid).expect("layers")));
+        each("captures", &captures.iter().map(|own| debug(&own)).collect::<Vec<_>>(), right.collect());
+        let spans = pinned.lifespans(&uids).await.expect("lifespans");
+        let right = uids.iter().map(|&uid| debug(&layers.lifespans(uid).expect("layers")));
+        each("lifespans", &spans.iter().map(|own| debug(&own)).collect::<Vec<_>>(), right.collect());
+        let pages = pinned.pages(&uids).await.expect("pages");
+        let right = uids.iter().map(|&uid| debug(&layers.page(uid).expect("layers")));
+        each("pages", &pages.iter().map(|own| debug(own)).collect::<Vec<_>>(), right.collect());
+        let records = pinned.in_records(&uids).await.expect("records");
+        let right = uids.iter().map(|&uid| debug(&layers.in_record(uid).expect("layers")));
+        each("records", &records.iter().map(|own| debug(own)).collect::<Vec<_>>(), right.collect());
+        let urls = pinned.urls(&uids).await.expect("URLs");
+        each("URLs", &urls, uids.iter().map(|&uid| layers.url(uid).expect("layers")).collect());
+        let found = pinned.uids(&urls).await.expect("UIDs");
+        assert!(found.iter().zip(&uids).all(|(own, &uid)| *own == Some(uid)), "{found:?}");
+    }
+}
+
+fn lists(batch: &Batch<u64>) -> Vec<Vec<u64>> {
+    batch.iter().map(<[u64]>::to_vec).collect()
+}
+
+fn owned(texts: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+    texts.into_iter().map(Into::into).collect()
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, own: &T, right: &T) -> Result<(), String> {
+    if own == right { Ok(()) } else { Err(format!("{what}: {own:?}, expected {right:?}")) }
+}

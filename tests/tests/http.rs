@@ -1,0 +1,564 @@
+//! HTTP answers what the oracle knows, in parts as small as one likes, and refuses what it does not understand; its
+//! description is right; it reads URLs as crawls are read.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Request, StatusCode, header};
+use futures_util::stream::{StreamExt, unfold};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tower::ServiceExt;
+use webstrata_layers::key::key_of;
+use webstrata_layers::{RangeLength, format_time, parse_time};
+use webstrata_serve::clerk::ClerkOptions;
+use webstrata_serve::cluster::ClusterOptions;
+use webstrata_serve::codec::CodecTag;
+use webstrata_serve::guard::limits::Limits;
+use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::server::{Server, ServerOptions};
+use webstrata_serve::{http, load, url_store};
+use webstrata_tests::oracle::{Oracle, When};
+use webstrata_tests::rows::{Rows, Shape};
+use webstrata_tests::stores::windows;
+
+/// A server of a store, asked without a network.
+struct Served {
+    router: Router,
+    server: Server,
+}
+
+impl Served {
+    /// With answers of so many bytes.
+    async fn start(store: &Path, answer_bytes: usize) -> Self {
+        let limits = Limits { answer_bytes, batch: 100, ..Limits::default() };
+        let options = ServerOptions {
+            cluster: ClusterOptions {
+                name: "one".to_owned(),
+                address: "127.0.0.1:0".parse().unwrap(),
+                join: Vec::new(),
+                cluster: "test".to_owned(),
+                replicas: 1,
+                memory: 1 << 30,
+                epoch: None,
+                data: store.with_file_name(format!("data-{answer_bytes}")),
+                watch: Duration::from_secs(60),
+                grace: Duration::from_secs(60),
+                settle: Duration::from_millis(50),
+                gossip: Duration::from_millis(50),
+                cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
+            },
+            clerk: ClerkOptions::default(),
+            limits,
+            security: Security::open(&SecurityOptions::default()).unwrap(),
+            peer_name: "localhost".to_owned(),
+            linger: Duration::ZERO,
+            patience: Duration::from_secs(1),
+            connect: None,
+        };
+        let server = Server::start(store.into(), "127.0.0.1:0".parse().unwrap(), options).await.unwrap();
+        server.ready().await;
+        Self { router: http::routes(server.shared().clone()), server }
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Body) -> (StatusCode, Bytes) {
+        let request = Request::builder().method(method).uri(path).body(body).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        (status, to_bytes(response.into_body(), 1 << 24).await.unwrap())
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.call("GET", path, Body::empty()).await;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        body
+    }
+
+    /// Status, reason and message.
+    async fn refused(&self, path: &str) -> (u16, String, String) {
+        let (status, body) = self.call("GET", path, Body::empty()).await;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let text = |name: &str| body["error"][name].as_str().unwrap_or_default().to_owned();
+        (status.as_u16(), text("reason"), text("message"))
+    }
+
+    /// The field of an answer and of all those that follow it, and how many there were.
+    async fn all(&self, path: &str, field: &str) -> (Vec<Value>, usize) {
+        let (mut values, mut answers, mut key) = (Vec::new(), 0, String::new());
+        loop {
+            let mut answer = self.get(&format!("{path}{key}")).await;
+            answers += 1;
+            let Value::Array(own) = answer[field].take() else { panic!("{path}: no {field} in {answer}") };
+            values.extend(own);
+            match answer["resumeKey"].as_str() {
+                Some(next) => key = format!("&resumeKey={next}"),
+                None => return (values, answers),
+            }
+        }
+    }
+
+    async fn query(&self, questions: impl Into<Body>) -> Vec<Value> {
+        let (status, body) = self.call("POST", "/v1/query", questions.into()).await;
+        assert_eq!(status, StatusCode::OK);
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        body.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// A text for a parameter.
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+fn time(text: &str) -> i64 {
+    parse_time(text, false).unwrap()
+}
+
+/// A window as parameters, and as fields of a question.
+fn parameters(when: When) -> (String, Value) {
+    let (mut text, mut fields) = (String::new(), json!({}));
+    let mut add = |name: &str, time: i64| {
+        text.push_str(&format!("&{name}={}", format_time(time)));
+        fields[name] = json!(format_time(time));
+    };
+    match when {
+        When::Seen(from, to) => {
+            Some(from).filter(|&from| from > i64::MIN).into_iter().for_each(|from| add("from", from));
+            Some(to).filter(|&to| to < i64::MAX).into_iter().for_each(|to| add("to", to));
+        }
+        When::AsOf(at) => add("at", at),
+    }
+    (text, fields)
+}
+
+/// The example of the format's description: two captures of one page, and one of another whose links are unknown.
+fn example(store: &Path) {
+    let text = str::to_owned;
+    let (a, b, x) = (text("http://a.example/"), text("http://b.example/"), text("http://b.example/x"));
+    let row = BTreeMap::from([
+        ((a.clone(), time("20060501")), Some(BTreeSet::from([a.clone(), b]))),
+        ((a.clone(), time("20060601")), Some(BTreeSet::from([a]))),
+        ((x, time("20060601")), None),
+    ]);
+    Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(store, 1, RangeLength::Month);
+}
+
+fn random(store: &Path, seed: u64) -> Oracle {
+    let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false });
+    rows.write(store, 2, RangeLength::Month);
+    rows.oracle()
+}
+
+/// Whether the capture that answers has unknown links.
+fn is_unknown(oracle: &Oracle, url: &str, when: When) -> bool {
+    let When::AsOf(at) = when else { return false };
+    oracle.captures(url).iter().rfind(|(time, _)| *time <= at).is_some_and(|(_, known)| !known)
+}
+
+/// In the order of keys, which in one row is that of UIDs.
+fn texts(values: &[Value]) -> BTreeSet<&str> {
+    let texts: BTreeSet<&str> = values.iter().map(|value| value.as_str().unwrap()).collect();
+    assert_eq!(texts.len(), values.len(), "each once");
+    texts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_url_is_answered_as_the_oracle_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let oracle = random(&store, 5);
+    let served = Served::start(&store, 1 << 24).await;
+    let mut questions = String::new();
+    let mut answers: Vec<(BTreeSet<&str>, bool)> = Vec::new();
+    for url in oracle.urls() {
+        let path = format!("/v1/links?url={}", encoded(url));
+        for when in windows(&oracle, url) {
+            let (window, fields) = parameters(when);
+            for (direction, expected) in [("out", oracle.out_links(url, when)), ("in", oracle.in_links(url, when))] {
+                let path = format!("{path}{window}&direction={direction}");
+                let answer = served.get(&path).await;
+                assert_eq!(texts(answer["links"].as_array().unwrap()), expected, "{path}");
+                let unknown = direction == "out" && is_unknown(&oracle, url, when);
+                assert_eq!(answer["unknown"], if unknown { json!(true) } else { Value::Null }, "{path}");
+                assert_eq!((&answer["url"], &answer["epoch"]), (&json!(url), &json!(1)));
+                assert_eq!(served.get(&format!("{path}&count=true")).await["count"], expected.len(), "{path}");
+                let mut question = json!({"id": answers.len(), "op": "links", "url": url, "direction": direction});
+                question.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+                questions.push_str(&format!("{question}\n"));
+                answers.push((expected, unknown));
+            }
+        }
+        let spans = served.all(&format!("/v1/lifespans?url={}&limit=1", encoded(url)), "lifespans").await.0;
+        let expected = oracle.lifespans(url).into_iter();
+        let expected = expected.map(|(link, first, last)| (link, format_time(first), format_time(last)));
+        let text = |span: &Value, name: &str| span[name].as_str().unwrap().to_owned();
+        let given: BTreeSet<_> = spans.iter().map(|s| (text(s, "link"), text(s, "first"), text(s, "last"))).collect();
+        assert_eq!(given, expected.map(|(link, first, last)| (link.to_owned(), first, last)).collect(), "{url}");
+        let into = served.all(&format!("/v1/lifespans?url={}&direction=in&limit=2", encoded(url)), "lifespans").await.0;
+        let all = oracle.urls().into_iter().flat_map(|source| {
+            let own = oracle.lifespans(source).into_iter().filter(|span| span.0 == url);
+            own.map(move |(_, first, last)| (source.to_owned(), format_time(first), format_time(last)))
+        });
+        let given: BTreeSet<_> = into.iter().map(|s| (text(s, "link"), text(s, "first"), text(s, "last"))).collect();
+        assert_eq!((given.len(), given), (into.len(), all.collect()), "to {url}");
+    }
+    assert!(answers.len() > 1000);
+    let answered = served.query(questions).await;
+    assert_eq!(answered.len(), answers.len());
+    for (at, (answer, (links, unknown))) in answered.iter().zip(answers).enumerate() {
+        assert_eq!((&answer["id"], &answer["epoch"]), (&json!(at), &json!(1)));
+        assert_eq!(texts(answer["links"].as_array().unwrap()), links);
+        assert_eq!(answer["unknown"], if unknown { json!(true) } else { Value::Null });
+    }
+}
+
+/// What a walk should give: UIDs and URLs, each with its links, `None` for unknown ones.
+type Walked<'a> = BTreeMap<u64, (&'a str, Option<BTreeSet<&'a str>>)>;
+
+async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u64>, matched: &str, url: &str) {
+    let host = |url: &str| url.split('/').nth(2).unwrap().split(':').next().unwrap().to_owned();
+    let own = host(url);
+    let matches = |other: &&&str| match matched {
+        "host" => host(other) == own,
+        "domain" => host(other) == own || host(other).ends_with(&format!(".{own}")),
+        _ => key_of(other).starts_with(&key_of(url)[..key_of(url).len() - 1]),
+    };
+    let urls: Vec<&str> = uids.keys().filter(matches).copied().collect();
+    assert!(!urls.is_empty(), "{matched} {url}");
+    let times: Vec<i64> = oracle.times().into_iter().collect();
+    let middle = times[times.len() / 2];
+    for when in [When::Seen(i64::MIN, i64::MAX), When::Seen(times[1], middle), When::AsOf(middle)] {
+        for (direction, limit) in [("out", 1), ("out", 5), ("in", 3), ("in", 10_000)] {
+            let (window, _) = parameters(when);
+            let path = format!(
+                "/v1/links?url={}&matchType={matched}&direction={direction}{window}&limit={limit}",
+                encoded(url)
+            );
+            let (items, answers) = served.all(&path, "items").await;
+            let mut found = Walked::new();
+            let mut last = None;
+            for item in &items {
+                let uid = item["uid"].as_u64().unwrap();
+                assert!(last <= Some(uid), "{path}: UIDs rise");
+                last = Some(uid);
+                let links = texts(item["links"].as_array().unwrap());
+                let entry = found.entry(uid).or_insert((item["url"].as_str().unwrap(), Some(BTreeSet::new())));
+                if item["unknown"] == json!(true) {
+                    entry.1 = None;
+                } else {
+                    let own = entry.1.as_mut().unwrap();
+                    links.into_iter().for_each(|link| assert!(own.insert(link), "{path}: {link} twice"));
+                }
+            }
+            let expected = urls.iter().filter_map(|url| {
+                let unknown = direction == "out" && is_unknown(oracle, url, when);
+                let links = if direction == "out" { oracle.out_links(url, when) } else { oracle.in_links(url, when) };
+                let links = (!unknown).then_some(links);
+                links.as_ref().is_none_or(|links| !links.is_empty()).then_some((uids[url], (*url, links)))
+            });
+            let expected: Walked<'_> = expected.collect();
+            assert_eq!(found, expected, "{path}");
+            let values: usize = expected.values().map(|(_, links)| links.as_ref().map_or(1, BTreeSet::len)).sum();
+            assert_eq!(answers, values.div_ceil(limit).max(1), "{path}");
+            let counted = served.all(&format!("{path}&count=true"), "items").await.0;
+            let counts: BTreeMap<u64, u64> =
+                counted.iter().map(|item| (item["uid"].as_u64().unwrap(), item["count"].as_u64().unwrap())).collect();
+            let expected = expected.into_iter().map(|(uid, (_, links))| (uid, links.map_or(0, |own| own.len() as u64)));
+            assert_eq!(counts, expected.filter(|(_, count)| *count > 0).collect(), "{path}&count=true");
+        }
+    }
+    let (lines, _) =
+        served.all(&format!("/v1/captures?url={}&matchType={matched}&limit=2", encoded(url)), "captures").await;
+    let mut expected: Vec<(u64, Value)> = Vec::new();
+    for url in &urls {
+        let lines = oracle.captures(url).into_iter();
+        let line = |(time, known)| json!({"url": url, "timestamp": format_time(time), "known": known});
+        expected.extend(lines.map(|capture| (uids[url], line(capture))));
+    }
+    expected.sort_by_key(|(uid, _)| *uid);
+    assert_eq!(lines, expected.into_iter().map(|(_, line)| line).collect::<Vec<_>>());
+    for (window, is_in) in [("", None), ("&from=19700105&to=19700220", Some((time("19700105"), time("19700221") - 1)))]
+    {
+        let path = format!("/v1/urls?url={}&matchType={matched}&limit=2{window}", encoded(url));
+        let inside = |url: &&&str| {
+            let within = |(from, to)| oracle.captures(url).iter().any(|(time, _)| (from..=to).contains(time));
+            is_in.is_none_or(within)
+        };
+        let expected: BTreeMap<u64, &str> = urls.iter().filter(inside).map(|url| (uids[url], *url)).collect();
+        let expected: Vec<Value> = expected.into_iter().map(|(uid, url)| json!({"url": url, "uid": uid})).collect();
+        assert_eq!(served.all(&path, "urls").await.0, expected, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn walks_give_everything_once_however_small_the_steps() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let oracle = random(&store, 8);
+    let served = Served::start(&store, 1 << 24).await;
+    let all = served.all("/v1/urls?limit=3", "urls").await.0;
+    let uids: BTreeMap<&str, u64> =
+        all.iter().map(|item| (item["url"].as_str().unwrap(), item["uid"].as_u64().unwrap())).collect();
+    // The store has more: what no capture names that a newer one stands for.
+    assert!(oracle.urls().iter().all(|url| uids.contains_key(url)));
+    let url = *oracle.urls().first().unwrap();
+    let host = url.split('/').nth(2).unwrap();
+    let domain = host.split('.').next_back().unwrap();
+    for (matched, url) in [("host", host), ("domain", domain), ("prefix", host)] {
+        compare_walks(&served, &oracle, &uids, matched, &format!("http://{url}/")).await;
+    }
+    // Answers that may have hardly a line go on all the same.
+    let paths = [
+        ("/v1/urls?", 400),
+        ("/v1/captures?url=example&matchType=domain", 512),
+        ("/v1/links?url=example&matchType=domain", 900),
+    ];
+    for (path, bytes) in paths {
+        let small = Served::start(&store, bytes).await;
+        let field = &path[4..path.find('?').unwrap()].replace("links", "items");
+        let links = |items: Vec<Value>| -> BTreeSet<String> {
+            let each = items.iter().flat_map(|item| match item["links"].as_array() {
+                Some(links) => links.iter().map(|link| format!("{} {link}", item["url"])).collect(),
+                None => vec![item.to_string()],
+            });
+            each.collect()
+        };
+        let (large, _) = served.all(path, field).await;
+        let (parts, answers) = small.all(path, field).await;
+        assert_eq!(links(parts), links(large), "{path}");
+        assert!(answers > 1, "{path}: {answers}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_understood_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let text = str::to_owned;
+    let both = BTreeSet::from([text("http://b.example/"), text("https://b.example/"), text("https://www.c.example/x")]);
+    let row = BTreeMap::from([((text("http://a.example/"), time("2006")), Some(both))]);
+    Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
+    let served = Served::start(&store, 1 << 24).await;
+    let cases = [
+        ("/v1/links?url=a.example&form=2006", 400, "BAD_REQUEST", "form: "),
+        ("/v1/links?url=a.example&from=2006&from=2007", 400, "BAD_REQUEST", "from: "),
+        ("/v1/links?url=a.example&from=2006&to=2005", 400, "BAD_REQUEST", "from: "),
+        ("/v1/links?url=a.example&from=2006&at=2005", 400, "BAD_REQUEST", "at: "),
+        ("/v1/links?url=a.example&limit=0", 400, "BAD_REQUEST", "limit: "),
+        ("/v1/links?url=a.example&limit=1000001", 400, "BAD_REQUEST", "limit: "),
+        ("/v1/links?url=a.example&precision=exact", 400, "BAD_REQUEST", "precision: "),
+        ("/v1/links?url=a.example&seed=1", 400, "BAD_REQUEST", "seed: "),
+        ("/v1/links?url=a.example&count=true&sample=1", 400, "BAD_REQUEST", "count: "),
+        ("/v1/links?url=a.example&matchType=range", 400, "BAD_REQUEST", "matchType: "),
+        ("/v1/links?url=a.example&resumeKey=1.0.0.0", 400, "BAD_REQUEST", "resumeKey: "),
+        ("/v1/links", 400, "BAD_REQUEST", "url: "),
+        ("/v1/links?url=mailto:a@b", 404, "NOT_IN_STORE", "mailto:a@b is not in the store"),
+        ("/v1/links?url=ftp://a.example/", 400, "BAD_REQUEST", "url: "),
+        (
+            "/v1/links?url=b.example",
+            400,
+            "BAD_REQUEST",
+            "url: http://b.example/ and https://b.example/ are in the store",
+        ),
+        (
+            "/v1/links?url=c.example/x",
+            404,
+            "NOT_IN_STORE",
+            "c.example/x is not in the store; https://www.c.example/x is",
+        ),
+        ("/v1/captures?url=http://d.example/", 404, "NOT_IN_STORE", "http://d.example/ is not in the store, neither"),
+        ("/v1/links?url=a.example&epoch=2", 400, "EPOCH_UNKNOWN", "epoch 2 is not here yet"),
+        ("/v1/uids/99", 400, "UNKNOWN_UID", "UID 99 is not in epoch 1"),
+        ("/v1/uids/x", 400, "BAD_REQUEST", "uid: "),
+        ("/v1/translate?uid=1&from=x", 400, "BAD_REQUEST", "from: "),
+        ("/v1/translate", 400, "BAD_REQUEST", "uid: "),
+        ("/v1/urls?matchType=host", 400, "BAD_REQUEST", "matchType: "),
+        ("/v1/stats?url=a.example", 400, "BAD_REQUEST", "url: "),
+        ("/v1/nothing", 404, "NO_SUCH_PATH", "nothing is at /v1/nothing"),
+        ("/v1/query", 405, "NO_SUCH_PATH", "GET is not for /v1/query"),
+    ];
+    for (path, status, reason, message) in cases {
+        let refused = served.refused(path).await;
+        assert_eq!((refused.0, refused.1.as_str()), (status, reason), "{path}: {}", refused.2);
+        assert!(refused.2.starts_with(message), "{path}: {}", refused.2);
+    }
+    let many = format!("/v1/uids?{}", vec!["url=a.example"; 101].join("&"));
+    assert_eq!(served.refused(&many).await.1, "BATCH_TOO_LARGE");
+    let found = served.get("/v1/uids?url=a.example&url=d.example").await;
+    let [a, d] = [json!({"url": "http://a.example/", "uid": 0}), json!({"url": "http://d.example/", "uid": null})];
+    assert_eq!(found, json!({"epoch": 1, "uids": [a, d]}));
+    assert_eq!(served.get("/v1/links?url=A.example/%23top&from=2006-01-01T00:00:00%2B00:00").await["uid"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_port_of_a_server_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    example(&store);
+    let served = Served::start(&store, 1 << 24).await;
+    let call = async |request: String| {
+        let address = served.server.address();
+        let answered = tokio::task::spawn_blocking(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        answered.await.unwrap()
+    };
+    let end = "host: one\r\nconnection: close\r\n";
+    let answer = call(format!("GET /v1/epochs HTTP/1.1\r\n{end}\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("{\"epoch\":1,\"epochs\":[1]}"), "{answer}");
+    let question = "{\"op\": \"captures\", \"url\": \"http://a.example/\"}";
+    let head = format!("POST /v1/query HTTP/1.1\r\n{end}content-length: {}\r\n", question.len());
+    let answer = call(format!("{head}\r\n{question}")).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 200 ") && answer.contains("[\"20060501000000\",\"20060601000000\"]"),
+        "{answer}"
+    );
+    let figures = call(format!("GET /metrics HTTP/1.1\r\n{end}\r\n")).await;
+    assert!(figures.contains("\"v1/epochs\"") && figures.contains("\"v1/query\""), "{figures}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_are_answered_while_others_are_still_to_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    example(&store);
+    let served = Served::start(&store, 1 << 24).await;
+    let (sender, receiver) = mpsc::unbounded_channel::<Result<Bytes, std::io::Error>>();
+    let send = |text: &str| sender.send(Ok(Bytes::from(text.to_owned()))).unwrap();
+    let receiver = unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
+    let request = Request::post("/v1/query").body(Body::from_stream(receiver)).unwrap();
+    let response = served.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "application/x-ndjson");
+    let mut answers = response.into_body().into_data_stream();
+    let mut next = async || {
+        let text = tokio::time::timeout(Duration::from_secs(20), answers.next()).await.expect("an answer");
+        text.map(|text| serde_json::from_slice::<Value>(&text.unwrap()).unwrap())
+    };
+    send("{\"id\": \"x\", \"op\": \"captures\",");
+    send(" \"url\": \"http://b.example/x\"}\n");
+    let times = json!(["20060601000000"]);
+    assert_eq!(next().await, Some(json!({"id": "x", "epoch": 1, "captures": times, "unknown": times})));
+    send("{\"op\": \"links\", \"url\": \"http://c.example/\"}\n");
+    assert_eq!(next().await, Some(json!({"id": null, "epoch": 1, "error": "url not in store"})));
+    send("\n{}\n");
+    let wrong = next().await.unwrap();
+    assert_eq!((&wrong["line"], &wrong["epoch"]), (&json!(4), &json!(1)));
+    // The last line needs no end.
+    send("{\"id\": 5, \"op\": \"links\", \"url\": \"http://b.example/x\", \"at\": \"2007\"}");
+    drop(sender);
+    assert_eq!(next().await, Some(json!({"id": 5, "epoch": 1, "links": [], "unknown": true})));
+    assert_eq!(next().await, None);
+}
+
+/// The example of a parameter as part of a query.
+fn as_query(name: &str, example: &Value) -> String {
+    let text = |value: &Value| encoded(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    match example.as_array() {
+        Some(values) => values.iter().map(|value| format!("&{name}={}", text(value))).collect(),
+        None => format!("&{name}={}", text(example)),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_description_has_examples_that_are_answered_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    example(&store);
+    let served = Served::start(&store, 1 << 24).await;
+    let document = served.get("/v1/openapi.json").await;
+    let resolved = |value: &Value| match value["$ref"].as_str() {
+        Some(place) => document.pointer(&place[1..]).unwrap().clone(),
+        None => value.clone(),
+    };
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let (method, operation) = operations.as_object().unwrap().iter().next().unwrap();
+        let parameters: Vec<Value> = operation["parameters"].as_array().into_iter().flatten().map(resolved).collect();
+        let (mut path_now, mut required, mut optional) = (path.clone(), String::new(), vec![String::new()]);
+        for parameter in &parameters {
+            let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
+            if example.is_null() {
+                assert_eq!(name, "resumeKey", "{path}: {name} has no example");
+            } else if parameter["in"] == "path" {
+                path_now = path_now.replace(&format!("{{{name}}}"), &example.to_string());
+            } else if parameter["required"] == json!(true) {
+                required.push_str(&as_query(name, example));
+            } else {
+                let with = parameter["x-with"].as_object().into_iter().flatten();
+                optional
+                    .push(with.map(|(name, value)| as_query(name, value)).chain([as_query(name, example)]).collect());
+            }
+        }
+        let question = operation.pointer("/requestBody/content/application~1x-ndjson/example");
+        let question = question.and_then(Value::as_str).unwrap_or_default();
+        for optional in optional {
+            let full = format!("{path_now}?{required}{optional}").replace("?&", "?");
+            let (status, body) = served.call(&method.to_uppercase(), &full, Body::from(question.to_owned())).await;
+            assert_eq!(status, StatusCode::OK, "{full}: {}", String::from_utf8_lossy(&body));
+            let (kind, content) = operation["responses"]["200"]["content"].as_object().unwrap().iter().next().unwrap();
+            let body = match kind.as_str() {
+                "application/json" => serde_json::from_slice(&body).unwrap(),
+                _ => json!(String::from_utf8(body.to_vec()).unwrap()),
+            };
+            if let Some(fields) = resolved(&content["schema"])["properties"].as_object().filter(|_| body.is_object()) {
+                let unknown = body.as_object().unwrap().keys().find(|name| !fields.contains_key(*name));
+                assert_eq!(unknown, None, "{full}: {body}");
+                for name in resolved(&content["schema"])["required"].as_array().into_iter().flatten() {
+                    assert!(!body[name.as_str().unwrap()].is_null() || *name == "epoch", "{full}: {name} in {body}");
+                }
+            }
+            // Addresses and sizes may be others elsewhere.
+            let varies = ["/v1/stats", "/v1/topology"].contains(&path.as_str());
+            let is_text = ["/", "/v1", "/v1/openapi.json"].contains(&path.as_str());
+            match content.get("example") {
+                Some(example) if optional.is_empty() && !varies => assert_eq!(example, &body, "{full}"),
+                example => assert!(example.is_some() || is_text, "{full} has no example of an answer"),
+            }
+        }
+    }
+}
+
+#[test]
+fn urls_are_read_as_crawls_are() {
+    let odd = [
+        "HTTP://Example.COM:80/%7ea/../b?x=1#top",
+        "https://example.com",
+        "http://example.com/?",
+        "http://example.com?q#",
+        " http://example.com/a\n b ",
+        "http://bücher.example/ä?ö",
+        "http://example.com//a//",
+        "http:\\\\example.com\\a",
+        "http:example.com/a",
+        "https:///example.com",
+        "http://u:p@example.com/",
+        "http://0x7f.1/",
+        "http://[::1]:8080/a",
+        "http://example.com:99999/",
+        "http://a%2fb/",
+        "http://exa mple/",
+        "http://",
+        "ftp://example.com/",
+        "mailto:a@example.com",
+        "//example.com/",
+        "a/b",
+        "",
+        "http://example.com/%zz%",
+        "http://xn--a/",
+        "http://EXAMPLE.com./'\"<>`{}|^",
+    ];
+    for url in odd {
+        assert_eq!(http::canonical(url), webstrata_datasets::canonical(None, url).ok(), "{url:?}");
+    }
+    assert!(odd.iter().filter(|url| http::canonical(url).is_some()).count() > 12);
+}
