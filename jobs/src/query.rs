@@ -41,6 +41,7 @@ pub(crate) struct QueryArgs {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Question {
     #[serde(default)]
     id: Value,

@@ -3,6 +3,7 @@
 //! A server may be alone, or stopped, and not know of it. So whoever asks by the map says where it does not work, and the next
 //! server is asked at once; and a server that is behind what is known already is left.
 
+use std::error::Error;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ impl Watching {
                         return Ok((Self { task, source }, receiver));
                     }
                     Ok(Err(status)) => {
-                        last = Status::new(status.code(), format!("{seed}: {}", status.message()));
+                        last = Status::new(status.code(), format!("{seed}: {}", cause(&status)));
                         if matches!(status.code(), tonic::Code::Unauthenticated | tonic::Code::InvalidArgument) {
                             return Err(last);
                         }
@@ -89,6 +90,15 @@ async fn topology(dialer: &Dialer, address: &str, after: u64) -> Result<Topology
     let mut request = Request::new(TopologyRequest { after });
     request.set_timeout(2 * WAIT);
     Ok(client.max_decoding_message_size(usize::MAX).topology(request).await?.into_inner())
+}
+
+/// What is at the bottom of a failure.
+fn cause(status: &Status) -> String {
+    let causes = std::iter::successors(status.source(), |error| (*error).source());
+    causes.last().map_or_else(
+        || status.message().to_owned(),
+        |cause| format!("{cause}; does a server of webstrata listen there, with or without TLS as is asked for?"),
+    )
 }
 
 /// The address to ask after this one: each of the map in turn, then each of the seeds that is not on it.

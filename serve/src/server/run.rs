@@ -252,16 +252,21 @@ impl Parts {
             .max_decoding_message_size(messages)
             .max_encoding_message_size(usize::MAX);
         let cells = CellsServer::new(cells).max_decoding_message_size(messages).max_encoding_message_size(usize::MAX);
-        let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(proto::DESCRIPTOR)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-            .build_v1()
-            .map_err(|error| Status::internal(error.to_string()))?;
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(proto::DESCRIPTOR)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let failed = |error: tonic_reflection::server::Error| Status::internal(error.to_string());
+        // Many tools know the older version alone.
+        let (newer, older) =
+            (reflection().build_v1().map_err(failed)?, reflection().build_v1alpha().map_err(failed)?);
         let methods = http::methods(Methods::default());
         let router = Routes::new(links)
             .add_service(cells)
             .add_service(health)
-            .add_service(reflection)
+            .add_service(newer)
+            .add_service(older)
             .into_axum_router()
             .merge(http::routes(shared.clone()));
         let guard = Guard { methods, tokens, admission, metrics: metrics.clone(), drain: drain.clone() };
