@@ -102,9 +102,9 @@ pub(crate) struct ServeArgs {
     tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
     caller: CallerArgs,
-    /// Log to standard error: error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL")]
-    log: Option<tracing::Level>,
+    /// Log to standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log: tracing::level_filters::LevelFilter,
     /// Send spans of calls to this collector, as OpenTelemetry's OTLP
     #[arg(long, value_name = "http://HOST:PORT")]
     otlp: Option<String>,
@@ -134,7 +134,6 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     if args.advertise.is_none() && args.listen.ip().is_unspecified() {
         return Err(Usage("--listen on all addresses needs --advertise, for others to find it").into());
     }
-    let options = options(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = Arc::new(tokio::sync::Notify::new());
     let signalled = ended.clone();
@@ -142,7 +141,10 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let _ = ctrlc::set_handler(move || signalled.notify_one());
     let end = runtime.block_on(async {
         let spans = spans::start(args.log, args.otlp.as_deref())?;
-        let end = serve(args, options, &ended, out).await;
+        let end = match options(args) {
+            Ok(options) => serve(args, options, &ended, out).await,
+            Err(error) => Err(error),
+        };
         spans.end().await;
         end
     });

@@ -1,6 +1,6 @@
 //! What a server says while it runs: its log, and its spans for a collector.
 
-use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 #[cfg(feature = "otel")]
 pub(crate) use with_otlp::start;
@@ -15,20 +15,18 @@ pub(crate) struct Spans {
 
 #[cfg(not(feature = "otel"))]
 mod without_otlp {
-    use super::{Level, Spans};
+    use super::{LevelFilter, Spans};
     use crate::cli::Usage;
     use std::io;
 
     /// Starts the log.
-    pub(crate) fn start(level: Option<Level>, otlp: Option<&str>) -> anyhow::Result<Spans> {
+    pub(crate) fn start(level: LevelFilter, otlp: Option<&str>) -> anyhow::Result<Spans> {
         if otlp.is_some() {
             let built =
                 "this program was built without OTLP; build it with `cargo install --path jobs --features otel`";
             return Err(Usage(built).into());
         }
-        if let Some(level) = level {
-            let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
-        }
+        let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
         Ok(Spans {})
     }
 
@@ -39,17 +37,16 @@ mod without_otlp {
 
 #[cfg(feature = "otel")]
 mod with_otlp {
-    use super::{Level, Spans};
+    use super::{LevelFilter, Spans};
     use std::io;
     use std::time::Duration;
-    use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::layer::{Layer, SubscriberExt};
     use tracing_subscriber::util::SubscriberInitExt;
 
     /// Starts the log, and the sending of spans.
-    pub(crate) fn start(level: Option<Level>, otlp: Option<&str>) -> anyhow::Result<Spans> {
+    pub(crate) fn start(level: LevelFilter, otlp: Option<&str>) -> anyhow::Result<Spans> {
         let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-        let log = log.with_filter(level.map_or(LevelFilter::OFF, LevelFilter::from_level));
+        let log = log.with_filter(level);
         let (layer, exporter) = match otlp {
             Some(endpoint) => {
                 let (layer, exporter) = webstrata_serve::guard::spans::exporter(endpoint, "webstrata")?;

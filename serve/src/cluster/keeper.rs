@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tonic::Status;
-use webstrata_layers::Store;
+use webstrata_layers::{Error, Store};
 
 use super::fetch::{Brought, bring};
 use super::members::Member;
@@ -209,8 +209,13 @@ impl Keeper {
             let location = self.cluster.location.clone();
             match blocking(move || Store::open_epoch(location, epoch)).await {
                 Ok(Ok(store)) => self.add(store),
-                // Then it is gone from the store, and nobody should be told of it.
-                Ok(Err(_)) | Err(_) => self.cluster.state().retired = epoch.max(retired),
+                // Nobody should be told of it.
+                Ok(Err(Error::RetiredEpoch { .. } | Error::MissingEpoch { .. })) => {
+                    self.cluster.state().retired = epoch.max(retired);
+                }
+                // It is looked at again.
+                Ok(Err(error)) => tracing::warn!(epoch, %error, "an epoch of others does not open"),
+                Err(status) => tracing::warn!(epoch, %status, "an epoch of others does not open"),
             }
         }
     }

@@ -14,6 +14,7 @@ use chitchat::{
     ChitchatConfig, ChitchatHandle, ChitchatId, ChitchatMessage, Deserializable, FailureDetectorConfig, NodeState,
     Serializable, spawn_chitchat,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
 use tonic::{Request, Status};
@@ -92,6 +93,8 @@ pub(crate) struct Members {
     inbox: mpsc::Sender<(SocketAddr, ChitchatMessage)>,
     seal: Seal,
     live: watch::Receiver<BTreeMap<ChitchatId, NodeState>>,
+    /// Whether another server of this one's name was met, and told of.
+    doubled: AtomicBool,
 }
 
 impl Members {
@@ -122,7 +125,7 @@ impl Members {
         let handle = spawn_chitchat(config, said.into_iter().collect(), &over).await;
         let handle = handle.map_err(|error| Status::internal(format!("the membership does not start: {error}")))?;
         let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
-        Ok(Self { handle, inbox, seal, live })
+        Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false) })
     }
 
     /// Takes in a message of another server.
@@ -160,6 +163,11 @@ impl Members {
                 let mut newest: BTreeMap<String, (u64, Member)> = BTreeMap::new();
                 let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                 for id in live {
+                    let is_double = id.node_id == own.node_id && id.gossip_advertise_addr != own.gossip_advertise_addr;
+                    if is_double && !self.doubled.swap(true, Ordering::Relaxed) {
+                        let (name, address) = (&own.node_id, id.gossip_advertise_addr);
+                        tracing::error!(%name, %address, "another server has this name: give each a name of its own");
+                    }
                     let Some(state) = chitchat.node_state(&id) else { continue };
                     // One that started again may live twice for a while.
                     let generation = if id == own { u64::MAX } else { id.generation_id };

@@ -259,8 +259,7 @@ impl Parts {
         };
         let failed = |error: tonic_reflection::server::Error| Status::internal(error.to_string());
         // Many tools know the older version alone.
-        let (newer, older) =
-            (reflection().build_v1().map_err(failed)?, reflection().build_v1alpha().map_err(failed)?);
+        let (newer, older) = (reflection().build_v1().map_err(failed)?, reflection().build_v1alpha().map_err(failed)?);
         let methods = http::methods(Methods::default());
         let router = Routes::new(links)
             .add_service(cells)
