@@ -16,6 +16,7 @@ directory and on s3://:
   6. removes old epochs while a process reads one: it stays until that ends, or until its lease, if it was killed, is
      gone; then both places are the same again
   7. updates and merges, one of each killed and given again: the same bytes and answers
+  8. serves the store from two servers: they answer as the directory does, also after an update that comes while they run
 
 Prints one line a step; exit code 1 at the first surprise. Needs the packages of s3-requirements.txt.
 """
@@ -353,6 +354,44 @@ def updated(places, crawls):
     print(f"updates and merge: killed and given again, equal in {count} objects; {log}")
 
 
+def served(places, crawls):
+    places.build(places.directory, crawls[0])
+    places.build(places.objects_at, crawls[0])
+    page, newer = (pages_of(crawl)[7] for crawl in crawls[:2])
+    addresses, servers = [], []
+    try:
+        for number in range(2):
+            join = ["--join", addresses[0]] if addresses else []
+            data = os.path.join(places.work, f"data-{number}")
+            servers.append(places.start("serve", places.objects_at, "--listen", "127.0.0.1:0", "--data", data,
+                                        "--settle", "0.5", "--gossip", "0.1", "--watch", "0.3", *join))
+            addresses.append(servers[-1].stdout.readline().split()[-1])
+            require(servers[-1].stdout.readline().startswith("ready: epoch 1,"), "the server is not ready")
+
+        def alike(page):
+            asked = [("links", page), ("captures", page), ("links", page, "--in")]
+            right = [places.run(command, places.directory, *rest) for command, *rest in asked]
+            return all(right == [places.run(command, "--server", address, *rest) for command, *rest in asked]
+                       for address in addresses)
+
+        def is_there(page):
+            return all(places.start("captures", "--server", address, page).wait() == 0 for address in addresses)
+
+        require(alike(page), "servers answer otherwise than the directory")
+        require(not is_there(newer), "the update brings nothing")
+        for place in (places.directory, places.objects_at):
+            places.run("update", place, "--spill", places.spill(), crawls[1])
+        wait_for("the servers to answer the new epoch", lambda: is_there(newer))
+        require(alike(page) and alike(newer), "servers answer otherwise than the directory after an update")
+    finally:
+        for server in servers:
+            server.terminate()
+        for server in servers:
+            server.communicate()
+    require(all(server.returncode == 0 for server in servers), "a server did not end well")
+    print(f"servers: {len(servers)} of a store in S3 answer as the directory does, before and after an update")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", required=True, help="the binary, built with --features s3")
@@ -374,6 +413,7 @@ def main():
         damage(places, crawls[2])
         collected(places, crawls[2])
         updated(Places(binary, server, work, "updates"), crawls)
+        served(Places(binary, server, work, "served"), crawls)
 
 
 if __name__ == "__main__":
