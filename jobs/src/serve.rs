@@ -8,15 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use webstrata_layers::Location;
-use webstrata_serve::clerk::ClerkOptions;
 use webstrata_serve::cluster::ClusterOptions;
-use webstrata_serve::codec::CodecTag;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
-use webstrata_serve::load;
 use webstrata_serve::server::{Server, ServerOptions};
-use webstrata_serve::url_store;
 
 use crate::{ask, spans};
 
@@ -208,7 +204,11 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
         None => cache(&args.store, address)?,
     };
     Ok(ServerOptions {
-        cluster: ClusterOptions {
+        limits,
+        security,
+        peer_name: args.caller.tls_name.clone(),
+        patience: period(args.drain),
+        ..ServerOptions::new(ClusterOptions {
             name: args.name.clone(),
             address,
             join: args.join.clone(),
@@ -216,20 +216,12 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
             replicas: usize::from(args.replicas),
             memory: args.memory as u64,
             epoch: args.epoch,
-            data,
             watch: period(args.watch),
             grace: period(args.grace),
             settle: period(args.settle),
             gossip: period(args.gossip),
-            cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
-        },
-        clerk: ClerkOptions::default(),
-        limits,
-        security,
-        peer_name: args.caller.tls_name.clone(),
-        linger: period(args.gossip) * 5,
-        patience: period(args.drain),
-        connect: None,
+            ..ClusterOptions::new(data)
+        })
     })
 }
 

@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let distance: i32 = distance.parse()?;
     let window = match time.first() {
-        Some(time) => Window::AsOf(parse_time(time, true).ok_or("the time is none")?),
+        Some(time) => Window::AsOf(parse_time(time, true).ok_or(format!("{time} is no time: write 2007, 20070601"))?),
         None => Window::ALWAYS,
     };
     let direction = if distance < 0 { Direction::In(Precision::Exact) } else { Direction::Out };

@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [server, time, results @ ..] = &arguments[..] else {
         return Err("give a server (host:port), a time, and the URLs that a query found".into());
     };
-    let window = Window::AsOf(parse_time(time, true).ok_or("the time is none")?);
+    let window = Window::AsOf(parse_time(time, true).ok_or(format!("{time} is no time: write 2007, 20070601"))?);
     let clerk = Clerk::connect(std::slice::from_ref(server), Dialer::default(), ClerkOptions::default()).await?;
     let graph = clerk.at(None)?;
 

@@ -44,9 +44,9 @@ use members::Members;
 /// How a server takes part in a cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// Its name, the same after a restart.
+    /// Its name, the same after a restart; empty: its address.
     pub name: String,
-    /// Where others reach it.
+    /// Where others reach it; port 0: that where it listens.
     pub address: SocketAddr,
     /// Servers to ask first: host:port. None: it begins a cluster of its own.
     pub join: Vec<String>,
@@ -70,6 +70,29 @@ pub struct ClusterOptions {
     pub gossip: Duration,
     /// How cells are made that nobody has.
     pub cells: CellOptions,
+}
+
+impl ClusterOptions {
+    /// A server that keeps images of cells in this directory, is reached where it listens, and begins a cluster of two replicas;
+    /// all else as `webstrata serve` has it.
+    #[must_use]
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            name: String::new(),
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            join: Vec::new(),
+            cluster: "webstrata".to_owned(),
+            replicas: 2,
+            memory: 4 << 30,
+            epoch: None,
+            data: data.into(),
+            watch: Duration::from_secs(2),
+            grace: Duration::from_secs(60),
+            settle: Duration::from_secs(3),
+            gossip: Duration::from_millis(200),
+            cells: CellOptions::default(),
+        }
+    }
 }
 
 /// One server's view of its cluster.

@@ -32,6 +32,13 @@ pub struct Options {
     pub urls: url_store::Options,
 }
 
+impl Default for Options {
+    /// As `webstrata cells` makes them.
+    fn default() -> Self {
+        Self { codec: CodecTag::Strata, urls: url_store::Options::default() }
+    }
+}
+
 /// A cell that lies ready.
 #[derive(Clone, Debug)]
 pub struct Written {

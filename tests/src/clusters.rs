@@ -16,15 +16,11 @@ use tokio::runtime::Runtime;
 use webstrata_layers::{Location, Store};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::cluster::ClusterOptions;
-use webstrata_serve::codec::CodecTag;
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::guard::security::{Security, SecurityOptions};
-use webstrata_serve::load;
 use webstrata_serve::map::Map;
 use webstrata_serve::server::{Server, ServerOptions};
-use webstrata_serve::url_store;
 
 /// A cluster comes together, settles and changes its epoch within this time, or the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -91,28 +87,18 @@ impl Cluster {
         let Shape { replicas, limits, grace, .. } = self.shape;
         let millis = Duration::from_millis;
         ServerOptions {
-            cluster: ClusterOptions {
-                name: String::new(),
-                address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            limits,
+            linger: millis(100),
+            patience: Duration::from_secs(10),
+            ..ServerOptions::new(ClusterOptions {
                 join: self.addresses(),
-                cluster: "tests".to_owned(),
                 replicas,
-                memory: 1 << 30,
-                epoch: None,
-                data: data.to_owned(),
                 watch: millis(100),
                 grace,
                 settle: millis(200),
                 gossip: millis(50),
-                cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
-            },
-            clerk: ClerkOptions::default(),
-            limits,
-            security: Security::open(&SecurityOptions::default()).expect("no security"),
-            peer_name: "localhost".to_owned(),
-            linger: millis(100),
-            patience: Duration::from_secs(10),
-            connect: None,
+                ..ClusterOptions::new(data)
+            })
         }
     }
 

@@ -17,13 +17,10 @@ use tokio::sync::mpsc;
 use tower::ServiceExt;
 use webstrata_layers::key::key_of;
 use webstrata_layers::{RangeLength, format_time, parse_time};
-use webstrata_serve::clerk::ClerkOptions;
 use webstrata_serve::cluster::ClusterOptions;
-use webstrata_serve::codec::CodecTag;
 use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::http;
 use webstrata_serve::server::{Server, ServerOptions};
-use webstrata_serve::{http, load, url_store};
 use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::windows;
@@ -38,29 +35,17 @@ impl Served {
     /// With answers of so many bytes.
     async fn start(store: &Path, answer_bytes: usize) -> Self {
         let limits = Limits { answer_bytes, batch: 100, ..Limits::default() };
+        let millis = Duration::from_millis;
         let options = ServerOptions {
-            cluster: ClusterOptions {
-                name: "one".to_owned(),
-                address: "127.0.0.1:0".parse().unwrap(),
-                join: Vec::new(),
-                cluster: "test".to_owned(),
-                replicas: 1,
-                memory: 1 << 30,
-                epoch: None,
-                data: store.with_file_name(format!("data-{answer_bytes}")),
-                watch: Duration::from_secs(60),
-                grace: Duration::from_secs(60),
-                settle: Duration::from_millis(50),
-                gossip: Duration::from_millis(50),
-                cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
-            },
-            clerk: ClerkOptions::default(),
             limits,
-            security: Security::open(&SecurityOptions::default()).unwrap(),
-            peer_name: "localhost".to_owned(),
             linger: Duration::ZERO,
             patience: Duration::from_secs(1),
-            connect: None,
+            ..ServerOptions::new(ClusterOptions {
+                replicas: 1,
+                settle: millis(50),
+                gossip: millis(50),
+                ..ClusterOptions::new(store.with_file_name(format!("data-{answer_bytes}")))
+            })
         };
         let server = Server::start(store.into(), "127.0.0.1:0".parse().unwrap(), options).await.unwrap();
         server.ready().await;

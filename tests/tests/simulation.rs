@@ -33,13 +33,10 @@ use turmoil::Sim;
 use turmoil::net::{TcpListener, TcpStream};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
-use webstrata_serve::codec::CodecTag;
 use webstrata_serve::dial::{Connect, Dialer};
 use webstrata_serve::guard::incoming::Connections;
 use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::server::{Server, ServerOptions};
-use webstrata_serve::{load, url_store};
 use webstrata_tests::crawls::{Random, Size};
 use webstrata_tests::load::{Report, asks};
 use webstrata_tests::story::Story;
@@ -99,28 +96,18 @@ fn connect() -> Connect {
 fn options(name: &str, address: SocketAddr, join: Vec<String>, data: &Path) -> ServerOptions {
     let seconds = Duration::from_secs;
     ServerOptions {
-        cluster: ClusterOptions {
+        limits: Limits::of_cores(2),
+        connect: Some(connect()),
+        ..ServerOptions::new(ClusterOptions {
             name: name.to_owned(),
             address,
             join,
-            cluster: "simulated".to_owned(),
             replicas: REPLICAS,
-            memory: 1 << 30,
-            epoch: None,
-            data: data.to_owned(),
             watch: Duration::from_millis(500),
             grace: seconds(20),
             settle: seconds(1),
-            gossip: Duration::from_millis(200),
-            cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
-        },
-        clerk: ClerkOptions::default(),
-        limits: Limits::of_cores(2),
-        security: Security::open(&SecurityOptions::default()).expect("no files"),
-        peer_name: "localhost".to_owned(),
-        linger: seconds(1),
-        patience: seconds(30),
-        connect: Some(connect()),
+            ..ClusterOptions::new(data)
+        })
     }
 }
 

@@ -268,30 +268,8 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     };
 
     let limits = Limits::default();
-    let options = ServerOptions {
-        cluster: ClusterOptions {
-            name: String::new(),
-            address: "127.0.0.1:0".parse()?,
-            join: Vec::new(),
-            cluster: "peers".to_owned(),
-            replicas: 1,
-            memory: 8 << 30,
-            epoch: None,
-            data: directory.path().join("data"),
-            watch: Duration::from_secs(60),
-            grace: Duration::from_secs(60),
-            settle: Duration::from_secs(1),
-            gossip: Duration::from_secs(1),
-            cells: load::Options { codec: CodecTag::Strata, urls: url_store::Options::default() },
-        },
-        clerk: ClerkOptions::default(),
-        limits,
-        security: Security::open(&SecurityOptions::default())?,
-        peer_name: "localhost".to_owned(),
-        linger: Duration::ZERO,
-        patience: Duration::from_secs(1),
-        connect: None,
-    };
+    let options =
+        ServerOptions::new(ClusterOptions { replicas: 1, ..ClusterOptions::new(directory.path().join("data")) });
     let server = servers.spawn(Server::start(location, "127.0.0.1:0".parse()?, options)).await??;
     server.ready().await;
     let address = server.address().to_string();

@@ -61,6 +61,8 @@ struct Keeper {
     looked: Option<Instant>,
     opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Status>>>,
     missing_since: BTreeMap<Name, Instant>,
+    /// Whether it was told that no other server is heard of.
+    alone: bool,
     counts: KeeperCounts,
     version: u64,
 }
@@ -84,6 +86,7 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         looked: None,
         opening: None,
         missing_since: BTreeMap::new(),
+        alone: false,
         counts: KeeperCounts::default(),
         version: 0,
         cluster: cluster.clone(),
@@ -162,6 +165,12 @@ impl Keeper {
         let cells = answered.iter().filter_map(|row| holders.get(row)).flatten();
         self.counts.unsettled = cells.filter(|cell| !cell.is_settled()).count() as u64;
         self.counts.servers = survey.live() as u64;
+        let alone = survey.live() <= 1 && !self.cluster.options.join.is_empty() && self.is_calm();
+        if alone && !self.alone {
+            let join = self.cluster.options.join.join(", ");
+            tracing::warn!(join, "no other server is heard of: this one is alone, and asks these again");
+        }
+        self.alone = alone;
         for residence in [Residence::Memory, Residence::Mapped] {
             let own = self.places.values().filter(|(own, _)| *own == residence);
             let at = usize::from(residence == Residence::Mapped);
@@ -387,7 +396,8 @@ impl Keeper {
             }
             Ok(None) => _ = self.again.insert(name, Instant::now() + AGAIN / 4),
             Err(status) => {
-                tracing::warn!(row = name.0, partition = name.1, %status, "a cell cannot be brought; it is tried again");
+                let why = status.message();
+                tracing::warn!(row = name.0, partition = name.1, why, "a cell cannot be brought; it is tried again");
                 self.again.insert(name, Instant::now() + AGAIN);
             }
         }

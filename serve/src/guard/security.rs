@@ -116,8 +116,8 @@ pub enum SecurityError {
     },
 }
 
-/// Certificates and tokens, read and found good. Clones share the tokens.
-#[derive(Clone)]
+/// Certificates and tokens, read and found good; plain text for everybody by default. Clones share the tokens.
+#[derive(Clone, Default)]
 pub struct Security {
     server: Option<ServerTls>,
     client: Option<ClientTlsConfig>,

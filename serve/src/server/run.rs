@@ -40,7 +40,7 @@ use crate::proto::links_server::LinksServer;
 /// What a server is told.
 #[derive(Clone)]
 pub struct ServerOptions {
-    /// How it takes part in its cluster. Its address may have port 0: then it is the one listened on.
+    /// How it takes part in its cluster.
     pub cluster: ClusterOptions,
     /// How its own clerk asks.
     pub clerk: ClerkOptions,
@@ -56,6 +56,23 @@ pub struct ServerOptions {
     pub patience: Duration,
     /// How peers are reached, where that is not TCP.
     pub connect: Option<Connect>,
+}
+
+impl ServerOptions {
+    /// Limits by the machine, no TLS and no tokens.
+    #[must_use]
+    pub fn new(cluster: ClusterOptions) -> Self {
+        Self {
+            linger: 5 * cluster.gossip,
+            cluster,
+            clerk: ClerkOptions::default(),
+            limits: Limits::default(),
+            security: Security::default(),
+            peer_name: "localhost".to_owned(),
+            patience: Duration::from_secs(30),
+            connect: None,
+        }
+    }
 }
 
 /// What can go wrong with a server.
