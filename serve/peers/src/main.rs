@@ -24,10 +24,8 @@ use webstrata_layers::{Batch, Direction, Links, Location, Store, Window};
 use webstrata_serve::Cells;
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
-use webstrata_serve::codec::CodecTag;
 use webstrata_serve::dial::Dialer;
-use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::gaps;
 use webstrata_serve::image::Residence;
 use webstrata_serve::proto::Direction as Asks;
 use webstrata_serve::proto::answer::Answer as Given;
@@ -39,7 +37,6 @@ use webstrata_serve::proto::{
     LinkLists, LinksOf, Question, UidToUrlRequest, links_client::LinksClient,
 };
 use webstrata_serve::server::{Server, ServerOptions};
-use webstrata_serve::{gaps, load, url_store};
 
 const BATCH: usize = 1000;
 /// Batches, asked again and again.
@@ -267,7 +264,6 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
         sum
     };
 
-    let limits = Limits::default();
     let options =
         ServerOptions::new(ClusterOptions { replicas: 1, ..ClusterOptions::new(directory.path().join("data")) });
     let server = servers.spawn(Server::start(location, "127.0.0.1:0".parse()?, options)).await??;
