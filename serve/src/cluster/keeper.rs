@@ -27,8 +27,9 @@ use crate::row::Row;
 
 /// Cells that are brought at a time.
 const AT_ONCE: usize = 2;
-/// After a cell could not be brought.
+/// After a cell could not be brought; twice as long after each failure more, up to so many times.
 const AGAIN: Duration = Duration::from_secs(1);
+const DOUBLINGS_MAX: u32 = 5;
 /// How long the first of a cell's servers is waited for to make it, before the next does.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -50,6 +51,8 @@ struct Keeper {
     loading: BTreeSet<Name>,
     /// When cells that could not be brought are tried again.
     again: BTreeMap<Name, Instant>,
+    /// How often each failed since it was last brought.
+    failures: BTreeMap<Name, u32>,
     /// Where the cells are that are here, and their bytes.
     places: BTreeMap<Name, (Residence, u64)>,
     /// Since when cells are here that belong to others, who have them.
@@ -79,6 +82,7 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         loads: JoinSet::new(),
         loading: BTreeSet::new(),
         again: BTreeMap::new(),
+        failures: BTreeMap::new(),
         places: BTreeMap::new(),
         spare: BTreeMap::new(),
         members: (Vec::new(), Instant::now()),
@@ -272,6 +276,8 @@ impl Keeper {
     async fn retire(&mut self) {
         let rows = self.rows_left();
         self.layouts.retain(|row, _| rows.contains(row));
+        self.again.retain(|(row, _), _| rows.contains(row));
+        self.failures.retain(|(row, _), _| rows.contains(row));
         let unneeded: Vec<Name> = self.places.keys().copied().filter(|(row, _)| !rows.contains(row)).collect();
         self.remove(&unneeded).await;
     }
@@ -381,6 +387,7 @@ impl Keeper {
                 self.counts.fetched_bytes += fetched_bytes;
                 self.counts.made += u64::from(is_made);
                 self.again.remove(&name);
+                self.failures.remove(&name);
                 let bytes = cell.bytes();
                 let entry = self
                     .cluster
@@ -398,7 +405,9 @@ impl Keeper {
             Err(status) => {
                 let why = status.message();
                 tracing::warn!(row = name.0, partition = name.1, why, "a cell cannot be brought; it is tried again");
-                self.again.insert(name, Instant::now() + AGAIN);
+                let failures = self.failures.entry(name).or_default();
+                self.again.insert(name, Instant::now() + AGAIN * (1 << *failures));
+                *failures = (*failures + 1).min(DOUBLINGS_MAX);
             }
         }
     }
