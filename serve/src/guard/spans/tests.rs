@@ -71,6 +71,10 @@ impl MakeWriter<'_> for Text {
     }
 }
 
+/// Held by each test that has calls seen: what one subscriber does not want to see may be kept from another's, where both come
+/// and go at the same time.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Asks a server, as a server asks another: with the trace of the call that runs.
 async fn ask(address: SocketAddr, millis: u64) -> String {
     let mut question = slow(millis);
@@ -80,6 +84,7 @@ async fn ask(address: SocketAddr, millis: u64) -> String {
 
 #[tokio::test]
 async fn logs_show_a_call_with_its_trace_and_its_end() {
+    let _alone = ALONE.lock().await;
     let text = Text::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE);
     let _default = tracing::subscriber::set_default(subscriber.with_writer(text.clone()).finish());
@@ -117,6 +122,7 @@ async fn logs_show_a_call_with_its_trace_and_its_end() {
 
 #[tokio::test]
 async fn a_trace_goes_on_from_server_to_server() {
+    let _alone = ALONE.lock().await;
     let far = Tardy::default();
     let far_address = serve(around(router(&far), &Methods::default()), None).await;
     let forward = axum::routing::get(async move || ask(far_address, 0).await);
@@ -147,6 +153,7 @@ async fn a_trace_goes_on_from_server_to_server() {
 
 #[tokio::test]
 async fn an_answer_in_parts_is_one_call() {
+    let _alone = ALONE.lock().await;
     let text = Text::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE);
     let _default = tracing::subscriber::set_default(subscriber.with_writer(text.clone()).finish());
@@ -184,6 +191,7 @@ mod otel {
 
     #[tokio::test]
     async fn a_collector_gets_the_spans_of_calls() {
+        let _alone = ALONE.lock().await;
         let collector = Collector::default();
         let service = tonic::service::Routes::new(TraceServiceServer::new(collector.clone()));
         let to = serve(service.into_axum_router(), None).await;
