@@ -302,12 +302,12 @@ fn epochs_come_and_go() {
     let known = Known { oracle: &all, layers: &epochs[2] };
     Way { name: "the merged epoch", links: &Raw::connect(&cluster.addresses()[0]), has_records: false }.answers(
         &known,
-        questions(60),
+        questions(60).min(500),
         3,
     );
     Way { name: "the merged epoch through the clerk", links: &cluster.clerk(), has_records: true }.answers(
         &known,
-        questions(60),
+        questions(60).min(500),
         4,
     );
     let translate = |from, to, uids: Vec<u64>| {
