@@ -153,6 +153,11 @@ impl Block {
         self.uids.binary_search(&uid).ok()
     }
 
+    /// The UID of a row.
+    pub(crate) fn uid(&self, row: usize) -> u64 {
+        self.uids[row]
+    }
+
     /// The record of a row.
     pub(crate) fn view(&self, row: usize) -> View<'_> {
         View {
@@ -176,28 +181,41 @@ pub(crate) fn uids_of(batch: &RecordBatch) -> Result<ScalarBuffer<u64>, (u64, Da
 }
 
 impl View<'_> {
-    fn decoded_changes(&self) -> Result<Vec<Change>, Damage> {
-        let mut changes = Vec::new();
-        presence::decode(self.changes, self.links.len(), self.times.len(), &mut changes)?;
-        Ok(changes)
-    }
-
     /// The record as a page, decoded and checked.
     pub(crate) fn page(&self) -> Result<Page, Damage> {
-        let changes = self.decoded_changes()?;
-        let (timestamps, unknown, links) = (self.times.to_vec(), self.unknown.to_vec(), self.links.to_vec());
-        let page = Page { uid: self.uid, timestamps, unknown, links, changes };
-        page.flaw().map_or(Ok(()), Err)?;
+        let mut page = Page::default();
+        self.page_into(&mut page)?;
         Ok(page)
+    }
+
+    /// The same in the memory of another page.
+    pub(crate) fn page_into(&self, page: &mut Page) -> Result<(), Damage> {
+        page.uid = self.uid;
+        replace(&mut page.timestamps, self.times);
+        replace(&mut page.unknown, self.unknown);
+        replace(&mut page.links, self.links);
+        self.changes_into(&mut page.changes)?;
+        page.flaw().map_or(Ok(()), |flaw| Err(flaw.into()))
+    }
+
+    fn changes_into(&self, changes: &mut Vec<Change>) -> Result<(), Damage> {
+        changes.clear();
+        Ok(presence::decode(self.changes, self.links.len(), self.times.len(), changes)?)
     }
 
     /// The record as in-links, decoded and checked.
     pub(crate) fn in_links(&self) -> Result<InLinks, Damage> {
-        let changes = self.decoded_changes()?;
+        let mut changes = Vec::new();
+        self.changes_into(&mut changes)?;
         let record = InLinks { uid: self.uid, ranges: self.times.to_vec(), sources: self.links.to_vec(), changes };
         record.flaw().map_or(Ok(()), Err)?;
         Ok(record)
     }
+}
+
+fn replace<T: Copy>(held: &mut Vec<T>, by: &[T]) {
+    held.clear();
+    held.extend_from_slice(by);
 }
 
 /// The part of `values` that belongs to a row; arrow has checked that ends rise and stay inside.

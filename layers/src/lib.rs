@@ -17,7 +17,7 @@
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
 //! [`log`](mod@log) which there are;
 //! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row
-//! groups, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
+//! groups, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
 //! keeps its promises.
 
 pub mod batch;
@@ -43,6 +43,7 @@ pub mod log;
 pub mod manifest;
 mod outlinks;
 pub mod page;
+pub mod pages;
 mod parquet;
 pub mod presence;
 pub mod query;
@@ -78,6 +79,6 @@ pub use read::Reader;
 pub use sample::{Sample, Sampling};
 pub use schema::Layer;
 pub use store::{Effort, RowDir, Store, StoreWriter};
-pub use time::{RangeLength, Window, format_time, parse_time};
+pub use time::{RangeLength, Window, format_iso, format_time, parse_time};
 pub use translation::{Translation, TranslationWriter, Translations};
 pub use url::{UrlWriter, url_in_row};

@@ -106,12 +106,7 @@ impl Page {
     pub fn links_in(&self, window: Window, links: &mut Vec<u64>) {
         links.clear();
         let Some((first, last)) = captures_in(&self.timestamps, &self.unknown, window) else { return };
-        if self.changes.is_empty() {
-            links.extend_from_slice(&self.links);
-            return;
-        }
-        let present = presence::in_any(&self.changes, self.links.len(), first, last);
-        links.extend(present.into_iter().map(|at| self.links[at as usize]));
+        presence::visit_in(&self.changes, self.links.len(), first, last, |at| links.extend_from_slice(&self.links[at]));
     }
 
     /// Whether it has a link in a window.

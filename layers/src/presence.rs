@@ -16,6 +16,8 @@
 //! occurrence under zstd, where one place a bit of the matrix takes 0.158 and the plain matrix 0.19 to 0.21; and answers
 //! come from it without unpacking a matrix.
 
+use std::ops::Range;
+
 /// A place in the matrix where presence changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Change {
@@ -190,21 +192,26 @@ pub fn any_in(own: &[Change], first: u32, last: u32) -> bool {
     before % 2 == 0 || own.get(before).is_some_and(|change| change.capture <= last)
 }
 
-/// The links that are present in at least one of the captures `first..=last`, as rising indexes.
+/// Calls `visit` with the links that are present in at least one of the captures `first..=last`, as stretches of indexes, rising.
 ///
 /// Captures of unknown links count as holding what the capture before them holds; callers that must not have that
-/// narrow the range to known captures first. Cost: one pass over the links and changes.
+/// narrow the range to known captures first. Cost: one pass over the changes.
+pub fn visit_in(changes: &[Change], links: usize, first: u32, last: u32, mut visit: impl FnMut(Range<usize>)) {
+    let mut next = 0;
+    for (link, own) in by_link(changes) {
+        if !any_in(own, first, last) {
+            visit(next..link as usize);
+            next = link as usize + 1;
+        }
+    }
+    visit(next..links);
+}
+
+/// The same as indexes.
 pub fn in_any(changes: &[Change], links: usize, first: u32, last: u32) -> Vec<u32> {
     let mut found = Vec::with_capacity(links);
-    let mut next = 0u32;
-    for (link, own) in by_link(changes) {
-        found.extend(next..link);
-        if any_in(own, first, last) {
-            found.push(link);
-        }
-        next = link + 1;
-    }
-    found.extend(next..u32::try_from(links).unwrap_or(u32::MAX));
+    let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    visit_in(changes, links, first, last, |at| found.extend(number(at.start)..number(at.end)));
     found
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::blocks::{Block, UrlBlock, uids_of};
+use crate::blocks::{Block, UrlBlock, View, uids_of};
 use crate::error::{Damage, Error};
 use crate::evidence::{Evidence, EvidenceBlock};
 use crate::key::key;
@@ -39,12 +39,12 @@ impl Reader {
 
     /// The records of pages that a row has, of UIDs in a range.
     pub fn row_pages(&self, row: usize, uids: Range<u64>) -> RowPages<'_> {
-        RowPages { groups: self.groups(row, Layer::Ol, uids), block: None }
+        RowPages { records: self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]), evidence: None }
     }
 
     /// The records of in-links that a row has, of UIDs in a range.
     pub fn row_in_links(&self, row: usize, uids: Range<u64>) -> RowInLinks<'_> {
-        RowInLinks { groups: self.groups(row, Layer::Il, uids), block: None }
+        RowInLinks { records: self.row_records(row, uids, [Layer::Il, Layer::Tr, Layer::Ibv]) }
     }
 
     /// A row's URLs, of UIDs in a range, with their urlkeys or without.
@@ -89,6 +89,11 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// The records of one side, as its three layers have them.
+    pub(crate) fn row_records(&self, row: usize, uids: Range<u64>, layers: [Layer; 3]) -> Records<'_> {
+        Records { groups: self.groups(row, layers[0], uids), layers, block: None, row: 0 }
     }
 
     fn groups(&self, row: usize, layer: Layer, uids: Range<u64>) -> Groups<'_> {
@@ -154,10 +159,43 @@ impl Groups<'_> {
     }
 }
 
+/// The records of one side of a row, one after the other; a row group is read when the one before it is done.
+pub(crate) struct Records<'a> {
+    groups: Groups<'a>,
+    layers: [Layer; 3],
+    /// The row group that is held, with its partition and number, and the row of it that was gone to.
+    block: Option<((usize, usize), Block)>,
+    row: usize,
+}
+
+impl Records<'_> {
+    /// Goes to the next record; its UID, `None` after the last.
+    pub(crate) fn advance(&mut self) -> Result<Option<u64>, Error> {
+        loop {
+            if let Some((_, block)) = &self.block
+                && let Some(row) = self.groups.row(block.len(), |row| block.uid(row))
+            {
+                self.row = row;
+                return Ok(Some(block.uid(row)));
+            }
+            let Some(place @ (partition, group)) = self.groups.next()? else { return Ok(None) };
+            let [links, times, changes] = self.layers.map(|layer| self.groups.reader.file(partition, layer));
+            self.block = Some((place, Block::read([&links?, &times?, &changes?], group)?));
+        }
+    }
+
+    /// What `read` makes of the record that was gone to; `None` before the first.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(View<'_>) -> Result<T, Damage>) -> Result<Option<T>, Error> {
+        let Some((place, block)) = &self.block else { return Ok(None) };
+        read(block.view(self.row)).map(Some).map_err(|damage| self.groups.damaged(*place, self.row, damage))
+    }
+}
+
 /// A stream of pages, with what their captures say of one another; see the head of this file.
 pub struct RowPages<'a> {
-    groups: Groups<'a>,
-    block: Option<((usize, usize), Block, EvidenceBlock)>,
+    records: Records<'a>,
+    /// Of the row group that is held.
+    evidence: Option<((usize, usize), EvidenceBlock)>,
 }
 
 /// Errors: files that cannot be read, do not have their checksum, or hold a record that is not sound.
@@ -166,38 +204,37 @@ impl Iterator for RowPages<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.advance();
-        self.groups.end_after(next)
+        self.records.groups.end_after(next)
     }
 }
 
 impl RowPages<'_> {
     fn advance(&mut self) -> Result<Option<(Page, Evidence)>, Error> {
-        let Self { groups, block } = self;
-        loop {
-            if let Some((place, records, evidence)) = block
-                && let Some(row) = groups.row(records.len(), |row| records.view(row).uid)
-            {
-                let view = records.view(row);
-                let own = evidence.of(row, view.uid, view.times.len());
-                let record = own.and_then(|own| Ok((view.page()?, own)));
-                return record.map(Some).map_err(|damage| groups.damaged(*place, row, damage));
-            }
-            let Some(place @ (partition, group)) = groups.next()? else { return Ok(None) };
-            let [ol, ts, bv, rv] =
-                [Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv].map(|layer| groups.reader.file(partition, layer));
-            let evidence = rv?;
-            if evidence.groups.len() <= group {
-                return Err(evidence.damaged(0, Damage::NotAligned));
-            }
-            *block = Some((place, Block::read([&ol?, &ts?, &bv?], group)?, EvidenceBlock::read(&evidence, group)?));
+        let Self { records, evidence } = self;
+        if records.advance()?.is_none() {
+            return Ok(None);
         }
+        if let Some((place @ (partition, group), _)) = &records.block
+            && evidence.as_ref().is_none_or(|(held, _)| held != place)
+        {
+            let file = records.groups.reader.file(*partition, Layer::Rv)?;
+            if file.groups.len() <= *group {
+                return Err(file.damaged(0, Damage::NotAligned));
+            }
+            *evidence = Some((*place, EvidenceBlock::read(&file, *group)?));
+        }
+        let Some((_, evidence)) = evidence else { return Ok(None) };
+        let row = records.row;
+        records.read(|view| {
+            let own = evidence.of(row, view.uid, view.times.len())?;
+            Ok((view.page()?, own))
+        })
     }
 }
 
 /// A stream of in-links; see the head of this file.
 pub struct RowInLinks<'a> {
-    groups: Groups<'a>,
-    block: Option<((usize, usize), Block)>,
+    records: Records<'a>,
 }
 
 /// Errors: see [`RowPages`].
@@ -205,25 +242,11 @@ impl Iterator for RowInLinks<'_> {
     type Item = Result<InLinks, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.advance();
-        self.groups.end_after(next)
-    }
-}
-
-impl RowInLinks<'_> {
-    fn advance(&mut self) -> Result<Option<InLinks>, Error> {
-        let Self { groups, block } = self;
-        loop {
-            if let Some((place, records)) = block
-                && let Some(row) = groups.row(records.len(), |row| records.view(row).uid)
-            {
-                let record = records.view(row).in_links();
-                return record.map(Some).map_err(|damage| groups.damaged(*place, row, damage));
-            }
-            let Some(place @ (partition, group)) = groups.next()? else { return Ok(None) };
-            let [il, tr, ibv] = [Layer::Il, Layer::Tr, Layer::Ibv].map(|layer| groups.reader.file(partition, layer));
-            *block = Some((place, Block::read([&il?, &tr?, &ibv?], group)?));
-        }
+        let next = self.records.advance().and_then(|next| match next {
+            Some(_) => self.records.read(|view| view.in_links()),
+            None => Ok(None),
+        });
+        self.records.groups.end_after(next)
     }
 }
 

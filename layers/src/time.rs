@@ -131,6 +131,14 @@ pub fn format_time(seconds: i64) -> String {
     format!("{year:04}{month:02}{day:02}{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
+/// A time as ISO 8601 has it, `2000-06-20T18:02:59Z`; years as [`format_time`] writes them.
+pub fn format_iso(seconds: i64) -> String {
+    let (year, month, day) = civil(seconds.div_euclid(DAY));
+    let second = seconds.rem_euclid(DAY);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// A time from text: 4, 6, 8, 10, 12 or 14 digits (`2006`, `200605`, ... to the second), or RFC 3339.
 ///
 /// With `end`, the last second of what the digits name (of that year, month, day, hour, minute), else the first.
@@ -177,6 +185,14 @@ mod tests {
     use super::*;
     use chrono::{DateTime, Datelike};
     use proptest::prelude::*;
+
+    #[test]
+    fn times_as_iso_8601_has_them() {
+        assert_eq!(format_iso(0), "1970-01-01T00:00:00Z");
+        assert_eq!(format_iso(961_524_179), "2000-06-20T18:02:59Z");
+        assert_eq!(format_iso(1_180_698_245), "2007-06-01T11:44:05Z");
+        assert_eq!(format_iso(-1), "1969-12-31T23:59:59Z");
+    }
 
     #[test]
     fn digits_name_whole_spans() {
