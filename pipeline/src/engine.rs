@@ -41,6 +41,24 @@ pub struct RunOptions {
     pub cluster: Option<Cluster>,
 }
 
+impl RunOptions {
+    /// One worker of this process, with 1 GiB.
+    pub fn new(store: impl Into<Location>) -> Self {
+        Self { store: store.into(), workers: 1, memory_max: 1 << 30, spill: None, cluster: None }
+    }
+
+    /// The number of processes.
+    pub(crate) fn processes(&self) -> usize {
+        self.cluster.as_ref().map_or(1, |cluster| cluster.hosts.len())
+    }
+
+    /// What workers share in a job that nothing goes on from: its temporary files are gone with it.
+    pub(crate) fn job(&self, progress: &Progress) -> Job {
+        let spill = self.spill.clone().unwrap_or_else(std::env::temp_dir);
+        Job::new(self.workers.max(1), self.memory_max, Scratch::temporary(&spill), progress.clone())
+    }
+}
+
 /// What a job does.
 pub(crate) trait Work: Send + Sync + 'static {
     /// What it has to say at the end, all processes together.
@@ -96,8 +114,6 @@ impl Context {
 struct Plan<W> {
     work: W,
     job: Job,
-    /// What the processes of the job compare.
-    id: String,
     /// What a later start of the job compares.
     known_as: String,
     store: Location,
@@ -162,7 +178,7 @@ impl<W: Work> Plan<W> {
 }
 
 /// All that one worker does.
-fn work<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report, Stopped> {
+fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report, Stopped> {
     let (job, index) = (&plan.job, worker.index());
     let scratch = job.scratch();
     let Start { row, base, stages } = resume(worker, plan)?;
@@ -275,16 +291,23 @@ pub(crate) fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     Ok(heard.take())
 }
 
-/// Starts timely's workers, runs them, and returns what the first of them reports.
-fn execute<W: Work>(plan: Plan<W>, workers: usize, cluster: Option<&Cluster>) -> Result<W::Report, Error> {
-    let job = plan.job.clone();
+/// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is what
+/// processes of one job compare.
+pub(crate) fn execute<T: Send + 'static>(
+    job: &Job,
+    id: &str,
+    name: &'static str,
+    cluster: Option<&Cluster>,
+    body: impl Fn(&mut Worker) -> Result<T, Stopped> + Send + Sync + 'static,
+) -> Result<T, Error> {
+    let workers = job.workers();
     let (builders, connections) = match cluster {
         None => {
             let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
             config.try_build().map_err(Error::Dataflow)?
         }
         Some(cluster) => {
-            let peers = cluster::connect(cluster, &plan.id, &job)?;
+            let peers = cluster::connect(cluster, id, job)?;
             let own = ProcessBuilder::new_bytes_vector(workers, Hooks::default().refill, None);
             initialize_networking_from_sockets(own, peers, cluster.process, workers, Hooks::default())
                 .map(|(builders, guard)| {
@@ -294,15 +317,16 @@ fn execute<W: Work>(plan: Plan<W>, workers: usize, cluster: Option<&Cluster>) ->
                 .map_err(|error| Error::Dataflow(error.to_string()))?
         }
     };
+    let shared = job.clone();
     let guards = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), move |worker| {
-        let report = guarded(&plan.job, W::NAME, || Ok(work(worker, &plan)));
+        let report = guarded(&shared, name, || Ok(body(worker)));
         // Whatever a worker that stopped has left is dropped, or timely would wait for it.
         for dataflow in worker.installed_dataflows() {
             worker.drop_dataflow(dataflow);
         }
         let report = report?.ok();
         if report.is_some() {
-            plan.job.finish();
+            shared.finish();
         }
         report
     })
@@ -316,6 +340,21 @@ fn execute<W: Work>(plan: Plan<W>, workers: usize, cluster: Option<&Cluster>) ->
     drop(connections);
     let stopped = || Error::Dataflow("no worker has reported".to_owned());
     reports.into_iter().next().ok_or_else(stopped)?.map_err(Error::Dataflow)?.ok_or_else(stopped)
+}
+
+/// Runs a job that reads a store and leaves nothing that another could go on from: `body` on the workers of all processes.
+/// `identity` says what it does; a process that was started for something else is told so.
+pub(crate) fn work_together<T: Send + 'static>(
+    run: &RunOptions,
+    job: &Job,
+    name: &'static str,
+    identity: &str,
+    body: impl Fn(&mut Worker) -> Result<T, Stopped> + Send + Sync + 'static,
+) -> Result<T, Error> {
+    let (version, workers, processes) = (env!("CARGO_PKG_VERSION"), job.workers(), run.processes());
+    let identity = format!("{name} {version} {workers} {processes} {} {identity}", run.store);
+    let id = format!("{:032x}", xxh3_128(identity.as_bytes()));
+    execute(job, &id, name, run.cluster.as_ref(), body)
 }
 
 /// Memory that a worker takes besides what it sorts, and besides [`WRITERS_BYTES`]: the batch of a reader, the row groups on
@@ -406,14 +445,14 @@ pub(crate) fn run<W: Work>(
     let plan = Plan {
         work,
         job: Job::new(workers, memory_max, scratch.clone(), progress.clone()),
-        id,
         known_as,
         store: options.store.clone(),
         known,
         base: OnceLock::new(),
         writer: Mutex::new(writer),
     };
-    let report = execute(plan, workers, options.cluster.as_ref());
+    let job = plan.job.clone();
+    let report = execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan));
     let cleared = if report.is_ok() {
         scratch.remove_all()
     } else {

@@ -19,6 +19,62 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A result cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Output {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// What is asked of an export does not go together.
+    #[error(transparent)]
+    Unfit(#[from] crate::export::Unfit),
+    /// What is watched of a store cannot be read or written.
+    #[error("{}: {source}; what is watched stands there", path.display())]
+    Watch {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said, or is wrong in the file.
+        source: std::io::Error,
+    },
+    /// Another process follows the store under this name.
+    #[error("{} is locked: another process keeps this result right; end that one, or take another name", path.display())]
+    Watched {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// A store that has no place for what is watched of it.
+    #[error("{store} is no directory: what is watched is registered in the directory of a store, not in S3")]
+    WatchElsewhere {
+        /// The store.
+        store: String,
+    },
+    /// A standing result would not fit.
+    #[error(
+        "to keep this result right over {links} links takes about {} MiB, and --memory is {} MiB: give more",
+        needed.div_ceil(1 << 20), given >> 20
+    )]
+    TooLittleMemoryToWatch {
+        /// What was given, in bytes.
+        given: u64,
+        /// What it takes, in bytes.
+        needed: u64,
+        /// Pairs of a page and a link.
+        links: u64,
+    },
+    /// A standing result has grown past its budget.
+    #[error(
+        "this result has grown to {} MiB, and --memory is {} MiB: begin again with more, and it goes on after the epoch \
+        that was written last",
+        taken.div_ceil(1 << 20), given >> 20
+    )]
+    OutgrownWatch {
+        /// What was given, in bytes.
+        given: u64,
+        /// What the process holds, in bytes.
+        taken: u64,
+    },
     /// Another process uses the scratch directory.
     #[error("{} is in use by another job on the same store", directory.display())]
     ScratchInUse {
@@ -53,6 +109,24 @@ pub enum Error {
         /// The bound.
         bytes: usize,
     },
+    /// A graph does not fit.
+    #[error(
+        "--memory of {} MiB is too little for this analysis of {links} links and {urls} URLs: give at least {} MiB",
+        given >> 20, needed.div_ceil(1 << 20)
+    )]
+    GraphTooLarge {
+        /// What was given, in bytes.
+        given: usize,
+        /// What this process needs, in bytes.
+        needed: usize,
+        /// Links of the store.
+        links: u64,
+        /// URLs of the store.
+        urls: u64,
+    },
+    /// There is no time at which to look.
+    #[error("the store has no capture in this time, so there is no date to analyze")]
+    NoDates,
     /// The budget is too small to work in.
     #[error(
         "--memory of {} MiB is too little for {workers} workers: give at least {} MiB, or fewer workers",
@@ -116,6 +190,9 @@ pub enum Error {
     /// Someone asked the job to stop.
     #[error("stopped; the same command goes on from the last finished stage")]
     Cancelled,
+    /// Someone asked a job to stop that nothing goes on from.
+    #[error("stopped; nothing was written")]
+    Interrupted,
     /// Another worker has an error; never what a job reports.
     #[error("stopping")]
     Stopping,

@@ -24,15 +24,24 @@
 //! | `state`, `scratch` | what a worker has after a stage, and where it stands on disk |
 //! | `shuffle`, `cluster` | the dataflow that carries records between workers, and the processes that they are in |
 //! | `external_sort`, `runs` | sorting more than fits into memory, and records in files |
+//! | `analyze`, and the files in `analyze/` | algorithms on the graph at a date, statistics of how it changes |
+//! | `spans` | the links of a page in a window, with the captures that have them |
+//! | `hosts` | URLs folded into hosts, domains or paths |
+//! | `table` | results as Parquet, CSV or Arrow |
+//! | `export`, and the files in `export/` | stores in the forms of other tools |
+//! | `standing`, and the files in `standing/` | results kept right as epochs come, on differential dataflow |
 //! | `page_record`, `wire` | how records are written |
 //! | `job`, `progress`, `meter`, `error` | what workers share, how far they are, what they take, why they stop |
 
+mod analyze;
 mod build;
 mod cluster;
 mod engine;
 mod error;
+mod export;
 mod external_sort;
 mod fold;
+mod hosts;
 mod ingest;
 mod inlinks;
 mod job;
@@ -50,13 +59,23 @@ mod runs;
 mod scratch;
 mod shuffle;
 mod sources;
+mod spans;
+pub mod standing;
 mod state;
+mod table;
 mod uids;
 mod wire;
 
+pub use analyze::{
+    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, Sheet, SheetColumn, Top, analyze,
+    strongly_connected,
+};
 pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
 pub use cluster::{CLUSTER_WAIT, Cluster};
 pub use engine::{RunOptions, workers_within};
 pub use error::Error;
+pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Target, Unfit, What, export};
+pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
 pub use progress::{Moment, Progress, StageReport};
+pub use table::{TableFormat, TableWriter, write_file};

@@ -23,6 +23,7 @@ struct Counters {
     bytes_all: AtomicU64,
     spill_written: Arc<AtomicU64>,
     spill_read: Arc<AtomicU64>,
+    worked: AtomicU64,
     exchanged_records: AtomicU64,
     exchanged_bytes: AtomicU64,
     peak_memory: AtomicU64,
@@ -45,8 +46,9 @@ struct Current {
     exchanged_records: u64,
     exchanged_bytes: u64,
     captures: u64,
-    /// Bytes of temporary files that are to be read.
+    /// Bytes of temporary files, or records of a store, that are to be read.
     expected: u64,
+    worked: u64,
     /// Records and bytes that were read up, and made.
     taken: (u64, u64),
     made: (u64, u64),
@@ -100,6 +102,8 @@ pub struct Moment {
     pub bytes_all: u64,
     /// Records sent between workers in this stage.
     pub exchanged_records: u64,
+    /// Records of a store that this stage has worked through: pages, captures or URLs.
+    pub worked: u64,
     /// Bytes written to temporary files so far.
     pub spilled_bytes: u64,
     /// Memory held now, in bytes; 0 where the system does not tell.
@@ -148,11 +152,12 @@ impl Progress {
         if let Some(current) = &stages.current {
             moment.stage = current.name;
             moment.seconds = current.started.elapsed().as_secs_f64();
+            moment.worked = read(&counters.worked) - current.worked;
             moment.exchanged_records = read(&counters.exchanged_records) - current.exchanged_records;
             let (done, all) = if current.expected == 0 && moment.stages_done == 0 {
                 (moment.bytes_done, moment.bytes_all)
             } else {
-                (read(&counters.spill_read) - current.spill_read, current.expected)
+                (read(&counters.spill_read) - current.spill_read + moment.worked, current.expected)
             };
             moment.part = (all > 0).then(|| (done as f64 / all as f64).min(1.0));
         }
@@ -169,7 +174,7 @@ impl Progress {
         self.0.spill_written.load(Relaxed)
     }
 
-    /// Begins a stage, which reads about `expected` bytes of temporary files.
+    /// Begins a stage, which reads about `expected` bytes of temporary files, or records of a store ([`Progress::add_worked`]).
     pub(crate) fn enter(&self, name: &'static str, expected: u64) {
         let counters = &*self.0;
         let read = |counter: &AtomicU64| counter.load(Relaxed);
@@ -185,6 +190,7 @@ impl Progress {
                 exchanged_bytes: read(&counters.exchanged_bytes),
                 captures: read(&counters.captures),
                 expected,
+                worked: read(&counters.worked),
                 taken: (0, 0),
                 made: (0, 0),
             });
@@ -238,6 +244,11 @@ impl Progress {
 
     pub(crate) fn add_captures(&self, captures: u64) {
         self.0.captures.fetch_add(captures, Relaxed);
+    }
+
+    /// Counts records of a store that were worked through.
+    pub(crate) fn add_worked(&self, records: u64) {
+        self.0.worked.fetch_add(records, Relaxed);
     }
 
     pub(crate) fn add_exchanged(&self, records: u64, bytes: u64) {

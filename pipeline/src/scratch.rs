@@ -94,8 +94,7 @@ impl Scratch {
         }
     }
 
-    /// Without a job: for tests.
-    #[cfg(test)]
+    /// For jobs that nothing goes on from, and tests: files go straight into a directory.
     pub(crate) fn temporary(directory: &Path) -> Scratch {
         let directory = directory.to_owned();
         let inner = Inner { directory, next: 0.into(), written: Arc::default(), read: Arc::default(), _lock: None };

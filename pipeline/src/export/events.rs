@@ -1,0 +1,76 @@
+//! Events: a row for each time that a link of a page appears or goes.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `src`, `dst` | uint64, or string with URLs | the page, and the link |
+//! | `timestamp` | timestamp | the capture that is unlike the known capture before it |
+//! | `present` | bool | whether it has the link |
+//!
+//! A link that the first known capture has appears there. Captures with unknown links neither have a link nor miss it. A window
+//! chooses among the events of all time, so the events of consecutive windows are together those of both. Rows are in order of
+//! (page, link, time), and `present` is true and false in turn.
+
+use super::table::{CHUNK, Table};
+use super::texts::Ends;
+use super::{Export, ExportReport};
+use crate::Error;
+use crate::spans::{for_each_link, next_known};
+use crate::table::{column, time, times};
+use arrow::array::BooleanArray;
+use arrow::datatypes::DataType;
+use std::io::Write;
+use std::sync::Arc;
+use webstrata_layers::{Links, Window};
+
+#[derive(Default)]
+struct Batch {
+    src: Vec<u64>,
+    dst: Vec<u64>,
+    time: Vec<i64>,
+    present: Vec<bool>,
+}
+
+impl Batch {
+    fn write(&mut self, table: &mut Table<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
+        ends.load(self.src.iter().chain(&self.dst))?;
+        for start in (0..self.src.len()).step_by(CHUNK) {
+            let rows = start..(start + CHUNK).min(self.src.len());
+            let [src, dst] = [&self.src, &self.dst].map(|uids| ends.column(&uids[rows.clone()]));
+            let time = times(self.time[rows.clone()].iter().copied().map(Some));
+            table.write(vec![src, dst, time, Arc::new(BooleanArray::from(self.present[rows].to_vec()))])?;
+        }
+        *self = Batch::default();
+        Ok(())
+    }
+}
+
+/// Writes the table.
+pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+    let mut ends = Ends::new(export);
+    let rows_max = ends.batch(export);
+    let [src, dst] = export.options.names.ends().map(|name| column(name, ends.data_type()));
+    let fields = vec![src, dst, column("timestamp", time()), column("present", DataType::Boolean)];
+    let mut table = Table::create(export, stream, fields)?;
+    let (from, to) = match export.options.window {
+        Window::Seen { from, to } => (from, to),
+        Window::AsOf(at) => (at, at),
+    };
+    let mut batch = Batch::default();
+    export.pages("events", |page| {
+        for_each_link(page, Window::ALWAYS, |link, spans| {
+            for &(first, last) in spans {
+                for (at, present) in [(Some(first), true), (next_known(page, last), false)] {
+                    let time = at.map(|at| page.timestamps[at as usize]);
+                    let Some(time) = time.filter(|time| (from..=to).contains(time)) else { continue };
+                    batch.src.push(page.uid);
+                    batch.dst.push(link);
+                    batch.time.push(time);
+                    batch.present.push(present);
+                }
+            }
+            if batch.src.len() >= rows_max { batch.write(&mut table, &mut ends) } else { Ok(()) }
+        })
+    })?;
+    batch.write(&mut table, &mut ends)?;
+    Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
+}

@@ -1,0 +1,201 @@
+//! Graphs with attributes, for formats that other tools draw: what nodes and edges there are, whatever their syntax.
+//!
+//! Of links: a node is a URL with a capture in the window or a link of it, an edge a page and a link. Of hosts: a node is a host,
+//! an edge what [`super::hosts`] has a row for. Nodes come before edges, so pages are read twice. Memory: some 100 bytes for each
+//! node, or what hosts take; tools that read such files take more.
+
+use super::edges::number;
+use super::hosts::folded;
+use super::{Export, ExportReport, What};
+use crate::Error;
+use crate::hosts::{domain_of, host_in};
+use crate::spans::{captures_known, captures_of, captures_selected, for_each_link};
+use std::collections::{BTreeMap, HashMap};
+use webstrata_layers::Links;
+
+/// What an attribute is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Number,
+    Time,
+}
+
+/// The value of an attribute; `None` where there is none.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'a> {
+    Text(&'a str),
+    Number(u64),
+    Time(i64),
+    None,
+}
+
+/// The name and kind of each attribute, in order.
+pub(super) type Attributes = &'static [(&'static str, Kind)];
+
+/// What the nodes and edges of a graph have.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    /// What the label of a node is.
+    pub(super) label: &'static str,
+    pub(super) nodes: Attributes,
+    pub(super) edges: Attributes,
+}
+
+/// A node; its values are in the order of attributes.
+pub(super) struct Node<'a> {
+    pub(super) id: u64,
+    pub(super) label: &'a str,
+    /// From when to when it is there: captures and links.
+    pub(super) life: (i64, i64),
+    pub(super) values: &'a [Value<'a>],
+}
+
+/// An edge; its values are in the order of attributes.
+pub(super) struct Edge<'a> {
+    pub(super) source: u64,
+    pub(super) target: u64,
+    pub(super) weight: u64,
+    /// When it is there, rising.
+    pub(super) spans: &'a [(i64, i64)],
+    pub(super) values: &'a [Value<'a>],
+}
+
+/// A syntax for graphs. Calls come in this order: `begin`, all nodes, `edges_begin`, all edges, `finish`.
+pub(super) trait Graph {
+    fn begin(&mut self, shape: Shape, nodes: u64) -> Result<(), Error>;
+    fn node(&mut self, node: &Node<'_>) -> Result<(), Error>;
+    fn edges_begin(&mut self) -> Result<(), Error>;
+    fn edge(&mut self, edge: &Edge<'_>) -> Result<(), Error>;
+    fn finish(self) -> Result<(), Error>;
+}
+
+const PAGES: Shape = Shape {
+    label: "url",
+    nodes: &[
+        ("host", Kind::Text),
+        ("domain", Kind::Text),
+        ("captures", Kind::Number),
+        ("first_capture", Kind::Time),
+        ("last_capture", Kind::Time),
+    ],
+    edges: &[
+        ("first_seen", Kind::Time),
+        ("last_seen", Kind::Time),
+        ("captures", Kind::Number),
+        ("captures_with_link", Kind::Number),
+    ],
+};
+
+const HOSTS: Shape = Shape {
+    label: "host",
+    nodes: &[("urls", Kind::Number)],
+    edges: &[
+        ("first_seen", Kind::Time),
+        ("last_seen", Kind::Time),
+        ("pages", Kind::Number),
+        ("links", Kind::Number),
+        ("occurrences", Kind::Number),
+    ],
+};
+
+/// Writes the graph that the options ask for.
+pub(super) fn write(export: &Export<'_>, graph: impl Graph) -> Result<ExportReport, Error> {
+    if export.options.what == What::Hosts { write_hosts(export, graph) } else { write_pages(export, graph) }
+}
+
+/// What is known of a node before it is written.
+#[derive(Clone, Copy)]
+struct Known {
+    life: (i64, i64),
+    captures: u32,
+    /// Of the first and the last capture.
+    times: Option<(i64, i64)>,
+}
+
+/// Makes a node known that is there at some time.
+fn extend(nodes: &mut HashMap<u64, Known>, uid: u64, (first, last): (i64, i64)) -> &mut Known {
+    let known = nodes.entry(uid).or_insert(Known { life: (first, last), captures: 0, times: None });
+    known.life = (known.life.0.min(first), known.life.1.max(last));
+    known
+}
+
+fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportReport, Error> {
+    let window = export.options.window;
+    let mut nodes = HashMap::new();
+    export.pages("nodes", |page| {
+        let captures = captures_selected(page, window);
+        let times = &page.timestamps[captures.clone()];
+        if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
+            let known = extend(&mut nodes, page.uid, (first, last));
+            (known.captures, known.times) = (number(captures.len() as u64), Some((first, last)));
+        }
+        for_each_link(page, window, |link, spans| {
+            let [first, last] = [spans[0].0, spans[spans.len() - 1].1].map(|at| page.timestamps[at as usize]);
+            extend(&mut nodes, link, (first, last));
+            Ok(())
+        })
+    })?;
+    graph.begin(PAGES, nodes.len() as u64)?;
+    export.urls("urls", false, |uid, url, _| {
+        let Some(known) = nodes.get(&uid) else { return Ok(()) };
+        let host = host_in(url);
+        let values = [
+            host.map_or(Value::None, Value::Text),
+            host.map_or(Value::None, |host| Value::Text(domain_of(host))),
+            Value::Number(u64::from(known.captures)),
+            known.times.map_or(Value::None, |times| Value::Time(times.0)),
+            known.times.map_or(Value::None, |times| Value::Time(times.1)),
+        ];
+        graph.node(&Node { id: uid, label: url, life: known.life, values: &values })
+    })?;
+    graph.edges_begin()?;
+    let nodes = nodes.len() as u64;
+    let (mut edges, mut times) = (0, Vec::new());
+    export.pages("edges", |page| {
+        let captures = captures_known(page, window);
+        for_each_link(page, window, |link, spans| {
+            times.clear();
+            let time = |at: u32| page.timestamps[at as usize];
+            times.extend(spans.iter().map(|&(first, last)| (time(first), time(last))));
+            let weight = captures_of(page, spans);
+            let (first, last) = (times[0].0, times[times.len() - 1].1);
+            let values = [Value::Time(first), Value::Time(last), Value::Number(captures), Value::Number(weight)];
+            edges += 1;
+            graph.edge(&Edge { source: page.uid, target: link, weight, spans: &times, values: &values })
+        })
+    })?;
+    graph.finish()?;
+    Ok(ExportReport { epoch: export.reader.epoch(), records: edges, nodes })
+}
+
+fn write_hosts(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportReport, Error> {
+    let (parts, pairs) = folded(export)?;
+    let mut lives = BTreeMap::<u32, (i64, i64)>::new();
+    for ((src, dst), own) in &pairs {
+        for part in [*src, *dst] {
+            let life = lives.entry(part).or_insert((own.first, own.last));
+            *life = (life.0.min(own.first), life.1.max(own.last));
+        }
+    }
+    graph.begin(HOSTS, lives.len() as u64)?;
+    for (&part, &life) in &lives {
+        let values = [Value::Number(parts.urls(part))];
+        graph.node(&Node { id: u64::from(part), label: parts.name(part), life, values: &values })?;
+    }
+    graph.edges_begin()?;
+    for ((src, dst), own) in &pairs {
+        export.job.go_on()?;
+        let values = [
+            Value::Time(own.first),
+            Value::Time(own.last),
+            Value::Number(own.pages),
+            Value::Number(own.links),
+            Value::Number(own.occurrences),
+        ];
+        let (source, target) = (u64::from(*src), u64::from(*dst));
+        graph.edge(&Edge { source, target, weight: own.links, spans: &[(own.first, own.last)], values: &values })?;
+    }
+    graph.finish()?;
+    Ok(ExportReport { epoch: export.reader.epoch(), records: pairs.len() as u64, nodes: lives.len() as u64 })
+}

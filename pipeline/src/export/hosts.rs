@@ -1,0 +1,125 @@
+//! Links between hosts, domains or paths: a row for each pair of them with a link of the window from one to the other.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `src`, `dst` | string | from where, and to where; they may be the same |
+//! | `pages` | uint64 | pages of `src` that link to some URL of `dst` |
+//! | `links` | uint64 | pairs of a page and a link |
+//! | `occurrences` | uint64 | links in captures: a link in three captures counts three times |
+//! | `first_seen`, `last_seen` | timestamp | the first and the last capture of the window that has such a link |
+//!
+//! Rows are in order of names. For Gephi the columns are `Source`, `Target`, `Type`, `Weight` (links), `Pages`, `Occurrences` and `Time
+//! Interval`. Memory: all pairs, some 100 bytes each, and the names.
+
+use super::table::{CHUNK, Table, intervals};
+use super::{Export, ExportReport, Names};
+use crate::Error;
+use crate::hosts::{Fold, Parts};
+use crate::spans::{captures_of, for_each_link};
+use crate::table::{column, time, times};
+use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use arrow::datatypes::{DataType, Field};
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+use webstrata_layers::Links;
+
+/// What links from one part to another are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weights {
+    pub(super) pages: u64,
+    pub(super) links: u64,
+    pub(super) occurrences: u64,
+    pub(super) first: i64,
+    pub(super) last: i64,
+}
+
+impl Weights {
+    fn add(&mut self, other: &Weights) {
+        self.pages += other.pages;
+        self.links += other.links;
+        self.occurrences += other.occurrences;
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
+}
+
+/// Two parts, by number, and what links from one to the other are.
+pub(super) type Pair = ((u32, u32), Weights);
+
+/// The parts of the store and, sorted by names, those with links between them.
+pub(super) fn folded(export: &Export<'_>) -> Result<(Parts, Vec<Pair>), Error> {
+    let window = export.options.window;
+    let parts = Parts::read(export.reader, export.options.fold.unwrap_or(Fold::Host), export.job)?;
+    let mut pairs: HashMap<(u32, u32), Weights> = HashMap::new();
+    let (mut from_near, mut to_near) = (0, 0);
+    // Of one page: each part that it links to once.
+    let mut own: Vec<(u32, Weights)> = Vec::new();
+    export.pages("hosts", |page| {
+        let src = parts.of(page.uid, &mut from_near);
+        own.clear();
+        for_each_link(page, window, |link, spans| {
+            let dst = parts.of(link, &mut to_near);
+            let (first, last) =
+                (page.timestamps[spans[0].0 as usize], page.timestamps[spans[spans.len() - 1].1 as usize]);
+            let link = Weights { pages: 0, links: 1, occurrences: captures_of(page, spans), first, last };
+            match own.last_mut().filter(|(part, _)| *part == dst) {
+                Some((_, weights)) => weights.add(&link),
+                None => own.push((dst, link)),
+            }
+            Ok(())
+        })?;
+        own.sort_unstable_by_key(|(part, _)| *part);
+        for same in own.chunk_by(|a, b| a.0 == b.0) {
+            let (dst, mut weights) = same[0];
+            same[1..].iter().for_each(|(_, more)| weights.add(more));
+            weights.pages = 1;
+            pairs.entry((src, dst)).and_modify(|all| all.add(&weights)).or_insert(weights);
+        }
+        Ok(())
+    })?;
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_unstable_by_key(|((src, dst), _)| (parts.name(*src), parts.name(*dst)));
+    Ok((parts, pairs))
+}
+
+fn fields(names: Names) -> Vec<Field> {
+    let text = |name| column(name, DataType::Utf8);
+    let number = |name| column(name, DataType::UInt64);
+    let [src, dst] = names.ends().map(text);
+    if names == Names::Gephi {
+        let [weight, pages, occurrences] = ["Weight", "Pages", "Occurrences"].map(number);
+        return vec![src, dst, text("Type"), weight, pages, occurrences, text("Time Interval")];
+    }
+    let [pages, links, occurrences] = ["pages", "links", "occurrences"].map(number);
+    vec![src, dst, pages, links, occurrences, column("first_seen", time()), column("last_seen", time())]
+}
+
+/// Writes the table.
+pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+    let names = export.options.names;
+    let mut table = Table::create(export, stream, fields(names))?;
+    let (parts, pairs) = folded(export)?;
+    for rows in pairs.chunks(CHUNK) {
+        export.job.go_on()?;
+        let text = |part: fn(&(u32, u32)) -> u32| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|(pair, _)| parts.name(part(pair)))))
+        };
+        let number = |value: fn(&Weights) -> u64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(_, weights)| value(weights))))
+        };
+        let (src, dst) = (text(|pair| pair.0), text(|pair| pair.1));
+        let (pages, links) = (number(|own| own.pages), number(|own| own.links));
+        let occurrences = number(|own| own.occurrences);
+        table.write(if names == Names::Gephi {
+            let kinds = StringArray::from_iter_values(rows.iter().map(|_| "Directed"));
+            let spans = rows.iter().map(|(_, own)| intervals(std::iter::once((own.first, own.last))));
+            let spans = StringArray::from_iter_values(spans);
+            vec![src, dst, Arc::new(kinds), links, pages, occurrences, Arc::new(spans)]
+        } else {
+            let first = times(rows.iter().map(|(_, own)| Some(own.first)));
+            vec![src, dst, pages, links, occurrences, first, times(rows.iter().map(|(_, own)| Some(own.last)))]
+        })?;
+    }
+    Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
+}

@@ -1,0 +1,101 @@
+//! Nodes: a row for each URL of the store, in order of UIDs.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `id` | uint64 | the UID: what `src` and `dst` of edges and events are |
+//! | `url`, `surt` | string | the URL, and its urlkey for joins with CDX indexes |
+//! | `host`, `domain` | string, or null | its host and the registrable domain of that; null for a URL without a host |
+//! | `first_capture`, `last_capture` | timestamp, or null | of its captures in the window, with known links or not; null for a URL without |
+//! | `captures` | uint32 | how many these are |
+//!
+//! For Gephi the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first capture to the
+//! last.
+
+use super::edges::number;
+use super::table::{CHUNK, Table, intervals};
+use super::{Export, ExportReport, Names};
+use crate::Error;
+use crate::hosts::{domain_of, host_in};
+use crate::spans::captures_selected;
+use crate::table::{column, time, times};
+use arrow::array::{ArrayRef, StringArray, StringBuilder, UInt32Array, UInt64Array};
+use arrow::datatypes::{DataType, Field};
+use std::io::Write;
+use std::sync::Arc;
+use webstrata_layers::Links;
+
+#[derive(Default)]
+struct Batch {
+    ids: Vec<u64>,
+    urls: StringBuilder,
+    surts: StringBuilder,
+    hosts: StringBuilder,
+    domains: StringBuilder,
+    captures: Vec<u32>,
+    /// Of the first and the last capture.
+    times: Vec<Option<(i64, i64)>>,
+}
+
+impl Batch {
+    fn write(&mut self, table: &mut Table<'_>, names: Names) -> Result<(), Error> {
+        let Batch { ids, mut urls, mut surts, mut hosts, mut domains, captures, times: spans } = std::mem::take(self);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let ids: ArrayRef = Arc::new(UInt64Array::from(ids));
+        let captures: ArrayRef = Arc::new(UInt32Array::from(captures));
+        let [urls, surts, hosts, domains] =
+            [&mut urls, &mut surts, &mut hosts, &mut domains].map(|texts| -> ArrayRef { Arc::new(texts.finish()) });
+        if names == Names::Gephi {
+            let spans = spans.iter().map(|span| span.map(|span| intervals(std::iter::once(span))));
+            return table.write(vec![ids, urls, hosts, domains, captures, Arc::new(spans.collect::<StringArray>())]);
+        }
+        let first = times(spans.iter().map(|span| span.map(|(first, _)| first)));
+        let last = times(spans.iter().map(|span| span.map(|(_, last)| last)));
+        table.write(vec![ids, urls, surts, hosts, domains, first, last, captures])
+    }
+}
+
+fn fields(names: Names) -> Vec<Field> {
+    let text = |name| column(name, DataType::Utf8);
+    let perhaps = |name, of| Field::new(name, of, true);
+    if names == Names::Gephi {
+        let [host, domain, spans] = ["Host", "Domain", "Time Interval"].map(|name| perhaps(name, DataType::Utf8));
+        let id = column("Id", DataType::UInt64);
+        return vec![id, text("Label"), host, domain, column("Captures", DataType::UInt32), spans];
+    }
+    let [host, domain] = ["host", "domain"].map(|name| perhaps(name, DataType::Utf8));
+    let [first, last] = ["first_capture", "last_capture"].map(|name| perhaps(name, time()));
+    let (id, captures) = (column("id", DataType::UInt64), column("captures", DataType::UInt32));
+    vec![id, text("url"), text("surt"), host, domain, first, last, captures]
+}
+
+/// Writes the table.
+pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+    let (names, window) = (export.options.names, export.options.window);
+    let mut table = Table::create(export, stream, fields(names))?;
+    let mut pages = export.reader.pages(export.uids());
+    let mut page = pages.next().transpose()?;
+    let mut batch = Batch::default();
+    export.urls("nodes", true, |uid, url, surt| {
+        let mut captures = 0..0;
+        let mut span = None;
+        if let Some(own) = page.take_if(|page| page.uid == uid) {
+            captures = captures_selected(&own, window);
+            span =
+                own.timestamps[captures.clone()].first().copied().zip(own.timestamps[captures.clone()].last().copied());
+            page = pages.next().transpose()?;
+        }
+        let host = host_in(url);
+        batch.ids.push(uid);
+        batch.urls.append_value(url);
+        batch.surts.append_value(surt);
+        batch.hosts.append_option(host);
+        batch.domains.append_option(host.map(domain_of));
+        batch.captures.push(number(captures.len() as u64));
+        batch.times.push(span);
+        if batch.ids.len() >= CHUNK { batch.write(&mut table, names) } else { Ok(()) }
+    })?;
+    batch.write(&mut table, names)?;
+    Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
+}

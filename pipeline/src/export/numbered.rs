@@ -1,0 +1,49 @@
+//! Links as lines of two numbers: a Matrix Market file, or an edge list of NetworKit.
+//!
+//! Numbers count from 1, so that the URL with the UID n is n + 1: node, row or column. Lines are in order of (page, link).
+//!
+//! - Matrix Market (`coordinate pattern general`): a square matrix with an entry where the page of the row links to the URL of the
+//!   column. Its head says how many entries follow, so pages are read twice.
+//! - NetworKit `EdgeListTabOne`: page, tab, link. Read it by `EdgeListReader('\t', 1, directed=True)`: `readGraph` with this
+//!   format forgets the direction. URLs after the last one that has a link are not told.
+
+use super::table::in_words;
+use super::text::Text;
+use super::{Export, ExportReport, Format};
+use crate::Error;
+use crate::spans::for_each_link;
+use std::io::Write;
+use webstrata_layers::Links;
+
+/// Writes the file.
+pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+    let (window, urls, epoch) = (export.options.window, export.reader.urls(), export.reader.epoch());
+    let mut text = Text::create(&export.options.target, stream)?;
+    let is_matrix = export.options.format == Format::Mtx;
+    if is_matrix {
+        let mut links = 0u64;
+        export.pages("links", |page| {
+            for_each_link(page, window, |_, _| {
+                links += 1;
+                Ok(())
+            })
+        })?;
+        let window = in_words(window);
+        let head = write!(
+            text,
+            "%%MatrixMarket matrix coordinate pattern general\n% links of a web archive, {window}; epoch {epoch}\n\
+            {urls} {urls} {links}\n"
+        );
+        head.map_err(|source| text.failed(source))?;
+    }
+    let separator = if is_matrix { ' ' } else { '\t' };
+    let mut records = 0;
+    export.pages("edges", |page| {
+        for_each_link(page, window, |link, _| {
+            records += 1;
+            writeln!(text, "{}{separator}{}", page.uid + 1, link + 1).map_err(|source| text.failed(source))
+        })
+    })?;
+    text.finish()?;
+    Ok(ExportReport { epoch, records, nodes: urls })
+}

@@ -1,0 +1,76 @@
+//! Links capture by capture, in the columns of the web graph of the Archives Unleashed Toolkit.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `crawl_date` | string | the capture, as 14 digits |
+//! | `src`, `dest` | string | the URL of the page, and of the link |
+//!
+//! A row for each known capture of the window and each link of it, the rows of a capture one after the other. Anchor texts are not
+//! in a store, so there is no column for them; captures without links have no rows. This is many times larger than edges as
+//! intervals. Memory: the spans of one page beside a batch.
+
+use super::table::{CHUNK, Table};
+use super::texts::Texts;
+use super::{Export, ExportReport, Names};
+use crate::Error;
+use crate::spans::{Span, for_each_link};
+use crate::table::column;
+use arrow::array::StringArray;
+use arrow::datatypes::DataType;
+use std::io::Write;
+use std::sync::Arc;
+use webstrata_layers::{Links, captures_in, format_time};
+
+#[derive(Default)]
+struct Batch {
+    src: Vec<u64>,
+    dest: Vec<u64>,
+    time: Vec<i64>,
+}
+
+impl Batch {
+    fn write(&mut self, table: &mut Table<'_>, texts: &mut Texts<'_>) -> Result<(), Error> {
+        texts.load(self.src.iter().chain(&self.dest))?;
+        for start in (0..self.src.len()).step_by(CHUNK) {
+            let rows = start..(start + CHUNK).min(self.src.len());
+            let dates = self.time[rows.clone()].iter().map(|&time| format_time(time));
+            let [src, dest] = [&self.src, &self.dest].map(|uids| texts.column(&uids[rows.clone()]));
+            table.write(vec![Arc::new(StringArray::from_iter_values(dates)), Arc::new(src), Arc::new(dest)])?;
+        }
+        *self = Batch::default();
+        Ok(())
+    }
+}
+
+/// Writes the table.
+pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+    let window = export.options.window;
+    let [src, dest] = Names::Aut.ends();
+    let fields = ["crawl_date", src, dest].map(|name| column(name, DataType::Utf8)).to_vec();
+    let mut table = Table::create(export, stream, fields)?;
+    let mut texts = Texts::new(export.reader);
+    let rows_max = (export.options.run.memory_max >> 10).clamp(CHUNK, 1 << 20);
+    let (mut batch, mut links) = (Batch::default(), Vec::<(u64, Vec<Span>)>::new());
+    export.pages("edges", |page| {
+        links.clear();
+        for_each_link(page, window, |link, spans| {
+            links.push((link, spans.to_vec()));
+            Ok(())
+        })?;
+        let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
+        for at in (first..=last).filter(|at| page.unknown.binary_search(at).is_err()) {
+            let has = |spans: &[Span]| spans.iter().any(|&(first, last)| (first..=last).contains(&at));
+            for (link, _) in links.iter().filter(|(_, spans)| has(spans)) {
+                batch.src.push(page.uid);
+                batch.dest.push(*link);
+                batch.time.push(page.timestamps[at as usize]);
+            }
+            if batch.src.len() >= rows_max {
+                batch.write(&mut table, &mut texts)?;
+            }
+        }
+        Ok(())
+    })?;
+    batch.write(&mut table, &mut texts)?;
+    Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
+}

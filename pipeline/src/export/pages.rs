@@ -1,0 +1,134 @@
+//! The layers as one plain table: a row for each page, which other tools read without decoding presence.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `uid`, `url` | uint64, string | the page |
+//! | `timestamps` | list of timestamp | its captures in the window, rising |
+//! | `known` | list of bool | of each, whether its links are known |
+//! | `lifespans` | list of struct | its links by (link, first): a run of consecutive known captures of the window that have the link |
+//! | `lifespans.link` | uint64 | the link |
+//! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the run |
+//! | `lifespans.captures` | uint32 | known captures of the run |
+//!
+//! Records that several rows of the store have of a page are joined. Pages without a capture in the window are left out; rows are
+//! in order of UIDs. So `SELECT uid, unnest(lifespans, recursive := true)` gives all links with their time in DuckDB.
+
+use super::edges::number;
+use super::table::{CHUNK, Table};
+use super::{Export, ExportReport};
+use crate::Error;
+use crate::spans::{captures_selected, for_each_link};
+use crate::table::{column, time, times};
+use arrow::array::{Array, ArrayRef, BooleanArray, ListArray, StringBuilder, StructArray, UInt32Array, UInt64Array};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Fields};
+use std::io::Write;
+use std::sync::Arc;
+use webstrata_layers::Links;
+
+/// Elements of lists of a batch: what many pages with few captures and one with many have in common.
+const ELEMENTS: usize = 1 << 18;
+
+#[derive(Default)]
+struct Batch {
+    uids: Vec<u64>,
+    urls: StringBuilder,
+    /// Captures of each page, and all of them.
+    captures: Vec<usize>,
+    times: Vec<i64>,
+    known: Vec<bool>,
+    /// Lifespans of each page, and all of them.
+    spans: Vec<usize>,
+    links: Vec<u64>,
+    first: Vec<i64>,
+    last: Vec<i64>,
+    captures_with: Vec<u32>,
+}
+
+impl Batch {
+    fn write(&mut self, table: &mut Table<'_>) -> Result<(), Error> {
+        let mut own = std::mem::take(self);
+        if own.uids.is_empty() {
+            return Ok(());
+        }
+        let whole = |seconds: Vec<i64>| times(seconds.into_iter().map(Some));
+        let spans = StructArray::new(
+            span_fields(),
+            vec![
+                Arc::new(UInt64Array::from(own.links)) as ArrayRef,
+                whole(own.first),
+                whole(own.last),
+                Arc::new(UInt32Array::from(own.captures_with)),
+            ],
+            None,
+        );
+        let known: ArrayRef = Arc::new(BooleanArray::from(own.known));
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from(own.uids)),
+            Arc::new(own.urls.finish()),
+            list(&own.captures, whole(own.times)),
+            list(&own.captures, known),
+            list(&own.spans, Arc::new(spans)),
+        ];
+        table.write(columns)
+    }
+}
+
+fn element(of: DataType) -> Arc<Field> {
+    Arc::new(column("element", of))
+}
+
+fn list(lengths: &[usize], elements: ArrayRef) -> ArrayRef {
+    let offsets = OffsetBuffer::from_lengths(lengths.iter().copied());
+    Arc::new(ListArray::new(element(elements.data_type().clone()), offsets, elements, None))
+}
+
+fn span_fields() -> Fields {
+    let link = column("link", DataType::UInt64);
+    vec![link, column("first", time()), column("last", time()), column("captures", DataType::UInt32)].into()
+}
+
+/// Writes the table.
+pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+    let window = export.options.window;
+    let list_of = |name, of| column(name, DataType::List(element(of)));
+    let fields = vec![
+        column("uid", DataType::UInt64),
+        column("url", DataType::Utf8),
+        list_of("timestamps", time()),
+        list_of("known", DataType::Boolean),
+        list_of("lifespans", DataType::Struct(span_fields())),
+    ];
+    let mut table = Table::create(export, stream, fields)?;
+    let mut pages = export.reader.pages(export.uids());
+    let mut next = pages.next().transpose()?;
+    let mut batch = Batch::default();
+    export.urls("layers", false, |uid, url, _| {
+        let Some(page) = next.take_if(|page| page.uid == uid) else { return Ok(()) };
+        next = pages.next().transpose()?;
+        let captures = captures_selected(&page, window);
+        if captures.is_empty() {
+            return Ok(());
+        }
+        batch.uids.push(uid);
+        batch.urls.append_value(url);
+        batch.captures.push(captures.len());
+        batch.times.extend_from_slice(&page.timestamps[captures.clone()]);
+        batch.known.extend(captures.map(|at| page.unknown.binary_search(&number(at as u64)).is_err()));
+        let before = batch.links.len();
+        for_each_link(&page, window, |link, spans| {
+            for &(first, last) in spans {
+                batch.links.push(link);
+                batch.first.push(page.timestamps[first as usize]);
+                batch.last.push(page.timestamps[last as usize]);
+                batch.captures_with.push(number(page.known_between(first, last)));
+            }
+            Ok(())
+        })?;
+        batch.spans.push(batch.links.len() - before);
+        let is_full = batch.uids.len() >= CHUNK || batch.links.len().max(batch.times.len()) >= ELEMENTS;
+        if is_full { batch.write(&mut table) } else { Ok(()) }
+    })?;
+    batch.write(&mut table)?;
+    Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
+}

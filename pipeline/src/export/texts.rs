@@ -1,0 +1,99 @@
+//! The URLs of many UIDs, for tables whose links are written as URLs.
+//!
+//! UIDs are looked up a batch at a time, each once and in order, so that a batch reads each block of URLs once. Memory: the URLs
+//! of a batch, and the blocks that the reader keeps.
+
+use super::Export;
+use super::table::CHUNK;
+use crate::Error;
+use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use arrow::datatypes::DataType;
+use std::str::from_utf8;
+use std::sync::Arc;
+use webstrata_layers::{Links, Reader};
+
+/// The URLs of the UIDs that were loaded last.
+pub(super) struct Texts<'a> {
+    reader: &'a Reader,
+    uids: Vec<u64>,
+    /// Where the URL of each ends in `bytes`.
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Texts<'a> {
+    pub(super) fn new(reader: &'a Reader) -> Self {
+        Self { reader, uids: Vec::new(), ends: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Reads the URLs of these UIDs, in place of those before.
+    pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b u64>) -> Result<(), Error> {
+        self.uids.clear();
+        self.uids.extend(uids);
+        self.uids.sort_unstable();
+        self.uids.dedup();
+        self.ends.clear();
+        self.bytes.clear();
+        let mut url = Vec::new();
+        for &uid in &self.uids {
+            self.reader.url_into(uid, &mut url)?;
+            self.bytes.extend_from_slice(&url);
+            self.ends.push(self.bytes.len());
+        }
+        Ok(())
+    }
+
+    /// The URL of a UID that is loaded.
+    pub(super) fn url(&self, uid: u64) -> &str {
+        let Ok(at) = self.uids.binary_search(&uid) else { return "" };
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        // The layers are checked to be UTF-8.
+        from_utf8(&self.bytes[start..self.ends[at]]).unwrap_or_default()
+    }
+
+    /// A column of URLs.
+    pub(super) fn column(&self, uids: &[u64]) -> StringArray {
+        StringArray::from_iter_values(uids.iter().map(|&uid| self.url(uid)))
+    }
+}
+
+/// How the ends of links are written: as UIDs, or as URLs.
+pub(super) enum Ends<'a> {
+    Uids,
+    Urls(Texts<'a>),
+}
+
+impl<'a> Ends<'a> {
+    pub(super) fn new(export: &Export<'a>) -> Self {
+        if export.options.urls { Ends::Urls(Texts::new(export.reader)) } else { Ends::Uids }
+    }
+
+    pub(super) fn data_type(&self) -> DataType {
+        if matches!(self, Ends::Uids) { DataType::UInt64 } else { DataType::Utf8 }
+    }
+
+    /// How many links make a batch: where they become URLs the more the better, since a batch may need any block of URLs.
+    pub(super) fn batch(&self, export: &Export<'_>) -> usize {
+        match self {
+            Ends::Uids => CHUNK,
+            // With its URLs a link takes some hundred bytes.
+            Ends::Urls(_) => (export.options.run.memory_max >> 10).clamp(CHUNK, 1 << 20),
+        }
+    }
+
+    /// Makes ready what the columns of a batch need.
+    pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b u64>) -> Result<(), Error> {
+        match self {
+            Ends::Uids => Ok(()),
+            Ends::Urls(texts) => texts.load(uids),
+        }
+    }
+
+    /// A column of ends.
+    pub(super) fn column(&self, uids: &[u64]) -> ArrayRef {
+        match self {
+            Ends::Uids => Arc::new(UInt64Array::from(uids.to_vec())),
+            Ends::Urls(texts) => Arc::new(texts.column(uids)),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! XML 1.0 whatever texts hold: what has a meaning in XML is escaped, and characters that XML has no way to write are left out.
+
+use super::graph::{Attributes, Kind, Value};
+use super::text::Text;
+use crate::Error;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use std::borrow::Cow;
+use std::io;
+use webstrata_layers::format_iso;
+
+/// Writes elements, indented.
+pub(super) struct Xml<'a>(Writer<Text<'a>>);
+
+impl<'a> Xml<'a> {
+    /// Begins a document.
+    pub(super) fn begin(text: Text<'a>) -> Result<Self, Error> {
+        let mut xml = Self(Writer::new_with_indent(text, b' ', 1));
+        xml.event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+        Ok(xml)
+    }
+
+    fn event(&mut self, event: Event<'_>) -> Result<(), Error> {
+        self.0.write_event(event).map_err(|source| self.0.get_ref().failed(source))
+    }
+
+    /// The beginning of an element.
+    pub(super) fn open(&mut self, name: &str, attributes: &[(&str, &str)]) -> Result<(), Error> {
+        self.event(Event::Start(start(name, attributes)))
+    }
+
+    /// The end of an element.
+    pub(super) fn close(&mut self, name: &str) -> Result<(), Error> {
+        self.event(Event::End(BytesEnd::new(name)))
+    }
+
+    /// An element with nothing in it.
+    pub(super) fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) -> Result<(), Error> {
+        self.event(Event::Empty(start(name, attributes)))
+    }
+
+    /// An element with text in it.
+    pub(super) fn text(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) -> Result<(), Error> {
+        self.open(name, attributes)?;
+        self.event(Event::Text(BytesText::new(&clean(text))))?;
+        self.close(name)
+    }
+
+    /// Ends the document.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        let mut text = self.0.into_inner();
+        io::Write::write_all(&mut text, b"\n").map_err(|source| text.failed(source))?;
+        text.finish()
+    }
+}
+
+fn start<'a>(name: &'a str, attributes: &'a [(&'a str, &'a str)]) -> BytesStart<'a> {
+    let mut start = BytesStart::new(name);
+    for (name, value) in attributes {
+        start.push_attribute((*name, &*clean(value)));
+    }
+    start
+}
+
+/// Text without the characters that XML 1.0 does not have, and without those that tools take for spaces.
+fn clean(text: &str) -> Cow<'_, str> {
+    let is_wrong = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    if text.contains(is_wrong) { text.replace(is_wrong, "").into() } else { text.into() }
+}
+
+/// A value as text; `None` where there is none.
+pub(super) fn in_text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
+    match *value {
+        Value::Text(text) => Some(text.into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        Value::Time(time) => Some(format_iso(time).into()),
+        Value::None => None,
+    }
+}
+
+/// The name that both formats have for what an attribute is.
+pub(super) fn kind(kind: Kind) -> &'static str {
+    // Neither format has times.
+    if kind == Kind::Number { "long" } else { "string" }
+}
+
+/// The ids of attributes in a document, by their number: of nodes, or of edges.
+pub(super) fn ids(prefix: char, attributes: Attributes) -> Vec<String> {
+    (0..attributes.len()).map(|at| format!("{prefix}{at}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Target;
+    use super::*;
+    use quick_xml::XmlVersion;
+
+    #[test]
+    fn any_text_is_xml() {
+        let mut out = Vec::new();
+        let mut xml = Xml::begin(Text::create(&Target::Stream, &mut out).unwrap()).unwrap();
+        let hostile = "a<b>&\"'\u{0}\u{1b}\u{ffff}\n]]>é";
+        xml.open("graph", &[("name", hostile)]).unwrap();
+        xml.text("data", &[], hostile).unwrap();
+        xml.close("graph").unwrap();
+        xml.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graph name=\"a&lt;b&gt;&amp;&quot;"),
+            "{text}"
+        );
+        assert!(!text.contains(['\u{0}', '\u{1b}', '\u{ffff}']));
+        let mut reader = quick_xml::Reader::from_str(&text);
+        let mut seen = Vec::new();
+        loop {
+            match reader.read_event().unwrap() {
+                Event::Eof => break,
+                Event::Start(start) => {
+                    for attribute in start.attributes() {
+                        seen.push(attribute.unwrap().normalized_value(XmlVersion::Explicit1_0).unwrap().into_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(seen, ["a<b>&\"']]>é"]);
+    }
+}

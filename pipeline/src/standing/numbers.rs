@@ -1,0 +1,100 @@
+//! Own numbers of URLs: what a URL is called inside the dataflow, whatever UIDs it has in one epoch or another.
+//!
+//! At the epoch where a run begins the number of a URL is its UID; URLs that come later get the next numbers. A merge gives
+//! URLs other UIDs and the same numbers, so nothing moves in the dataflow. A URL that a merge drops keeps its number, which
+//! never is another's, and its text stays here. Memory: 8 bytes a URL, and the texts of those dropped; cost of an update: its
+//! new URLs, of a merge: all URLs once, some nanoseconds each.
+
+use crate::Error;
+use std::collections::HashMap;
+use webstrata_layers::{Links, Reader, Translations};
+
+/// No UID.
+const GONE: u32 = u32::MAX;
+
+/// See the head of this file.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    /// By UID of the epoch that was read last.
+    by_uid: Vec<u32>,
+    /// By number: the UID there.
+    uids: Vec<u32>,
+    gone: HashMap<u32, String>,
+}
+
+impl Numbers {
+    /// Numbers for the URLs of the first epoch.
+    pub(super) fn load(epoch: &Reader) -> Result<Self, Error> {
+        let urls: Vec<u32> = (0..bounded(epoch.urls())?).collect();
+        Ok(Self { by_uid: urls.clone(), uids: urls, gone: HashMap::new() })
+    }
+
+    /// The number of a UID of the epoch that was read last.
+    pub(super) fn of(&self, uid: u64) -> Option<u32> {
+        self.by_uid.get(usize::try_from(uid).ok()?).copied()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.uids.len()
+    }
+
+    /// The UID of a number, in the epoch that was read last; all above those of URLs where the URL is gone.
+    pub(super) fn uid(&self, number: u32) -> u64 {
+        self.uids.get(number as usize).map_or(u64::MAX, |&uid| u64::from(uid))
+    }
+
+    /// The URL of a number; `epoch` is the one that was read last.
+    pub(super) fn url(&self, number: u32, epoch: &Reader) -> Result<String, Error> {
+        match self.gone.get(&number) {
+            Some(url) => Ok(url.clone()),
+            None => Ok(epoch.url(self.uid(number))?),
+        }
+    }
+
+    /// Goes on to a later epoch.
+    pub(super) fn advance(&mut self, older: &Reader, newer: &Reader) -> Result<(), Error> {
+        let way = Translations::between(newer.store(), older.epoch())?;
+        let urls = bounded(newer.urls())?;
+        let mut past = newer.store().manifest().history.iter().filter(|past| past.epoch >= older.epoch());
+        if past.all(|past| past.translation.is_none()) {
+            for uid in bounded(self.by_uid.len() as u64)?..urls {
+                self.add(uid)?;
+            }
+            return Ok(());
+        }
+        let before = std::mem::take(&mut self.by_uid);
+        for (uid, &number) in (0u64..).zip(&before) {
+            if way.forward(uid).is_none() {
+                self.gone.insert(number, older.url(uid)?);
+                self.uids[number as usize] = GONE;
+            }
+        }
+        for uid in 0..urls {
+            let old = way.backward(u64::from(uid)).and_then(|old| before.get(usize::try_from(old).ok()?));
+            match old {
+                Some(&number) => {
+                    self.by_uid.push(number);
+                    self.uids[number as usize] = uid;
+                }
+                None => self.add(uid)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers the URL of the next UID.
+    fn add(&mut self, uid: u32) -> Result<(), Error> {
+        self.by_uid.push(bounded(self.uids.len() as u64)?);
+        self.uids.push(uid);
+        Ok(())
+    }
+}
+
+/// A count of URLs, which is also the next number.
+fn bounded(urls: u64) -> Result<u32, Error> {
+    u32::try_from(urls)
+        .ok()
+        .filter(|&urls| urls < GONE)
+        .ok_or(Error::Internal("standing results are kept of less than 4,294,967,295 URLs"))
+}
