@@ -233,7 +233,7 @@ impl Cluster {
     /// Whether there is an epoch that is answered, and all cells of it that belong here are here.
     pub fn is_ready(&self) -> bool {
         let counts = *self.counts.borrow();
-        counts.current > 0 && !self.state().leaving
+        counts.current > 0 && counts.missing == 0 && !self.state().leaving
     }
 
     /// Takes in a message of the membership.

@@ -39,7 +39,7 @@ mod resume;
 mod texts;
 mod walk;
 
-pub use address::canonical;
+pub use address::{canonical, neighbours};
 
 /// What is here, for people.
 const PAGE: &str = include_str!("http/page.txt");

@@ -82,6 +82,14 @@ impl Pinned {
         Ok(links)
     }
 
+    /// As [`Pinned::links`], but of one UID however many there are.
+    pub(crate) async fn whole(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+        let &[uid] = uids else { return self.links(uids, direction, window).await };
+        let mut links = Batch::default();
+        links.push(&self.all_links(uid, direction, window).await?);
+        Ok(links)
+    }
+
     /// The lists of each UID, one after the other where they are too many for one answer.
     async fn lists(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
         match self.links(uids, direction, window).await {

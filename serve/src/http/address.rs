@@ -75,7 +75,8 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, u64), S
 }
 
 /// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
-fn neighbours(urls: &[String]) -> Vec<String> {
+#[must_use]
+pub fn neighbours(urls: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (_, rest) in urls.iter().filter_map(|url| url.split_once("://")) {
         let www = rest.strip_prefix("www.").map_or_else(|| format!("www.{rest}"), str::to_owned);

@@ -145,7 +145,7 @@ impl Asked {
     async fn links(&self, pinned: &Pinned, uids: &[u64]) -> Result<Batch<Link>, Status> {
         let found = match self.wanted {
             Wanted::Sample(sample) => pinned.samples(uids, self.direction, self.window, sample).await?,
-            Wanted::All | Wanted::Count => pinned.links(uids, self.direction, self.window).await?,
+            Wanted::All | Wanted::Count => pinned.whole(uids, self.direction, self.window).await?,
         };
         let empty: Vec<u64> =
             uids.iter().zip(found.iter()).filter(|(_, links)| links.is_empty()).map(|(&uid, _)| uid).collect();
@@ -308,20 +308,25 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     let meets = |span: &Lifespan| span.first <= to && span.last >= from;
     if inward {
         // A source that had the link before and after the time, and in no capture of it, has a lifespan that meets it.
-        let sources = pinned.links(&[uid], asked.direction, Window::ALWAYS).await?.into_values();
+        let sources = pinned.all_links(uid, asked.direction, Window::ALWAYS).await?;
         let first = start.place.unwrap_or_default().uid;
-        let left = &sources[sources.partition_point(|&source| source < first)..];
-        for sources in left.chunks(SOURCES) {
-            if answer.is_full() {
-                break;
-            }
-            let found = pinned.lifespans(sources).await?;
+        let (mut left, mut step) = (&sources[sources.partition_point(|&source| source < first)..], SOURCES);
+        while !left.is_empty() && !answer.is_full() {
+            let (sources, after) = left.split_at(step.min(left.len()));
+            let found = match pinned.lifespans(sources).await {
+                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && sources.len() > 1 => {
+                    step = sources.len() / 2;
+                    continue;
+                }
+                found => found?,
+            };
             let mut spans = Batch::default();
             for (&source, found) in sources.iter().zip(found.iter()) {
                 let own = found.iter().filter(|span| span.link == uid && meets(span));
                 spans.push(&own.map(|span| Lifespan { link: source, ..*span }).collect::<Vec<_>>());
             }
             answer.add(&pinned, sources, &spans).await?;
+            left = after;
         }
     } else {
         let found = pinned.lifespans(&[uid]).await?;

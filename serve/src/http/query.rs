@@ -19,11 +19,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
-use serde::Deserialize;
 use serde_json::{Value as Shown, json};
 use tonic::Status;
 use tonic_types::StatusExt;
-use webstrata_layers::{CaptureTime, Direction, Precision, Window, format_time, parse_time};
+use webstrata_layers::{CaptureTime, Direction, Precision, Window, format_time};
 
 use super::address::canonical;
 use super::lines::{LINE_MAX, Line, Lines};
@@ -32,6 +31,7 @@ use super::params::Params;
 use super::texts::Texts;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
+use crate::question::{Op, Question, Way};
 use crate::server::Shared;
 use crate::status::{Reason, refuse};
 
@@ -41,36 +41,6 @@ pub(super) const QUERY: &[&str] = &["epoch"];
 const BATCH: usize = 256;
 /// Links whose URLs are asked for at once.
 const RUN: usize = 1 << 14;
-
-/// One question, as it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Question {
-    #[serde(default)]
-    id: Shown,
-    op: Op,
-    url: String,
-    #[serde(default)]
-    direction: Way,
-    from: Option<String>,
-    to: Option<String>,
-    at: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
-enum Op {
-    Links,
-    Captures,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
-enum Way {
-    #[default]
-    Out,
-    In,
-}
 
 /// What questions have in common that are asked together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,7 +63,7 @@ impl Asked {
             return Self { name: number(), question: Err(format!("longer than {LINE_MAX} bytes")) };
         };
         match serde_json::from_slice::<Question>(text) {
-            Ok(mut question) => Self { name: ("id", question.id.take()), question: question.kind() },
+            Ok(mut question) => Self { name: ("id", question.id.take()), question: kind(&question) },
             Err(error) => {
                 let id = serde_json::from_slice::<Shown>(text).ok().and_then(|value| value.get("id").cloned());
                 let name = id.map_or_else(number, |id| ("id", id));
@@ -103,29 +73,15 @@ impl Asked {
     }
 }
 
-impl Question {
-    /// What is asked, and of which URL.
-    fn kind(&self) -> Result<(Kind, String), String> {
-        let window = self.window()?;
-        let url = canonical(&self.url).ok_or_else(|| format!("not an http or https URL: {}", self.url))?;
-        let kind = match self.op {
-            Op::Links => Kind::Links(self.direction, window),
-            Op::Captures => Kind::Captures,
-        };
-        Ok((kind, url))
-    }
-
-    fn window(&self) -> Result<Window, String> {
-        let time = |text: &str, end| parse_time(text, end).ok_or_else(|| format!("not a time: {text}"));
-        match (&self.at, &self.from, &self.to) {
-            (Some(at), None, None) => Ok(Window::AsOf(time(at, true)?)),
-            (Some(_), ..) => Err("\"at\" goes with neither \"from\" nor \"to\"".to_owned()),
-            (None, from, to) => Ok(Window::Seen {
-                from: from.as_deref().map_or(Ok(i64::MIN), |from| time(from, false))?,
-                to: to.as_deref().map_or(Ok(i64::MAX), |to| time(to, true))?,
-            }),
-        }
-    }
+/// What a question asks, and of which URL.
+fn kind(question: &Question) -> Result<(Kind, String), String> {
+    let window = question.window()?;
+    let url = canonical(&question.url).ok_or_else(|| format!("not an http or https URL: {}", question.url))?;
+    let kind = match question.op {
+        Op::Links => Kind::Links(question.direction, window),
+        Op::Captures => Kind::Captures,
+    };
+    Ok((kind, url))
 }
 
 /// What is known of a question.
@@ -364,6 +320,7 @@ async fn alike(pinned: &Pinned, kind: Kind, uids: &[u64]) -> Result<Vec<Found>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use webstrata_layers::parse_time;
 
     fn asked(text: &str) -> Asked {
         Asked::of(&Line { number: 7, text: Some(text.as_bytes().to_vec()) })

@@ -313,7 +313,7 @@ async fn tell(
     let mut behind = None;
     loop {
         let now = *counts.borrow_and_update();
-        drain.set_ready(shared.cluster.is_ready() && now.missing == 0).await;
+        drain.set_ready(shared.cluster.is_ready()).await;
         for (residence, at) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
             metrics.cells(residence, now.cells[at], now.bytes[at]);
         }
