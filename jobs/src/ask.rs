@@ -6,11 +6,13 @@ use anyhow::{Context, bail};
 use clap::Args;
 use std::io::{self, Write};
 use webstrata_datasets::canonical;
+use webstrata_layers::key::host_prefix;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
 use webstrata_serve::Cells;
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::http::neighbours;
 use webstrata_serve::image::Residence;
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
@@ -99,6 +101,13 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
     }
 }
 
+/// A host as URLs spell it; `None` where it is none.
+pub(crate) fn host(text: &str) -> Option<String> {
+    let url = canonical(None, &format!("http://{text}/")).ok()?;
+    let host = url.strip_prefix("http://")?.strip_suffix('/')?;
+    host_prefix(host).map(|_| host.to_owned())
+}
+
 fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for url in urls {
@@ -107,23 +116,6 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
         }
     }
     Ok(found)
-}
-
-/// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
-fn neighbours(urls: &[String]) -> Vec<String> {
-    let mut all = Vec::new();
-    for url in urls {
-        let Some((_, rest)) = url.split_once("://") else { continue };
-        let www = rest.strip_prefix("www.").map_or_else(|| format!("www.{rest}"), str::to_owned);
-        for rest in [rest, &www] {
-            let slash = rest.strip_suffix('/').map_or_else(|| format!("{rest}/"), str::to_owned);
-            for rest in [rest, &slash] {
-                all.extend(["http", "https"].map(|scheme| format!("{scheme}://{rest}")));
-            }
-        }
-    }
-    all.retain(|url| !urls.contains(url) && canonical(None, url).is_ok_and(|same| same == *url));
-    all
 }
 
 /// Whether the question is an as-of one and the links of the capture that answers it are unknown.
@@ -137,18 +129,4 @@ pub(crate) fn is_unknown(links: &dyn Links, uid: u64, window: Window) -> anyhow:
 pub(crate) fn note(text: &str) {
     // Nobody may be there to read it: not a reason to fail.
     let _ = writeln!(io::stderr(), "note: {text}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbours_are_other_spellings_of_one_address() {
-        let near = neighbours(&["http://example.org/a".to_owned()]);
-        for url in ["https://example.org/a", "http://www.example.org/a", "http://example.org/a/"] {
-            assert!(near.iter().any(|found| found == url), "{url} in {near:?}");
-        }
-        assert!(!near.iter().any(|found| found == "http://example.org/a"));
-    }
 }

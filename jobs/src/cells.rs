@@ -1,6 +1,6 @@
 //! `webstrata cells`: writes the cells of a store, so that questions are answered from memory.
 
-use crate::cli::{Format, FormatArgs, Outcome, location};
+use crate::cli::{Format, FormatArgs, Outcome, location, processors};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
     let options = Options { codec: args.codec, urls };
     let all: Vec<_> = partitions(&store).collect();
-    let workers = args.workers.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let workers = args.workers.map_or_else(processors, usize::from);
     let next = AtomicUsize::new(0);
     let (made, done) = (AtomicUsize::new(0), Mutex::<Vec<anyhow::Result<Written>>>::default());
     std::thread::scope(|scope| {

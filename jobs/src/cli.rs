@@ -3,11 +3,13 @@
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
 use crate::{
-    bench, build, captures, cells, check, demo, diff, gc, generate, info, links, log, merge, query, serve, uids, update,
+    analyze, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log, merge,
+    query, serve, sql, timemap, uids, update, watch,
 };
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
+use std::thread::available_parallelism;
 use webstrata_layers::{Location, parse_time};
 
 const OVERVIEW: &str = "\
@@ -36,6 +38,10 @@ pub(crate) enum Command {
     Update(update::UpdateArgs),
     /// Make one row of several
     Merge(merge::MergeArgs),
+    /// Write a store as files of other tools
+    Export(export::ExportArgs),
+    /// Print views of a store for DuckDB or Spark
+    Sql(sql::SqlArgs),
     /// Write the cells of a store, to answer questions from memory
     Cells(cells::CellsArgs),
     /// Say what a store holds
@@ -48,16 +54,24 @@ pub(crate) enum Command {
     Diff(diff::DiffArgs),
     /// Remove old epochs, and the files that only they had
     Gc(gc::GcArgs),
+    /// Keep a result right as a store grows: degrees, components, new links
+    Watch(watch::WatchArgs),
     /// Links of a page, or pages that link to a URL, at a time
     Links(links::LinksArgs),
     /// Times at which a page was captured
     Captures(captures::CapturesArgs),
+    /// Captures of a page as a Memento TimeMap
+    Timemap(timemap::TimemapArgs),
     /// URLs with their numbers: of a host, domain or path, or captured in a time
     Uids(uids::UidsArgs),
     /// Answer questions from standard input, as JSON lines
     Query(query::QueryArgs),
     /// Answer questions over the network, alone or in a cluster
     Serve(serve::ServeArgs),
+    /// Compute on the graph at a time, and on how it changes
+    Analyze(analyze::AnalyzeArgs),
+    /// The graph of hosts, domains or paths by period
+    Fold(fold::FoldArgs),
     /// Write a made-up crawl as WARC, JSON lines or Parquet
     Generate(generate::GenerateArgs),
     /// Generate a small crawl, build it, ask it three questions
@@ -73,17 +87,23 @@ impl Command {
             Command::Build(args) => build::run(&args, out),
             Command::Update(args) => update::run(&args, out),
             Command::Merge(args) => merge::run(&args, out),
+            Command::Export(args) => export::run(&args, out),
+            Command::Sql(args) => sql::run(&args, out),
             Command::Cells(args) => cells::run(&args, out),
             Command::Info(args) => info::run(&args, out),
             Command::Check(args) => check::run(&args, out),
             Command::Log(args) => log::run(&args, out),
             Command::Diff(args) => diff::run(&args, out),
             Command::Gc(args) => gc::run(&args, out),
+            Command::Watch(args) => watch::run(&args, out),
             Command::Links(args) => links::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),
+            Command::Timemap(args) => timemap::run(&args, out),
             Command::Uids(args) => uids::run(&args, out),
             Command::Query(args) => query::run(&args, std::io::stdin().lock(), out),
             Command::Serve(args) => serve::run(&args, out),
+            Command::Analyze(args) => analyze::run(&args, out),
+            Command::Fold(args) => fold::run(&args, out),
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),
             Command::Bench(args) => bench::run(&args, out),
@@ -147,6 +167,17 @@ pub(crate) fn time_to(text: &str) -> Result<i64, String> {
 
 fn time_error(text: &str) -> String {
     format!("{text:?} is no time; write 2006, 200606, 20060615120000 or 2006-06-15T12:00:00Z")
+}
+
+/// The seconds between two that may be left out.
+pub(crate) fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Usage> {
+    let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
+    if from > to { Err(Usage("--from is later than --to")) } else { Ok((from, to)) }
+}
+
+/// As many threads as there are processors.
+pub(crate) fn processors() -> usize {
+    available_parallelism().map_or(1, usize::from)
 }
 
 /// A number of bytes: `512M`, `2G`, `64 KiB`; the units are powers of 1024.

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
   curl -G http://127.0.0.1:7400/v1/links --data-urlencode url={page}
   webstrata build --out STORE YOUR-CRAWL.warc.gz
   webstrata help
-Or read the Parquet files in {store}/rows with DuckDB, pandas, Polars or Spark.
+Or read the Parquet files in {store}/rows with DuckDB, pandas or Polars.
 All of this lies in {}; remove it when you are done.",
         quoted(&dir)
     )?;

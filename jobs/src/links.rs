@@ -3,7 +3,7 @@
 //! Printed in the order of the store: URLs of one host stand together.
 
 use crate::ask::{self, Found, SourceArgs};
-use crate::cli::{Format, FormatArgs, Outcome, Usage, time_from, time_to};
+use crate::cli::{Format, FormatArgs, Outcome, interval, time_from, time_to};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -64,13 +64,8 @@ pub(crate) struct LinksArgs {
 }
 
 pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let window = match (args.at, args.from, args.to) {
-        (Some(at), ..) => Window::AsOf(at),
-        (None, from, to) => Window::Seen { from: from.unwrap_or(i64::MIN), to: to.unwrap_or(i64::MAX) },
-    };
-    if matches!(window, Window::Seen { from, to } if from > to) {
-        return Err(Usage("--from is later than --to").into());
-    }
+    let (from, to) = interval(args.from, args.to)?;
+    let window = args.at.map_or(Window::Seen { from, to }, Window::AsOf);
     let reader = args.source.open(ask::READ_MEMORY)?;
     let asked = ask::find(&*reader, &args.url)?;
     if args.lifespans {
@@ -139,7 +134,7 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, asked: &Found, out: &mut
     } else {
         links.lifespans(asked.uid)?
     };
-    let (from, to) = (args.from.unwrap_or(i64::MIN), args.to.unwrap_or(i64::MAX));
+    let (from, to) = interval(args.from, args.to)?;
     spans.retain(|span| span.first <= to && span.last >= from);
     let mut list = Vec::new();
     let urls = links.urls_of(&spans.iter().map(|span| span.link).collect::<Vec<_>>())?;

@@ -4,6 +4,7 @@
 //! failed, or what was asked for was not found; 2: the command line makes no sense. A reader of the output that goes
 //! away early is no failure.
 
+mod analyze;
 mod ask;
 mod bench;
 mod build;
@@ -13,6 +14,8 @@ mod check;
 mod cli;
 mod demo;
 mod diff;
+mod export;
+mod fold;
 mod gc;
 mod generate;
 mod info;
@@ -25,9 +28,12 @@ mod query;
 mod running;
 mod serve;
 mod spans;
+mod sql;
+mod timemap;
 mod translate;
 mod uids;
 mod update;
+mod watch;
 
 use clap::Parser;
 use std::io::{self, BufWriter, Write};

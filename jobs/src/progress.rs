@@ -70,7 +70,8 @@ fn show(progress: &Progress, done: &Receiver<()>) {
 /// What is said besides the stage: records and their rate, bytes, spill, and how long the stage still takes.
 fn line(moment: &Moment) -> String {
     let reading = moment.stage == "ingest";
-    let (records, what) = if reading { (moment.captures, "captures") } else { (moment.exchanged_records, "records") };
+    let (records, what) =
+        if reading { (moment.captures, "captures") } else { (moment.worked.max(moment.exchanged_records), "records") };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rounded rate")]
     let rate = (records as f64 / moment.seconds.max(0.001)) as u64;
     let mut text = format!("{} {what}", HumanCount(records));

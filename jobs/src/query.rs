@@ -7,11 +7,11 @@
 use crate::ask::{self, SourceArgs};
 use crate::cli::{Outcome, size};
 use clap::Args;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use webstrata_datasets::canonical;
-use webstrata_layers::{Links, Precision, Window, format_time, parse_time};
+use webstrata_layers::{Links, Precision, format_time};
+use webstrata_serve::question::{Op, Question, Way};
 
 const FORMS: &str = r#"A question is one line:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
@@ -38,35 +38,6 @@ pub(crate) struct QueryArgs {
     /// Memory for pages that were read lately, where there are no cells
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Question {
-    #[serde(default)]
-    id: Value,
-    op: Op,
-    url: String,
-    #[serde(default)]
-    direction: Direction,
-    from: Option<String>,
-    to: Option<String>,
-    at: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Op {
-    Links,
-    Captures,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Direction {
-    #[default]
-    Out,
-    In,
 }
 
 pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -116,7 +87,7 @@ fn answer_line(links: &dyn Links, line: &[u8], number: u64) -> anyhow::Result<Va
 
 /// The answer without its id, or what is wrong with the question.
 fn answer(links: &dyn Links, question: &Question) -> anyhow::Result<Result<Value, String>> {
-    let window = match window(question) {
+    let window = match question.window() {
         Ok(window) => window,
         Err(error) => return Ok(Err(error)),
     };
@@ -137,25 +108,13 @@ fn answer(links: &dyn Links, question: &Question) -> anyhow::Result<Result<Value
         return Ok(Ok(answer));
     }
     let found = match question.direction {
-        Direction::Out => links.out_links(uid, window)?,
-        Direction::In => links.in_links(uid, window, Precision::Exact)?,
+        Way::Out => links.out_links(uid, window)?,
+        Way::In => links.in_links(uid, window, Precision::Exact)?,
     };
     let urls = links.urls_of(&found)?;
     let mut answer = json!({"links": urls});
-    if matches!(question.direction, Direction::Out) && ask::is_unknown(links, uid, window)? {
+    if matches!(question.direction, Way::Out) && ask::is_unknown(links, uid, window)? {
         answer["unknown"] = json!(true);
     }
     Ok(Ok(answer))
-}
-
-fn window(question: &Question) -> Result<Window, String> {
-    let time = |text: &str, end| parse_time(text, end).ok_or_else(|| format!("not a time: {text}"));
-    match (&question.at, &question.from, &question.to) {
-        (Some(at), None, None) => Ok(Window::AsOf(time(at, true)?)),
-        (Some(_), ..) => Err("\"at\" goes with neither \"from\" nor \"to\"".to_owned()),
-        (None, from, to) => Ok(Window::Seen {
-            from: from.as_deref().map_or(Ok(i64::MIN), |from| time(from, false))?,
-            to: to.as_deref().map_or(Ok(i64::MAX), |to| time(to, true))?,
-        }),
-    }
 }

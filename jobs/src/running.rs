@@ -1,15 +1,16 @@
 //! What jobs over a store have in common: the options that say with what they run, and what is shown meanwhile.
 
 use crate::{metrics, progress};
+use anyhow::Context;
 use clap::Args;
+use serde_json::json;
 use std::io;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Instant;
 use webstrata_layers::Location;
 use webstrata_pipeline::{Cluster, Error, Progress, RunOptions, StageReport, workers_within};
 
-use crate::cli::size;
+use crate::cli::{processors, size};
 
 /// With what a job runs.
 #[derive(Args, Clone, Debug)]
@@ -51,7 +52,6 @@ pub(crate) struct Run {
 impl RunArgs {
     /// The same for the pipeline.
     pub(crate) fn options(&self, store: &Location) -> anyhow::Result<RunOptions> {
-        let processors = || thread::available_parallelism().map_or(1, usize::from);
         let workers = self.workers.map_or_else(|| processors().min(workers_within(self.memory)), usize::from);
         let cluster = match (&self.hosts, self.process) {
             (Some(hosts), Some(process)) => Some(Cluster::from_file(hosts, process)?),
@@ -78,5 +78,12 @@ impl RunArgs {
         let done = progress::shown(&progress, || job(&progress));
         let seconds = started.elapsed().as_secs_f64();
         Ok((done, Run { seconds, stages: progress.stages(), spilled: progress.spilled() }))
+    }
+
+    /// Writes what the stages did, and how it ended, where that is asked for.
+    pub(crate) fn tell(&self, run: &Run, error: Option<&Error>) -> anyhow::Result<()> {
+        let Some(path) = &self.report else { return Ok(()) };
+        let value = json!({"error": error.map(ToString::to_string), "seconds": run.seconds, "stages": run.stages});
+        std::fs::write(path, format!("{value:#}\n")).with_context(|| path.display().to_string())
     }
 }

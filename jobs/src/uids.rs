@@ -4,7 +4,7 @@
 //! Printed as they are found, a line each; nothing is kept.
 
 use crate::ask;
-use crate::cli::{Format, FormatArgs, Outcome, Usage, location, time_from, time_to};
+use crate::cli::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to};
 use crate::translate::{self, TranslateArgs};
 use clap::Args;
 use serde_json::json;
@@ -65,10 +65,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         translate::run(&args.store, epoch, &args.translate, args.format, std::io::stdin().lock(), out)?;
         return Ok(Outcome::Done);
     }
-    let (from, to) = (args.from.unwrap_or(i64::MIN), args.to.unwrap_or(i64::MAX));
-    if from > to {
-        return Err(Usage("--from is later than --to").into());
-    }
+    let (from, to) = interval(args.from, args.to)?;
     let prefix = prefix(args)?;
     let links = ask::open(&args.store, ask::READ_MEMORY)?;
     let uids = match prefix {
@@ -110,9 +107,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 /// With what the keys of the wanted URLs begin.
 fn prefix(args: &UidsArgs) -> anyhow::Result<Option<Vec<u8>>> {
     let of_host = |host: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
-        let url = canonical(None, &format!("http://{host}/")).ok();
-        let host = url.as_deref().and_then(|url| url.strip_prefix("http://")?.strip_suffix('/'));
-        host.and_then(prefix).ok_or(Usage("--host and --domain want the name of a host"))
+        ask::host(host).and_then(|host| prefix(&host)).ok_or(Usage("--host and --domain want the name of a host"))
     };
     Ok(match (&args.host, &args.domain, &args.prefix) {
         (Some(host), ..) => Some(of_host(host, host_prefix)?),

@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 14] = [
+const SUBCOMMANDS: [&str; 17] = [
     "build",
     "cells",
     "info",
@@ -22,8 +22,11 @@ const SUBCOMMANDS: [&str; 14] = [
     "gc",
     "links",
     "captures",
+    "timemap",
     "uids",
     "query",
+    "export",
+    "sql",
     "generate",
     "demo",
     "bench",
@@ -106,6 +109,17 @@ fn wrong_command_lines_exit_with_2() {
         "links {}/store http://a.example/ --at yesterday",
         "links {}/store http://a.example/ --range-precision",
         "links {}/store http://a.example/ --from 2007 --to 2006",
+        "export {}/store",
+        "export {}/store --what nodes --format gexf --out {}/x",
+        "export {}/store --what layers --out -",
+        "export {}/store --names aut --format mtx --out {}/x",
+        "export {}/store --fold host --out {}/x",
+        "export {}/store --what events --at 2006 --out {}/x",
+        "export {}/store --from 2007 --to 2006 --out {}/x",
+        "export {}/store --format webgraph --out {}/x.y",
+        "export {}/store --format mtx --parts --out {}/x",
+        "export {}/store --what hosts --parts --out {}/x",
+        "timemap {}/store http://a.example/ --from 2007 --to 2006",
         "generate uk:months=0",
         "generate uk:occurrences=many",
         "generate --as parquet",
@@ -206,6 +220,81 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     fs::write(dir.path().join("more.jsonl"), CRAWL.replace("c.example", "new.example")).unwrap();
     succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
     assert!(succeeds(dir.path(), questions[0]).contains("new.example"));
+}
+
+#[test]
+fn exports_go_to_files_and_to_standard_output() {
+    let dir = built();
+    let events = succeeds(dir.path(), "export {}/store --what events --urls --out - --from 2007");
+    let expected = "src,dst,timestamp,present\n\
+        http://a.example/,http://a.example/,2007-01-15T12:00:00Z,false\n\
+        http://a.example/,http://c.example/,2007-01-15T12:00:00Z,true\n";
+    assert_eq!(events, expected);
+    let told = succeeds(dir.path(), "export {}/store --out {}/edges.parquet");
+    assert!(told.contains("edges.parquet: 4 rows, epoch 1"), "{told}");
+    assert_eq!(&fs::read(dir.path().join("edges.parquet")).unwrap()[..4], b"PAR1");
+    // The ending says which format.
+    succeeds(dir.path(), "export {}/store --at 2006 --out {}/links.mtx");
+    assert!(fs::read_to_string(dir.path().join("links.mtx")).unwrap().starts_with("%%MatrixMarket"));
+    let error = fails(dir.path(), "export {}/store --what nodes --format gexf --out {}/x", 2);
+    assert!(error.contains("parquet, csv, arrow"), "{error}");
+    let error = fails(dir.path(), "export {}/store --out {}/none/x.csv", 1);
+    assert!(error.contains("none") && error.contains("cannot be written"), "{error}");
+    let mut child = webstrata(["export", "--out", "-", "--names", "aut"])
+        .arg(dir.path().join("store"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn views_name_the_files_of_the_store_and_timemaps_its_captures() {
+    let dir = built();
+    let views = succeeds(dir.path(), "sql {}/store");
+    let files = views.matches("/rows/000001/").count();
+    assert_eq!(files, 5, "{views}");
+    assert!(!views.contains("{urls}") && views.contains("VIEW link_intervals"), "{views}");
+    assert_eq!(succeeds(dir.path(), "sql {}/store --dialect duckdb --out -"), views);
+    let map = succeeds(dir.path(), "timemap {}/store a.example/ --prefix http://w.example/ --format text --from 2007");
+    assert_eq!(map, "http://w.example/20070115120000/http://a.example/\n");
+    let error = fails(dir.path(), "timemap {}/store http://b.example/x", 1);
+    assert!(error.contains("no capture"), "{error}");
+}
+
+#[test]
+fn views_for_spark_name_the_same_files_and_wrong_ones_are_refused() {
+    let dir = built();
+    let views = succeeds(dir.path(), "sql {}/store --dialect spark");
+    let names = |views: &str| {
+        let words: Vec<&str> = views.split_whitespace().collect();
+        let view = |at: usize| words.get(at + 1).copied().unwrap_or_default().to_owned();
+        (0..words.len()).filter(|&at| words.get(at) == Some(&"VIEW")).map(view).collect::<Vec<_>>()
+    };
+    for view in ["urls", "pages", "captures", "links", "link_intervals", "link_captures"] {
+        let duckdb = succeeds(dir.path(), "sql {}/store");
+        assert!(names(&views).contains(&view.to_owned()) && names(&duckdb).contains(&view.to_owned()), "{view}");
+    }
+    let place = dir.path().canonicalize().unwrap();
+    for layer in ["url", "ol", "ts", "bv", "rv"] {
+        let file = format!("(path 'file://{}/store/rows/000001/{layer}/part-00000.parquet');", place.display());
+        assert!(views.contains(&file), "{file}: {views}");
+        assert!(!views.contains(&format!("{{{layer}}}")), "{views}");
+    }
+    assert_eq!(succeeds(dir.path(), "sql {}/store --dialect spark --out {}/views.sql"), "");
+    assert_eq!(fs::read_to_string(dir.path().join("views.sql")).unwrap(), views);
+    // Signs of SQL texts and of patterns of files mean themselves.
+    fs::rename(dir.path().join("store"), dir.path().join("it's{a}[b]*")).unwrap();
+    let views = succeeds(dir.path(), "sql {}/it's{a}[b]* --dialect spark");
+    assert!(views.contains(r"/it\'s\\{a\\}\\[b\\]\\*/rows/000001/ol/"), "{views}");
+    let error = fails(dir.path(), "sql {}/store --dialect sqlite", 2);
+    assert!(error.contains("duckdb, spark"), "{error}");
+    let error = fails(dir.path(), "sql {}/it's{a}[b]* --out {}/none/views.sql", 1);
+    assert!(error.contains("none") && error.contains("cannot be written"), "{error}");
+    assert!(!dir.path().join("none").exists());
 }
 
 #[test]

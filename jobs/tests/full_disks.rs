@@ -1,5 +1,6 @@
 //! Updates and merges on disks that are too small, of the store and of temporary files: they say which place is full and what
-//! to do, the store stays as it was, and with more room the same command ends right.
+//! to do, the store stays as it was, and with more room the same command ends right. Exports and analyses say which place is
+//! full, and leave nothing there.
 //!
 //! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the right
 //! to make user namespaces; where these are not, the tests say that they are skipped.
@@ -178,6 +179,55 @@ fn a_full_disk_of_temporary_files() {
             expected.is_done(&store, &disk.0);
             nothing_is_left(&store);
             fs::remove_dir_all(&store).unwrap();
+        }
+    });
+}
+
+/// What exports and analyses write: the place is named, and nothing half-written is left there.
+#[test]
+fn a_full_disk_of_results() {
+    const RESULTS: [&str; 14] = [
+        "export STORE --out OUT.parquet",
+        "export STORE --out OUT.csv --urls",
+        "export STORE --out OUT.arrow --what events",
+        "export STORE --out OUT.parquet --what nodes",
+        "export STORE --out OUT.parquet --what layers",
+        "export STORE --out OUT.csv --what hosts",
+        "export STORE --out OUT --parts -w 2",
+        "export STORE --out OUT.graphml",
+        "export STORE --out OUT.gexf",
+        "export STORE --out OUT.mtx",
+        "export STORE --out OUT.tsv --format networkit",
+        "export STORE --out OUT --format webgraph",
+        "analyze STORE degrees --out OUT.parquet",
+        "fold STORE --by prefix:1 --every month --out OUT.csv",
+    ];
+    with_own_mounts("a_full_disk_of_results", || {
+        let place = tempfile::tempdir().unwrap();
+        let disk = Disk::mount(place.path().join("disk"), 1 << 20);
+        let (store, out) = (place.path().join("store"), disk.0.join("out"));
+        let webstrata = |words: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+            let words = words.replace("OUT", out.to_str().unwrap()).replace("STORE", store.to_str().unwrap());
+            command.args(words.split(' '));
+            end(command)
+        };
+        assert_eq!(webstrata("build --generate hard:occurrences=40000,seed=1 --out STORE").0, Some(0));
+        let files = || fs::read_dir(&disk.0).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        for words in RESULTS {
+            assert_eq!(webstrata(words).0, Some(0), "{words}");
+            let needed = disk.used();
+            assert!(needed > 8, "{words} takes {needed} KiB");
+            for path in files() {
+                if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+            }
+            for part in [0, 4, 7] {
+                // In whole pages, of which a file has several.
+                disk.resize((needed * part / 32 * 4).max(4));
+                is_full(&webstrata(words), &disk.0, "cannot be written");
+                assert!(files().is_empty(), "{words} leaves {:?}", files());
+            }
+            disk.resize(1 << 20);
         }
     });
 }

@@ -1,0 +1,53 @@
+//! Strongly connected components of the links of a date, walked in the cells of a store, which stay compressed.
+//!
+//! ```text
+//! webstrata cells STORE
+//! cargo run --release --example components_of_cells -- STORE [AT]
+//! ```
+//!
+//! Each list is decoded when the walk comes to its page, in the order of the walk, and once. Prints one JSON line: links, components,
+//! and nanoseconds a link of the walk and of reading all lists in order. Memory: the cells, 16 bytes a URL, the lists on the way.
+
+use serde_json::json;
+use std::error::Error;
+use std::io::Write;
+use std::time::Instant;
+use webstrata_layers::{Direction, Links, Location, Store, Window, parse_time};
+use webstrata_pipeline::strongly_connected;
+use webstrata_serve::Cells;
+use webstrata_serve::image::Residence;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let store = arguments.next().ok_or("give a store that has cells, and a time if not the latest links are meant")?;
+    let time = arguments.next().map(|text| parse_time(&text, true).ok_or(format!("{text:?} is no time")));
+    let window = Window::AsOf(time.transpose()?.unwrap_or(i64::MAX));
+    let cells = Cells::open(&Store::open(Location::parse(store)?)?, Residence::Memory)?;
+    let cells = cells.ok_or("the store has no cells: make them with `webstrata cells STORE`")?;
+    let urls = u32::try_from(cells.urls())?;
+
+    let began = Instant::now();
+    let (mut own, mut links) = (Vec::new(), 0);
+    for uid in 0..cells.urls() {
+        cells.links_into(uid, Direction::Out, window, &mut own)?;
+        links += own.len();
+    }
+    let pass = began.elapsed();
+
+    let began = Instant::now();
+    let mut numbers = strongly_connected(urls, |uid, all| -> Result<(), Box<dyn Error>> {
+        cells.links_into(uid.into(), Direction::Out, window, &mut own)?;
+        for &link in &own {
+            all.push(u32::try_from(link)?);
+        }
+        Ok(())
+    })?;
+    let walk = began.elapsed();
+    numbers.sort_unstable();
+    numbers.dedup();
+
+    let [pass, walk] = [pass, walk].map(|time| time.as_secs_f64());
+    let line = json!({"links": links, "components": numbers.len(), "pass_seconds": pass, "seconds": walk});
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}

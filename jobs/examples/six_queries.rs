@@ -1,0 +1,207 @@
+//! The six queries of the S-Node paper (Raghavan & Garcia-Molina 2003, table 3) on a store with time.
+//!
+//! ```text
+//! cargo run --example six_queries -- STORE AT|FROM-TO SET SET [SET...]
+//! cargo run --example six_queries -- STORE 20070601 http://stanford.example/robots/ @berkeley.txt
+//! ```
+//!
+//! The paper takes sets of pages from a text index; here a set is all URLs that begin as a URL does, or those in a file (`@FILE`, a
+//! URL a line). The time is one date (links as of it) or an interval (links seen in it). Asks the cells of the store where they
+//! are there, else its layers, and prints one JSON line a query, with the milliseconds that it took.
+//!
+//! | query | of which sets | result, the 10 greatest |
+//! |---|---|---|
+//! | 1 | first | domains that it links to, its own ones left out, by links |
+//! | 2 | first; each other | how many links lead from the first to each other one |
+//! | 3 | first | size of the Kleinberg base set: it, what it links to, what links to it |
+//! | 4 | first | its URLs by pages of other domains that link to them |
+//! | 5 | first | its URLs by links from others of it |
+//! | 6 | first, second | URLs of other domains that both link to, by links from both |
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::error::Error;
+use std::io::Write;
+use std::time::Instant;
+use webstrata_datasets::canonical;
+use webstrata_layers::key::{host_of, url_prefix};
+use webstrata_layers::{Direction, Links, Location, Precision, Reader, Store, Window, parse_time};
+use webstrata_pipeline::domain_of;
+use webstrata_serve::Cells;
+use webstrata_serve::image::Residence;
+
+const SHOWN: usize = 10;
+const INTO: Direction = Direction::In(Precision::Exact);
+
+type Failure = Box<dyn Error>;
+
+struct Graph {
+    links: Box<dyn Links>,
+    window: Window,
+}
+
+/// UIDs, rising.
+type Set = Vec<u64>;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [store, time, first, second, others @ ..] = &arguments[..] else {
+        return Err("give a store, a time (2007 or 2006-2007), and two sets or more (a URL prefix, or @FILE)".into());
+    };
+    let store = Store::open(Location::parse(store)?)?;
+    let links: Box<dyn Links> = match Cells::open(&store, Residence::Mapped)? {
+        Some(cells) => Box::new(cells),
+        None => Box::new(Reader::new(store, 256 << 20)),
+    };
+    let parse = |text: &str, end| parse_time(text, end).ok_or(format!("{text:?} is no time: write 2007 or 20070601"));
+    let window = match time.split_once('-') {
+        Some((from, to)) => Window::Seen { from: parse(from, false)?, to: parse(to, true)? },
+        None => Window::AsOf(parse(time, true)?),
+    };
+    let graph = Graph { links, window };
+    let sets =
+        [first, second].into_iter().chain(others).map(|text| graph.set(text)).collect::<Result<Vec<Set>, _>>()?;
+    let (first, second) = (&sets[0], &sets[1]);
+    let run = |query: u32, answer: &dyn Fn() -> Result<Value, Failure>| -> Result<(), Failure> {
+        let started = Instant::now();
+        let result = answer()?;
+        let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
+        writeln!(std::io::stdout(), "{}", json!({"query": query, "milliseconds": milliseconds, "result": result}))?;
+        Ok(())
+    };
+    run(1, &|| graph.domains(first))?;
+    run(2, &|| sets[1..].iter().map(|other| graph.between(first, other)).collect())?;
+    run(3, &|| graph.base(first))?;
+    run(4, &|| graph.popular(first))?;
+    run(5, &|| graph.induced(first))?;
+    run(6, &|| graph.common(first, second))
+}
+
+impl Graph {
+    /// The URLs of a set that were ever captured, or linked to.
+    fn set(&self, text: &str) -> Result<Set, Failure> {
+        let mut uids = Set::new();
+        if let Some(file) = text.strip_prefix('@') {
+            for url in std::fs::read_to_string(file)?.lines() {
+                uids.extend(self.links.uid(url)?);
+            }
+            uids.sort_unstable();
+            return Ok(uids);
+        }
+        let url = canonical(None, text).map_err(|_| format!("{text:?} is no URL"))?;
+        uids.extend(self.links.with_prefix(&url_prefix(&url))?.into_iter().flatten());
+        Ok(uids)
+    }
+
+    /// Calls `visit` with each of these UIDs and its links, or what links to it.
+    fn each(&self, uids: &[u64], direction: Direction, mut visit: impl FnMut(u64, &[u64])) -> Result<(), Failure> {
+        let mut links = Vec::new();
+        for &uid in uids {
+            self.links.links_into(uid, direction, self.window, &mut links)?;
+            visit(uid, &links);
+        }
+        Ok(())
+    }
+
+    fn domain(&self, uid: u64, known: &mut HashMap<u64, String>) -> Result<String, Failure> {
+        if let Some(domain) = known.get(&uid) {
+            return Ok(domain.clone());
+        }
+        let url = self.links.url(uid)?;
+        let domain = host_of(&url).map_or("", domain_of).to_owned();
+        known.insert(uid, domain.clone());
+        Ok(domain)
+    }
+
+    fn domains_of(&self, uids: &[u64]) -> Result<BTreeSet<String>, Failure> {
+        let mut known = HashMap::new();
+        uids.iter().map(|&uid| self.domain(uid, &mut known)).collect()
+    }
+
+    /// The URLs with the greatest counts.
+    fn greatest(&self, counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Value, Failure> {
+        let mut counts: Vec<(u64, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        let all = counts.len();
+        counts.sort_unstable_by_key(|&(uid, count)| (std::cmp::Reverse(count), uid));
+        counts.truncate(SHOWN);
+        let urls = counts.into_iter().map(|(uid, count)| Ok(json!([self.links.url(uid)?, count])));
+        Ok(json!({"all": all, "greatest": urls.collect::<Result<Vec<_>, Failure>>()?}))
+    }
+
+    fn domains(&self, set: &Set) -> Result<Value, Failure> {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        self.each(set, Direction::Out, |_, links| {
+            links.iter().for_each(|&link| *counts.entry(link).or_default() += 1)
+        })?;
+        let (own, mut known) = (self.domains_of(set)?, HashMap::new());
+        let mut domains: BTreeMap<String, u64> = BTreeMap::new();
+        for (link, count) in counts {
+            let domain = self.domain(link, &mut known)?;
+            if !own.contains(&domain) {
+                *domains.entry(domain).or_default() += count;
+            }
+        }
+        let mut ranked: Vec<(&String, &u64)> = domains.iter().collect();
+        ranked.sort_unstable_by_key(|&(name, count)| (std::cmp::Reverse(*count), name));
+        ranked.truncate(SHOWN);
+        Ok(json!({"all": domains.len(), "greatest": ranked}))
+    }
+
+    fn between(&self, from: &Set, to: &Set) -> Result<Value, Failure> {
+        let mut count = 0;
+        self.each(from, Direction::Out, |_, links| {
+            count += links.iter().filter(|link| to.binary_search(link).is_ok()).count();
+        })?;
+        Ok(json!(count))
+    }
+
+    fn base(&self, set: &Set) -> Result<Value, Failure> {
+        let mut base: BTreeSet<u64> = set.iter().copied().collect();
+        self.each(set, Direction::Out, |_, links| base.extend(links))?;
+        self.each(set, INTO, |_, links| base.extend(links))?;
+        Ok(json!(base.len()))
+    }
+
+    fn popular(&self, set: &Set) -> Result<Value, Failure> {
+        let (mut sources, mut known) = (Vec::new(), HashMap::new());
+        self.each(set, INTO, |uid, links| sources.push((uid, links.to_vec())))?;
+        let mut counts = Vec::new();
+        for (uid, links) in sources {
+            let own = self.domain(uid, &mut known)?;
+            let mut count = 0;
+            for link in links {
+                count += u64::from(self.domain(link, &mut known)? != own);
+            }
+            counts.push((uid, count));
+        }
+        self.greatest(counts)
+    }
+
+    fn induced(&self, set: &Set) -> Result<Value, Failure> {
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        self.each(set, Direction::Out, |uid, links| {
+            let inside = links.iter().filter(|&link| *link != uid && set.binary_search(link).is_ok());
+            inside.for_each(|&link| *counts.entry(link).or_default() += 1);
+        })?;
+        self.greatest(counts)
+    }
+
+    fn common(&self, one: &Set, other: &Set) -> Result<Value, Failure> {
+        let mut counts: HashMap<u64, [u64; 2]> = HashMap::new();
+        for (at, set) in [one, other].into_iter().enumerate() {
+            self.each(set, Direction::Out, |_, links| {
+                links.iter().for_each(|&link| counts.entry(link).or_default()[at] += 1)
+            })?;
+        }
+        let mut own = self.domains_of(one)?;
+        own.extend(self.domains_of(other)?);
+        let (mut common, mut known) = (Vec::new(), HashMap::new());
+        for (uid, [of_one, of_other]) in counts.into_iter().filter(|(_, counts)| counts.iter().all(|&count| count > 0))
+        {
+            if !own.contains(&self.domain(uid, &mut known)?) {
+                common.push((uid, of_one + of_other));
+            }
+        }
+        self.greatest(common)
+    }
+}

@@ -1,0 +1,190 @@
+//! Analyses and exports as processes: alone, together, stopped, and asked for what makes no sense.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    /// With a store of a made-up crawl.
+    fn new(occurrences: u64) -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        let crawl = format!("hard:occurrences={occurrences},seed=3");
+        let built = command(&["build", "--generate", &crawl, "-w", "2", "--out"]).arg(place.path("store")).output();
+        assert!(built.unwrap().status.success());
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn analyze(&self, words: &str, out: Option<&str>) -> Command {
+        let mut analyze = command(&["analyze"]);
+        analyze.arg(self.path("store")).args(words.split(' '));
+        out.into_iter().for_each(|name| _ = analyze.arg("--no-urls").arg("--out").arg(self.path(name)));
+        analyze
+    }
+
+    /// Columns of a table, by name.
+    fn table(&self, name: &str) -> BTreeMap<String, Vec<f64>> {
+        let text = fs::read_to_string(self.path(name)).unwrap();
+        let (head, rows) = text.split_once('\n').unwrap();
+        let rows: Vec<Vec<f64>> =
+            rows.lines().map(|row| row.split(',').map(|text| text.parse().unwrap()).collect()).collect();
+        head.split(',')
+            .enumerate()
+            .map(|(at, name)| (name.to_owned(), rows.iter().map(|row| row[at]).collect()))
+            .collect()
+    }
+
+    /// A hosts file for two processes of this machine.
+    fn hosts(&self) -> PathBuf {
+        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let hosts = [free(), free()].map(|listener| listener.local_addr().unwrap().to_string());
+        let path = self.path("hosts.txt");
+        fs::write(&path, hosts.join("\n")).unwrap();
+        path
+    }
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn start(mut analyze: Command, hosts: &Path, process: usize) -> Child {
+    analyze.arg("--hosts").arg(hosts).args(["--process", &process.to_string(), "-w", "2"]).spawn().unwrap()
+}
+
+#[test]
+fn two_processes_find_what_one_finds() {
+    let place = Place::new(200_000);
+    for (words, error) in
+        [("pagerank", 1e-12), ("scc", 0.0), ("wcc --at 2006", 0.0), ("salsa", 1e-12), ("harmonic", 1e-9)]
+    {
+        let alone = place.analyze(words, Some("alone.csv")).output().unwrap();
+        assert!(alone.status.success(), "{}", said(&alone));
+        let hosts = place.hosts();
+        let first = start(place.analyze(words, Some("together.csv")), &hosts, 0);
+        let second = start(place.analyze(words, None), &hosts, 1);
+        let outputs = [first, second].map(|process| process.wait_with_output().unwrap());
+        outputs.iter().for_each(|output| assert!(output.status.success(), "{words}: {}", said(output)));
+        let (alone, together) = (place.table("alone.csv"), place.table("together.csv"));
+        assert_eq!(alone.keys().collect::<Vec<_>>(), together.keys().collect::<Vec<_>>());
+        for (name, values) in &alone {
+            assert!(values.len() > 1000);
+            for (got, want) in together[name].iter().zip(values) {
+                assert!((got - want).abs() <= error, "{words} {name}: {got}, expected {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_processes_write_parts_of_one_table() {
+    let place = Place::new(100_000);
+    let export = |out: &str| {
+        let mut export = command(&["export", "--urls", "--format", "csv"]);
+        export.arg(place.path("store")).arg("--out").arg(place.path(out));
+        export
+    };
+    assert!(export("whole.csv").output().unwrap().status.success());
+    let hosts = place.hosts();
+    let both = [0, 1].map(|process| {
+        let mut export = export("parts");
+        export.arg("--parts");
+        start(export, &hosts, process)
+    });
+    let outputs = both.map(|process| process.wait_with_output().unwrap());
+    outputs.iter().for_each(|output| assert!(output.status.success(), "{}", said(output)));
+    let whole = fs::read_to_string(place.path("whole.csv")).unwrap();
+    let (head, rows) = whole.split_once('\n').unwrap();
+    let part = |number| fs::read_to_string(place.path(&format!("parts/part-0000{number}.csv"))).unwrap();
+    let parts: String = (0..4).map(|number| part(number).strip_prefix(head).unwrap().trim_start().to_owned()).collect();
+    assert_eq!(parts, rows);
+    assert_eq!(fs::read_dir(place.path("parts")).unwrap().count(), 4);
+    // Several processes cannot write one file.
+    let output = start(export("one.csv"), &hosts, 0).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[test]
+fn a_process_that_goes_ends_the_other_and_leaves_nothing() {
+    let place = Place::new(200_000);
+    let hosts = place.hosts();
+    // No change is below this: it would iterate for ever.
+    let words = "pagerank --tolerance=-1 --iterations 1000000000";
+    let first = start(place.analyze(words, Some("values.csv")), &hosts, 0);
+    let mut second = start(place.analyze(words, None), &hosts, 1);
+    while fs::read_dir(place.0.path()).unwrap().count() > 2 {
+        // The place of the table is looked at first; then both read.
+        std::thread::yield_now();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    second.kill().unwrap();
+    second.wait().unwrap();
+    let output = first.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("process 1 at"), "{}", said(&output));
+    assert_eq!(fs::read_dir(place.0.path()).unwrap().count(), 2, "the store and the hosts are there");
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_leaves_nothing() {
+    let place = Place::new(200_000);
+    let mut analyze = place.analyze("pagerank --tolerance=-1 --iterations 1000000000 --log info", Some("values.csv"));
+    let mut child = analyze.spawn().unwrap();
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("stage begins stage=\"pagerank\"") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() > 0, "it ended before it iterated");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("error: stopped; nothing was written"), "{rest}");
+    assert_eq!(fs::read_dir(place.0.path()).unwrap().count(), 1, "only the store is there");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_reason() {
+    let place = Place::new(10_000);
+    for (words, code, reason) in [
+        ("scc --damping 0.5", 2, "--damping is for pagerank"),
+        ("pagerank --damping 1.5", 2, "from 0 to 1"),
+        ("mortality --every month", 2, "no --every"),
+        ("growth --at 2006", 2, "growth is of all periods"),
+        ("pagerank --at 2006 --every month", 2, "cannot be used with"),
+        ("degrees --from 2007 --to 2006", 2, "--from is later than --to"),
+        ("ranks", 2, "invalid value 'ranks'"),
+        ("harmonic --memory 1M", 1, "give at least"),
+        ("wcc --every month --from 2050", 1, "no capture in this time"),
+    ] {
+        let output = place.analyze(words, None).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words}: {}", said(&output));
+        assert!(said(&output).contains(reason), "{words}: {}", said(&output));
+        assert!(output.stdout.is_empty(), "{words}");
+    }
+    let missing = place.analyze("wcc", Some("none/values.csv")).output().unwrap();
+    assert!(said(&missing).contains("none/values.csv cannot be written"), "{}", said(&missing));
+    for words in ["pagerank", "growth", "menus", "scc --every year", "mortality", "locality"] {
+        let output = place.analyze(words, None).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", said(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.lines().count() <= 40 && text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
