@@ -547,3 +547,38 @@ fn urls_are_read_as_crawls_are() {
     }
     assert!(odd.iter().filter(|url| http::canonical(url).is_some()).count() > 12);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hubs_are_given_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let shape = Shape { rows: 3, pages: 400, captures: 500, links: 6, in_order: true };
+    let mut rows = Rows::random(3, shape);
+    let hub = "http://hub.example/";
+    rows.rows.iter_mut().flat_map(|row| row.values_mut()).flatten().for_each(|links| _ = links.insert(hub.to_owned()));
+    rows.write(&store, 3, RangeLength::Month);
+    let oracle = rows.oracle();
+    let right: BTreeSet<String> =
+        oracle.in_links(hub, When::Seen(i64::MIN, i64::MAX)).into_iter().map(str::to_owned).collect();
+    // No answer of a cell may have so many.
+    let served = Served::start(&store, 1 << 10).await;
+    assert!(right.len() > 150, "{} sources", right.len());
+    let texts =
+        |values: &[Value]| -> Vec<String> { values.iter().map(|text| text.as_str().unwrap().to_owned()).collect() };
+    for precision in ["exact", "range"] {
+        let asked = format!("/v1/links?url=hub.example&direction=in&precision={precision}&limit=12");
+        let (links, answers) = served.all(&asked, "links").await;
+        let links = texts(&links);
+        assert_eq!((links.iter().cloned().collect::<BTreeSet<_>>(), links.len()), (right.clone(), right.len()));
+        assert!(answers >= right.len() / 12);
+        let (items, _) = served.all(&format!("{asked}&matchType=host"), "items").await;
+        let links: Vec<String> = items.iter().flat_map(|item| texts(item["links"].as_array().unwrap())).collect();
+        assert_eq!((links.iter().cloned().collect::<BTreeSet<_>>(), links.len()), (right.clone(), right.len()));
+        let counted = format!("/v1/links?url=hub.example&direction=in&precision={precision}&count=true");
+        assert_eq!(served.get(&counted).await["count"], json!(right.len()));
+    }
+    // A lifespan for each source at least, from its first capture on.
+    let (spans, _) = served.all("/v1/lifespans?url=hub.example&direction=in&limit=12", "lifespans").await;
+    let sources: Vec<Value> = spans.iter().map(|span| span["link"].clone()).collect();
+    assert_eq!(texts(&sources).into_iter().collect::<BTreeSet<_>>(), right);
+}

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Other tools read what `webstrata export` writes, and find in it what a plain reading of the captures finds.
+
+  exports.py [--webstrata BINARY] [CAPTURES...]
+
+CAPTURES are JSON lines, plain or gzip, with WHATWG-serialised URLs; a made-up crawl where none are given. Of all time, of a
+span, and as of a moment: pandas, Polars, DuckDB and pyarrow read tables, NetworkX and igraph GraphML, NetworkX GEXF (also
+checked against gexf-1.3.xsd, our own schema after the specification), SciPy the matrix, NetworKit the edge list; Webstrata
+builds a store again from the columns of AUT. Every edge, event, node and pair of hosts is compared. Prints a line a tool;
+exit code 1 at the first difference. Graphs of more than 60,000 edges are not drawn as XML. Needs the packages of
+requirements.txt. What BV files hold is tested where their library is: tests/tests/exports.rs.
+"""
+import argparse
+import gzip
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from datetime import datetime, timezone
+from urllib.parse import urlsplit
+
+import duckdb
+import igraph
+import networkit
+import networkx
+import pandas
+import polars
+import pyarrow.feather
+import scipy.io
+import xmlschema
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DRAWN_MAX = 60_000
+
+
+def seconds(digits):
+    if isinstance(digits, int):
+        return digits
+    return int(datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc).timestamp())
+
+
+def from_iso(text):
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+class Oracle:
+    """Captures as sets, and what every export must hold."""
+
+    def __init__(self, paths):
+        self.pages = defaultdict(dict)
+        bare = lambda url: url.split("#", 1)[0]
+        for path in paths:
+            with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as lines:
+                for row in map(json.loads, lines):
+                    links = self.pages[bare(row["url"])].setdefault(seconds(row["ts"]), set())
+                    links.update(map(bare, row["links"]))
+        self.urls = set(self.pages).union(*(links for own in self.pages.values() for links in own.values()))
+
+    def captures(self, page, window):
+        times = sorted(self.pages.get(page, ()))
+        if "at" in window:
+            times = [time for time in times if time <= window["at"]][-1:]
+        elif window:
+            times = [time for time in times if window["from"] <= time <= window["to"]]
+        return [(time, self.pages[page][time]) for time in times]
+
+    def edges(self, window):
+        """(page, link): first, last, captures, captures with the link, spans."""
+        edges = {}
+        for page in self.pages:
+            captures = self.captures(page, window)
+            for link in set().union(*(links for _, links in captures)):
+                spans, with_link, before = [], 0, False
+                for time, links in captures:
+                    if link in links:
+                        with_link += 1
+                        spans = spans[:-1] + [(spans[-1][0], time)] if before else spans + [(time, time)]
+                    before = link in links
+                edges[page, link] = (spans[0][0], spans[-1][1], len(captures), with_link, tuple(spans))
+        return edges
+
+    def events(self, window):
+        events = set()
+        for page in self.pages:
+            before = set()
+            for time, links in self.captures(page, {}):
+                if not window or window["from"] <= time <= window["to"]:
+                    events |= {(page, link, time, True) for link in links - before}
+                    events |= {(page, link, time, False) for link in before - links}
+                before = links
+        return events
+
+    def nodes(self, window):
+        nodes = {}
+        for url in self.urls:
+            times = [time for time, _ in self.captures(url, window)]
+            nodes[url] = (len(times), times[0] if times else None, times[-1] if times else None)
+        return nodes
+
+    def hosts(self, edges):
+        hosts = {}
+        for (page, link), (first, last, _, captures, _) in edges.items():
+            pair = (urlsplit(page).hostname, urlsplit(link).hostname)
+            own = hosts.setdefault(pair, [set(), 0, 0, first, last])
+            own[0].add(page)
+            own[1:] = own[1] + 1, own[2] + captures, min(own[3], first), max(own[4], last)
+        return {pair: (len(own[0]), *own[1:]) for pair, own in hosts.items()}
+
+
+class Exports:
+    """Runs exports of one store in one window of time."""
+
+    def __init__(self, binary, store, directory, window):
+        self.binary, self.store, self.directory = binary, store, directory
+        stamp = lambda time: datetime.fromtimestamp(time, timezone.utc).strftime("%Y%m%d%H%M%S")
+        self.window = [part for name, time in window.items() for part in (f"--{name}", stamp(time))]
+
+    def file(self, name, *options):
+        path = os.path.join(self.directory, name)
+        command = [self.binary, "export", self.store, "--out", path, *options, *self.window]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return path
+
+    def text(self, *options):
+        command = [self.binary, "export", self.store, "--out", "-", *options, *self.window]
+        return io.BytesIO(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def same(what, got, expected):
+    if got == expected:
+        return
+    if hasattr(got, "items"):
+        got, expected = set(got.items()), set(expected.items())
+    if isinstance(got, set):
+        got, expected = sorted(got - expected, key=str)[:3], sorted(expected - got, key=str)[:3]
+    sys.exit(f"{what} differs: got {got}, expected {expected}")
+
+
+def epoch(series):
+    return [None if pandas.isna(time) else int(time.timestamp()) for time in pandas.to_datetime(series, utc=True)]
+
+
+def check_nodes(exports, oracle, window):
+    """pandas: the URL of each UID."""
+    nodes = pandas.read_parquet(exports.file("nodes.parquet", "--what", "nodes"))
+    same("ids", list(nodes["id"]), list(range(len(nodes))))
+    got = zip(nodes["captures"], epoch(nodes["first_capture"]), epoch(nodes["last_capture"]))
+    same("nodes", dict(zip(nodes["url"], got)), oracle.nodes(window))
+    hosts = [host if isinstance(host, str) else None for host in nodes["host"]]
+    same("hosts of nodes", hosts, [urlsplit(url).hostname for url in nodes["url"]])
+    text = pandas.read_csv(exports.text("--what", "nodes", "--names", "gephi"))
+    same("columns for Gephi", list(text.columns), ["Id", "Label", "Host", "Domain", "Captures", "Time Interval"])
+    return list(nodes["url"])
+
+
+def check_edges(exports, urls, edges):
+    plain = {pair: own[:4] for pair, own in edges.items()}
+    frame = pandas.read_csv(exports.text("--urls"))
+    times = zip(epoch(frame["first_seen"]), epoch(frame["last_seen"]), frame["captures"], frame["captures_with_link"])
+    same("pandas: edges of csv", dict(zip(zip(frame["src"], frame["dst"]), times)), plain)
+    table = polars.read_parquet(exports.file("edges.parquet", "--names", "cugraph"))
+    same("columns for cuGraph", table.columns[:2], ["source", "destination"])
+    table = table.with_columns(polars.col("first_seen", "last_seen").dt.epoch("s"))
+    same("Polars: edges", {(urls[row[0]], urls[row[1]]): row[2:] for row in table.iter_rows()}, plain)
+    table = pyarrow.feather.read_table(exports.file("edges.arrow", "--names", "graphframes"))
+    same("pyarrow: edges", (table.num_rows, table.column_names[:2]), (len(edges), ["src", "dst"]))
+    same("pyarrow: times", str(table.schema.field("first_seen").type), "timestamp[ms, tz=UTC]")
+    graph = networkx.from_pandas_edgelist(
+        pandas.read_parquet(exports.file("edges.parquet", "--names", "networkx")),
+        edge_attr="captures_with_link", create_using=networkx.DiGraph)
+    got = {(urls[page], urls[link]): count for page, link, count in graph.edges(data="captures_with_link")}
+    same("NetworkX: edges", got, {pair: own[3] for pair, own in edges.items()})
+    frame = pandas.read_csv(exports.text("--names", "gephi"))
+    same("columns for Gephi", list(frame.columns), ["Source", "Target", "Type", "Weight", "Time Interval"])
+    spans = lambda text: tuple(tuple(map(from_iso, span.strip("[]").split(", "))) for span in text[1:-1].split("; "))
+    got = {(urls[row[0]], urls[row[1]]): spans(row[4]) for row in frame.itertuples(index=False, name=None)}
+    same("spans for Gephi", got, {pair: own[4] for pair, own in edges.items()})
+    return f"pandas {pandas.__version__}, Polars {polars.__version__}, pyarrow {pyarrow.__version__}, Gephi's columns"
+
+
+def check_duckdb(exports, oracle, urls, edges, window):
+    nodes, layers = exports.file("nodes.parquet", "--what", "nodes"), exports.file("layers.parquet", "--what", "layers")
+    hosts = exports.file("hosts.parquet", "--what", "hosts")
+    con = duckdb.connect()
+    if "at" not in window:
+        events = exports.file("events.parquet", "--what", "events")
+        rows = con.execute(f"select src, dst, epoch_ms(timestamp) // 1000, present from '{events}'").fetchall()
+        same("DuckDB: events", {(urls[page], urls[link], *own) for page, link, *own in rows}, oracle.events(window))
+        same("DuckDB: number of events", len(rows), len(oracle.events(window)))
+    rows = con.execute(f"""
+        with spans as (select url as page, unnest(lifespans, recursive := true) from '{layers}')
+        select page, url, epoch_ms("first") // 1000, epoch_ms("last") // 1000 from spans join '{nodes}' on link = id
+        """).fetchall()
+    same("DuckDB: lifespans", set(rows), {(*pair, *span) for pair, own in edges.items() for span in own[4]})
+    rows = con.execute(f"select url, list_transform(timestamps, lambda t: epoch_ms(t) // 1000) from '{layers}'").fetchall()
+    captures = {page: [time for time, _ in oracle.captures(page, window)] for page in oracle.pages}
+    same("DuckDB: captures", {page: tuple(times) for page, times in rows},
+         {page: tuple(times) for page, times in captures.items() if times})
+    rows = con.execute(f"select src, dst, pages, links, occurrences, epoch_ms(first_seen) // 1000, "
+                       f"epoch_ms(last_seen) // 1000 from '{hosts}'").fetchall()
+    same("DuckDB: hosts", {(src, dst): tuple(own) for src, dst, *own in rows}, oracle.hosts(edges))
+    return f"DuckDB {duckdb.__version__}"
+
+
+def check_parts(exports):
+    """Directories of parts are read by their names, and are the table in one file."""
+    for what in ["edges", "nodes", "layers"]:
+        whole = pyarrow.parquet.read_table(exports.file(f"{what}.parquet", "--what", what))
+        parts = os.path.join(exports.directory, f"{what}-in-parts")
+        shutil.rmtree(parts, ignore_errors=True)
+        exports.file(f"{what}-in-parts", "--what", what, "--parts", "-w", "3")
+        same(f"pyarrow: {what} in parts", pyarrow.parquet.read_table(parts).equals(whole), True)
+        same(f"Polars: {what} in parts", polars.read_parquet(parts).equals(polars.from_arrow(whole)), True)
+        [rows] = duckdb.execute(f"select count(*) from '{parts}/*.parquet'").fetchone()
+        same(f"DuckDB: {what} in parts", rows, whole.num_rows)
+    return "parts"
+
+
+def check_numbers(exports, urls, edges):
+    matrix = scipy.io.mmread(exports.file("links.mtx")).tocoo()
+    same("SciPy: shape", matrix.shape, (len(urls), len(urls)))
+    same("SciPy: links", {(urls[page], urls[link]) for page, link in zip(matrix.row, matrix.col)}, set(edges))
+    if not edges:
+        return f"SciPy {scipy.__version__}"
+    path = exports.file("links.tsv", "--format", "networkit")
+    # The reader behind Format.EdgeListTabOne, which by itself reads links without direction.
+    graph = networkit.graphio.EdgeListReader("\t", 1, directed=True).read(path)
+    same("NetworKit: links", {(urls[page], urls[link]) for page, link in graph.iterEdges()}, set(edges))
+    return f"SciPy {scipy.__version__}, NetworKit {networkit.__version__}"
+
+
+def check_drawings(exports, urls, edges, schema):
+    plain = {pair: own[3] for pair, own in edges.items()}
+    for what in ["edges", "hosts"]:
+        path = exports.file("graph.graphml", "--what", what)
+        graph = networkx.read_graphml(path)
+        drawn = igraph.Graph.Read_GraphML(path)
+        same(f"igraph: {what}", (drawn.vcount(), drawn.ecount()), (len(graph), graph.number_of_edges()))
+        if what == "edges":
+            same("NetworkX: nodes of GraphML", all(urls[int(id)] == url for id, url in graph.nodes(data="url")), True)
+            got = {(urls[int(a)], urls[int(b)]): weight for a, b, weight in graph.edges(data="weight")}
+            same("NetworkX: edges of GraphML", got, plain)
+        path = exports.file("graph.gexf", "--what", what)
+        schema.validate(path)
+        # NetworkX knows dates, which it takes as text, and no dateTime.
+        text = open(path, encoding="utf-8").read().replace('timeformat="dateTime"', 'timeformat="date"', 1)
+        drawn = networkx.read_gexf(io.BytesIO(text.encode()), version="1.3")
+        same(f"NetworkX: GEXF of {what}", (len(drawn), drawn.number_of_edges()), (len(graph), graph.number_of_edges()))
+        if what == "edges":
+            spans = lambda own: tuple((from_iso(first), from_iso(last)) for first, last in own["spells"])
+            got = {(urls[int(a)], urls[int(b)]): spans(own) for a, b, own in drawn.edges(data=True)}
+            same("NetworkX: spells of GEXF", got, {pair: own[4] for pair, own in edges.items()})
+    return f"NetworkX {networkx.__version__}, igraph {igraph.__version__}, schema of GEXF"
+
+
+def check_again(exports, oracle, directory):
+    """What is written in the columns of AUT is read as such, and makes the same edges."""
+    table = exports.file("aut.parquet", "--names", "aut")
+    again = os.path.join(directory, "again")
+    build = [exports.binary, "build", "--out", again, table, "--spill", directory]
+    subprocess.run(build, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    edges = lambda store: Exports(exports.binary, store, directory, {}).text("--urls").getvalue().splitlines()
+    wanted = {line for line in edges(exports.store)}
+    # Captures without links are not in such a table, and so neither counted.
+    if not any(not links for own in oracle.pages.values() for links in own.values()):
+        same("edges by way of AUT", set(edges(again)), wanted)
+    else:
+        ends = lambda lines: {tuple(line.split(b",")[:-2]) for line in lines}
+        same("edges by way of AUT", ends(edges(again)), ends(wanted))
+    return "Webstrata by way of AUT's columns"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("captures", nargs="*")
+    parser.add_argument("--webstrata", default="webstrata")
+    args = parser.parse_args()
+    schema = xmlschema.XMLSchema(os.path.join(HERE, "gexf-1.3.xsd"))
+    with tempfile.TemporaryDirectory() as directory:
+        captures = args.captures
+        if not captures:
+            captures = [os.path.join(directory, "crawl.jsonl")]
+            made = "irregular:occurrences=20000,seed=5,months=24"
+            subprocess.run([args.webstrata, "generate", made, "--out", captures[0]], check=True)
+        store = os.path.join(directory, "store")
+        subprocess.run([args.webstrata, "build", "--out", store, *captures], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        oracle = Oracle(captures)
+        times = sorted(time for own in oracle.pages.values() for time in own)
+        span = {"from": times[len(times) // 3], "to": times[len(times) // 2]}
+        for window in [{}, span, {"at": times[len(times) // 2]}, {"from": times[-1] + 1, "to": times[-1] + 2}]:
+            exports = Exports(args.webstrata, store, directory, window)
+            edges = oracle.edges(window)
+            urls = check_nodes(exports, oracle, window)
+            done = [check_edges(exports, urls, edges), check_duckdb(exports, oracle, urls, edges, window),
+                    check_numbers(exports, urls, edges)]
+            if len(edges) <= DRAWN_MAX:
+                done.append(check_drawings(exports, urls, edges, schema))
+            if not window:
+                done += [check_again(exports, oracle, directory), check_parts(exports)]
+            print(f"{window or 'all time'}: {len(urls)} URLs, {len(edges)} edges: {'; '.join(done)}: the same", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,334 @@
+//! Analyses of small stores of several rows against slow ones over the oracle's links, by one worker and by three.
+//!
+//! Large graphs and other people's implementations: `tests/interop/analyses.py`.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use webstrata_layers::{Links, Location, RangeLength, Reader, Store, Window};
+use webstrata_pipeline::{Analysis, AnalyzeOptions, Dates, Error, Fold, Iterations, Progress, RunOptions, analyze};
+use webstrata_tests::oracle::{Oracle, When};
+use webstrata_tests::rows::{Rows, Shape};
+
+const SHAPE: Shape = Shape { rows: 3, pages: 12, captures: 30, links: 6, in_order: false };
+const ITERATIONS: Iterations = Iterations { most: 2000, tolerance: 1e-14 };
+
+/// A store, and what it must answer.
+struct Setting {
+    directory: tempfile::TempDir,
+    oracle: Oracle,
+    /// URLs by UID.
+    urls: Vec<String>,
+}
+
+/// Columns of a result, by name, as texts.
+type Table = BTreeMap<String, Vec<String>>;
+
+impl Setting {
+    fn random(seed: u64) -> Self {
+        let (directory, rows) = (tempfile::tempdir().unwrap(), Rows::random(seed, SHAPE));
+        rows.write(&directory.path().join("store"), 3, RangeLength::Month);
+        let reader = Reader::new(Store::open(directory.path().join("store").as_path()).unwrap(), 1 << 20);
+        let urls = (0..reader.urls()).map(|uid| reader.url(uid).unwrap()).collect();
+        Self { oracle: rows.oracle(), urls, directory }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn analyze(&self, analysis: Analysis, dates: Dates, workers: usize) -> Table {
+        let out = self.path("values.csv");
+        analyze(&self.options(analysis, dates, workers, Some(&out)), &Progress::default()).unwrap();
+        read(&out)
+    }
+
+    fn options(&self, analysis: Analysis, dates: Dates, workers: usize, out: Option<&Path>) -> AnalyzeOptions {
+        let store: Location = self.path("store").into();
+        let run = RunOptions { store, workers, memory_max: 1 << 30, spill: None, cluster: None };
+        AnalyzeOptions { run, analysis, dates, out: out.map(Path::to_owned), urls: false }
+    }
+
+    /// Links by UID, in a window.
+    fn links(&self, when: When) -> Vec<BTreeSet<usize>> {
+        let uids: BTreeMap<&str, usize> = self.urls.iter().enumerate().map(|(uid, url)| (url.as_str(), uid)).collect();
+        let links = |url: &String| self.oracle.out_links(url, when).into_iter().map(|link| uids[link]).collect();
+        self.urls.iter().map(links).collect()
+    }
+}
+
+fn read(path: &Path) -> Table {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| ((*name).to_owned(), rows.iter().map(|row| row[at].to_owned()).collect()))
+        .collect()
+}
+
+fn counts(table: &Table, name: &str) -> Vec<usize> {
+    table[name].iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn reals(table: &Table, name: &str) -> Vec<f64> {
+    table[name].iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn assert_close(what: &str, got: &[f64], want: &[f64], error: f64) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    for (uid, (got, want)) in got.iter().zip(want).enumerate() {
+        assert!((got - want).abs() <= error, "{what} of {uid}: {got}, expected {want}");
+    }
+}
+
+/// Seeds, each with the windows that are asked for.
+fn each(mut visit: impl FnMut(&Setting, When, Window, usize)) {
+    for seed in 0..6 {
+        let setting = Setting::random(seed);
+        let times: Vec<i64> = setting.oracle.times().into_iter().collect();
+        let (middle, last) = (times[times.len() / 2], times[times.len() - 1]);
+        for (when, window) in [
+            (When::AsOf(middle), Window::AsOf(middle)),
+            (When::Seen(middle, last), Window::Seen { from: middle, to: last }),
+            (When::AsOf(times[0] - 1), Window::AsOf(times[0] - 1)),
+        ] {
+            [1, 3].into_iter().for_each(|workers| visit(&setting, when, window, workers));
+        }
+    }
+}
+
+/// By how many links at least each URL leads to each other one.
+fn distances(links: &[BTreeSet<usize>]) -> Vec<Vec<Option<usize>>> {
+    let from = |start: usize| {
+        let mut distances = vec![None; links.len()];
+        let (mut reached, mut distance) = (BTreeSet::from([start]), 0);
+        while !reached.is_empty() {
+            reached.iter().for_each(|&uid| distances[uid] = Some(distance));
+            reached =
+                reached.iter().flat_map(|&uid| &links[uid]).copied().filter(|&uid| distances[uid].is_none()).collect();
+            distance += 1;
+        }
+        distances
+    };
+    (0..links.len()).map(from).collect()
+}
+
+#[test]
+fn degrees_components_and_triangles() {
+    each(|setting, when, window, workers| {
+        let links = setting.links(when);
+        let found = |analysis| setting.analyze(analysis, Dates::One(window), workers);
+        let degrees = found(Analysis::Degrees);
+        assert_eq!(counts(&degrees, "uid"), (0..links.len()).collect::<Vec<_>>());
+        assert_eq!(counts(&degrees, "out_degree"), links.iter().map(BTreeSet::len).collect::<Vec<_>>());
+        let into = |uid: usize| links.iter().filter(|links| links.contains(&uid)).count();
+        assert_eq!(counts(&degrees, "in_degree"), (0..links.len()).map(into).collect::<Vec<_>>());
+
+        let strong = distances(&links);
+        let least =
+            |uid: usize| (0..links.len()).find(|&other| strong[uid][other].is_some() && strong[other][uid].is_some());
+        let want: Vec<usize> = (0..links.len()).map(|uid| least(uid).unwrap()).collect();
+        let scc = found(Analysis::Scc);
+        assert_eq!(counts(&scc, "component"), want);
+        let size = |least: &usize| want.iter().filter(|other| *other == least).count();
+        assert_eq!(counts(&scc, "size"), want.iter().map(size).collect::<Vec<_>>());
+
+        let mut both = links.clone();
+        (0..links.len()).for_each(|uid| links[uid].iter().for_each(|&link| _ = both[link].insert(uid)));
+        let weak = distances(&both);
+        let least = |uid: usize| (0..links.len()).find(|&other| weak[uid][other].is_some()).unwrap();
+        assert_eq!(counts(&found(Analysis::Wcc), "component"), (0..links.len()).map(least).collect::<Vec<_>>());
+
+        let triangles = |uid: usize| {
+            let near: Vec<usize> = both[uid].iter().copied().filter(|&other| other != uid).collect();
+            let pairs = near.iter().enumerate().flat_map(|(at, &a)| near[at + 1..].iter().map(move |&b| (a, b)));
+            pairs.filter(|(a, b)| both[*a].contains(b)).count()
+        };
+        assert_eq!(
+            counts(&found(Analysis::Triangles), "triangles"),
+            (0..links.len()).map(triangles).collect::<Vec<_>>()
+        );
+    });
+}
+
+#[test]
+fn ranks_hubs_and_centralities() {
+    each(|setting, when, window, workers| {
+        let links = setting.links(when);
+        let all = links.len() as f64;
+        let found = |analysis| setting.analyze(analysis, Dates::One(window), workers);
+        let mut ranks = vec![1.0 / all; links.len()];
+        for _ in 0..500 {
+            let lost: f64 = ranks.iter().zip(&links).filter(|(_, links)| links.is_empty()).map(|(rank, _)| rank).sum();
+            let mut next = vec![0.15 / all + 0.85 * lost / all; links.len()];
+            for (uid, own) in links.iter().enumerate() {
+                own.iter().for_each(|&link| next[link] += 0.85 * ranks[uid] / own.len() as f64);
+            }
+            ranks = next;
+        }
+        assert_close("pagerank", &reals(&found(Analysis::PageRank(0.85, ITERATIONS)), "pagerank"), &ranks, 1e-12);
+
+        // The walk of SALSA: along a link, back along another, from all authorities alike.
+        let into: Vec<f64> =
+            (0..links.len()).map(|uid| links.iter().filter(|links| links.contains(&uid)).count() as f64).collect();
+        let linked = into.iter().filter(|&&count| count > 0.0).count() as f64;
+        let mut authorities: Vec<f64> =
+            into.iter().map(|&count| if count > 0.0 { 1.0 / linked } else { 0.0 }).collect();
+        let mut hubs = vec![0.0; links.len()];
+        for _ in 0..3000 {
+            hubs = links.iter().map(|own| own.iter().map(|&link| authorities[link] / into[link]).sum()).collect();
+            let mut next = vec![0.0; links.len()];
+            for (hub, own) in hubs.iter().zip(&links) {
+                own.iter().for_each(|&link| next[link] += hub / own.len() as f64);
+            }
+            authorities = next;
+        }
+        let salsa = found(Analysis::Salsa);
+        assert_close("salsa", &reals(&salsa, "authority"), &authorities, 1e-9);
+        // Hubs start alike, too: their part of a component is that of hubs, inside it that of the walk.
+        assert_close(
+            "hubs that have links",
+            &[reals(&salsa, "hub").iter().sum()],
+            &[f64::from(u8::from(linked > 0.0))],
+            1e-12,
+        );
+        for (hub, (got, own)) in hubs.iter().zip(reals(&salsa, "hub").iter().zip(&links)) {
+            assert_eq!(*got > 0.0, !own.is_empty(), "{hub}");
+        }
+
+        let mut hubs = vec![1.0; links.len()];
+        let mut authorities = vec![0.0; links.len()];
+        for _ in 0..4000 {
+            authorities.fill(0.0);
+            for (hub, own) in hubs.iter().zip(&links) {
+                own.iter().for_each(|&link| authorities[link] += hub);
+            }
+            let sum: f64 = authorities.iter().sum::<f64>().max(1e-300);
+            authorities.iter_mut().for_each(|value| *value /= sum);
+            hubs = links.iter().map(|own| own.iter().map(|&link| authorities[link]).sum()).collect();
+            let sum: f64 = hubs.iter().sum::<f64>().max(1e-300);
+            hubs.iter_mut().for_each(|value| *value /= sum);
+        }
+        let hits = found(Analysis::Hits(Iterations { most: 4000, tolerance: 1e-15 }));
+        assert_close("hubs", &reals(&hits, "hub"), &hubs, 1e-6);
+        assert_close("authorities", &reals(&hits, "authority"), &authorities, 1e-6);
+
+        let distances = distances(&links);
+        let harmonic = |uid: usize| {
+            (0..links.len())
+                .filter_map(|other| distances[other][uid].filter(|&far| far > 0))
+                .map(|far| 1.0 / far as f64)
+                .sum()
+        };
+        let want: Vec<f64> = (0..links.len()).map(harmonic).collect();
+        assert_close("harmonic", &reals(&found(Analysis::Harmonic(14)), "harmonic"), &want, 0.15);
+    });
+}
+
+#[test]
+fn many_dates_at_once_are_each_date_alone() {
+    for seed in 10..14 {
+        let setting = Setting::random(seed);
+        for analysis in [Analysis::Degrees, Analysis::Wcc, Analysis::Scc, Analysis::PageRank(0.85, ITERATIONS)] {
+            for workers in [1, 3] {
+                let every = Dates::Every { length: RangeLength::Days(20), from: i64::MIN, to: i64::MAX };
+                let together = setting.analyze(analysis, every, workers);
+                let (name, ends) =
+                    (together.keys().find(|name| !["at", "uid"].contains(&name.as_str())).unwrap(), &together["at"]);
+                assert!(ends[0] < ends[ends.len() - 1]);
+                for (row, (end, value)) in ends.iter().zip(&together[name]).enumerate().step_by(setting.urls.len()) {
+                    let at = webstrata_layers::parse_time(end, true).unwrap();
+                    let alone = setting.analyze(analysis, Dates::One(Window::AsOf(at)), 1);
+                    let got = together[name][row..row + setting.urls.len()].iter().map(|text| text.parse().unwrap());
+                    assert_close(analysis.name(), &got.collect::<Vec<f64>>(), &reals(&alone, name), 1e-9);
+                    assert_eq!(value, &together[name][row]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn links_between_hosts_by_period() {
+    for seed in 20..26 {
+        let setting = Setting::random(seed);
+        for (fold, length, workers) in [(Fold::Host, RangeLength::Month, 1), (Fold::Prefix(1), RangeLength::Days(9), 3)]
+        {
+            let table = setting.analyze(Analysis::Folded(fold, length), Dates::One(Window::ALWAYS), workers);
+            // By period, source and target: pages, links, captures, occurrences.
+            let mut want: BTreeMap<(i64, String, String), [BTreeSet<String>; 4]> = BTreeMap::new();
+            for url in &setting.urls {
+                for (time, _) in setting.oracle.captures(url) {
+                    for link in setting.oracle.out_links(url, When::Seen(time, time)) {
+                        let names =
+                            (length.start(time), fold.name_of(url).into_owned(), fold.name_of(link).into_owned());
+                        let sets = want.entry(names).or_default();
+                        sets[0].insert(url.clone());
+                        sets[1].insert(format!("{url} {link}"));
+                        sets[2].insert(format!("{url} {time}"));
+                        sets[3].insert(format!("{url} {link} {time}"));
+                    }
+                }
+            }
+            let periods: Vec<i64> =
+                table["period"].iter().map(|text| webstrata_layers::parse_time(text, false).unwrap()).collect();
+            let pairs = periods.into_iter().zip(table["src"].iter().cloned().zip(table["dst"].iter().cloned()));
+            let pairs: Vec<_> = pairs.map(|(period, (src, dst))| (period, src, dst)).collect();
+            assert_eq!(pairs, want.keys().cloned().collect::<Vec<_>>());
+            for (at, name) in ["pages", "links", "captures", "occurrences"].into_iter().enumerate() {
+                assert_eq!(
+                    counts(&table, name),
+                    want.values().map(|sets| sets[at].len()).collect::<Vec<_>>(),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn workers_find_the_same() {
+    for seed in 30..34 {
+        let setting = Setting::random(seed);
+        for analysis in [
+            Analysis::Mortality,
+            Analysis::Churn,
+            Analysis::Locality,
+            Analysis::Growth(RangeLength::Month),
+            Analysis::Menus(0.5, 2),
+            Analysis::Harmonic(6),
+        ] {
+            let alone = setting.analyze(analysis, Dates::One(Window::ALWAYS), 1);
+            assert!(!alone.is_empty());
+            assert_eq!(setting.analyze(analysis, Dates::One(Window::ALWAYS), 4), alone, "{analysis:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_anything_is_read() {
+    let setting = Setting::random(40);
+    let mut options = setting.options(Analysis::Harmonic(14), Dates::One(Window::ALWAYS), 2, None);
+    options.run.memory_max = 1 << 20;
+    let error = analyze(&options, &Progress::default()).unwrap_err();
+    assert!(matches!(error, Error::GraphTooLarge { .. }), "{error}");
+    let path = setting.path("none").join("values.csv");
+    let error =
+        analyze(&setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 1, Some(&path)), &Progress::default());
+    assert!(matches!(error.unwrap_err(), Error::Output { .. }));
+    let early = Dates::Every { length: RangeLength::Month, from: i64::MAX - 1, to: i64::MAX };
+    let error = analyze(&setting.options(Analysis::Scc, early, 1, None), &Progress::default()).unwrap_err();
+    assert!(matches!(error, Error::NoDates), "{error}");
+    let progress = Progress::default();
+    progress.cancel();
+    let out = setting.path("stopped.csv");
+    let error =
+        analyze(&setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 2, Some(&out)), &progress).unwrap_err();
+    assert!(matches!(error, Error::Interrupted), "{error}");
+    let left = std::fs::read_dir(setting.directory.path()).unwrap().count();
+    assert_eq!(left, 1, "only the store is there");
+}

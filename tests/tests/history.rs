@@ -1,0 +1,130 @@
+//! The history of links as an executable definition: the captures of an archive as a differential collection over capture
+//! times, and what a store answers about any time set against what that accumulates to.
+//!
+//! Times of the dataflow are seconds. A capture is there from its time on; the latest capture of a page says its links; a
+//! link appears (+1) and goes (-1) with that. These few lines are what `as of`, lifespans and degrees at a time mean:
+//!
+//! ```text
+//! latest(t)   = for each page, of its captures up to t, the last
+//! links(t)    = (page, link) for each link of latest(t)
+//! appears     = the times at which the difference of (page, link) is +1; goes: -1
+//! ```
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use differential_dataflow::VecCollection;
+use differential_dataflow::input::Input;
+use differential_dataflow::operators::CountTotal;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Window};
+use webstrata_tests::rows::{Captures, Rows, Shape};
+use webstrata_tests::stores::reader;
+
+type Pair = (String, String);
+/// A page, a time, and the links of its capture then; `None` where they are unknown.
+type Capture = (String, (u64, Option<BTreeSet<String>>));
+
+/// What came of a dataflow: each difference with its record and time, none twice.
+type Differences<D> = BTreeMap<(u64, D), isize>;
+
+fn note<D: Ord + Clone>(to: &RefCell<Differences<D>>, record: &D, time: u64, difference: isize) {
+    assert_eq!(to.borrow_mut().insert((time, record.clone()), difference), None);
+}
+
+/// The definition: pairs of a page and a link, from captures.
+fn links_of(captures: VecCollection<'_, u64, Capture, isize>) -> VecCollection<'_, u64, Pair, isize> {
+    let latest = captures.reduce(|_, captures, latest| latest.extend(captures.last().map(|last| (last.0.clone(), 1))));
+    latest.flat_map(|(page, (_, links))| links.into_iter().flatten().map(move |link| (page.clone(), link)))
+}
+
+/// The differences of links over all time, and those of the in-degrees of URLs.
+fn differences(captures: Vec<Capture>) -> (Differences<Pair>, Differences<(String, isize)>) {
+    timely::execute_directly(move |worker| {
+        let (links, degrees) = (Rc::default(), Rc::default());
+        let (seen, counted) = (Rc::clone(&links), Rc::clone(&degrees));
+        let mut input = worker.dataflow::<u64, _, _>(|scope| {
+            let (input, captures) = scope.new_collection();
+            let links = links_of(captures).consolidate();
+            let degrees = links.clone().map(|(_, link)| link).count_total().consolidate();
+            links.inspect(move |(pair, time, difference)| note(&seen, pair, *time, *difference));
+            degrees.inspect(move |(degree, time, difference)| note(&counted, degree, *time, *difference));
+            input
+        });
+        for capture in captures {
+            let time = capture.1.0;
+            input.update_at(capture, time, 1);
+        }
+        drop(input);
+        while worker.step() {}
+        (Rc::unwrap_or_clone(links).into_inner(), Rc::unwrap_or_clone(degrees).into_inner())
+    })
+}
+
+/// What has accumulated by a time.
+fn accumulated<D: Ord + Clone>(differences: &Differences<D>, time: u64) -> BTreeSet<D> {
+    let mut sums: BTreeMap<&D, isize> = BTreeMap::new();
+    let until = differences.iter().take_while(|((own, _), _)| *own <= time);
+    until.for_each(|((_, record), difference)| *sums.entry(record).or_default() += difference);
+    let there = sums.into_iter().filter(|(_, sum)| *sum != 0);
+    there.map(|(record, sum)| (assert_eq!(sum, 1), record.clone()).1).collect()
+}
+
+fn second(time: i64) -> u64 {
+    u64::try_from(time).unwrap()
+}
+
+#[test]
+fn a_store_answers_what_the_differences_accumulate_to() {
+    let (mut went, mut spans_seen) = (0, 0);
+    for seed in 0..6u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let shape = Shape { rows: 3, pages: 8, captures: 25, links: 7, in_order: seed.is_multiple_of(3) };
+        let rows = Rows::random(seed, shape);
+        rows.write(&store, 2, RangeLength::Month);
+        let store = reader(&store);
+        // Of a capture that several rows have the newest says all.
+        let mut all = Captures::new();
+        rows.rows.iter().for_each(|row| all.extend(row.clone()));
+        let captures: Vec<Capture> =
+            all.iter().map(|((page, time), links)| (page.clone(), (second(*time), links.clone()))).collect();
+        let (links, degrees) = differences(captures.clone());
+        let urls: Vec<String> = (0..store.urls()).map(|uid| store.url(uid).unwrap()).collect();
+        let mut times: BTreeSet<u64> = captures.iter().map(|(_, (time, _))| *time).collect();
+        times.extend(times.clone().iter().flat_map(|time| [time.saturating_sub(1), time + 1]));
+        for time in times {
+            let window = Window::AsOf(i64::try_from(time).unwrap());
+            let mut answered = BTreeSet::new();
+            let mut counted = BTreeSet::new();
+            for (uid, url) in (0..).zip(&urls) {
+                let own = store.out_links(uid, window).unwrap();
+                answered
+                    .extend(own.into_iter().map(|link| (url.clone(), urls[usize::try_from(link).unwrap()].clone())));
+                let degree = store.degree(uid, Direction::In(Precision::Exact), window).unwrap();
+                counted.extend((degree > 0).then(|| (url.clone(), isize::try_from(degree).unwrap())));
+            }
+            assert_eq!(answered, accumulated(&links, time), "seed {seed}, as of {time}");
+            assert_eq!(counted, accumulated(&degrees, time), "seed {seed}, degrees as of {time}");
+        }
+        // Lifespans pass over captures whose links are unknown: those are not fed.
+        let known: Vec<Capture> = captures.into_iter().filter(|(_, (_, links))| links.is_some()).collect();
+        let (links, _) = differences(known.clone());
+        let mut expected = BTreeMap::new();
+        for (uid, url) in (0..).zip(&urls) {
+            for span in store.lifespans(uid).unwrap() {
+                let pair = (url.clone(), urls[usize::try_from(span.link).unwrap()].clone());
+                expected.insert((second(span.first), pair.clone()), 1);
+                // It goes with the capture after the last that had it.
+                let after = known.iter().filter(|(page, (time, _))| page == url && *time > second(span.last));
+                let gone = after.map(|(_, (time, _))| *time).min();
+                went += usize::from(gone.is_some());
+                expected.extend(gone.map(|time| ((time, pair), -1)));
+                spans_seen += 1;
+            }
+        }
+        assert_eq!(expected, links, "seed {seed}: lifespans are not where links appear and go");
+    }
+    assert!(went > 50 && spans_seen > 150, "{went} of {spans_seen} went");
+}
