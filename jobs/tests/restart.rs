@@ -217,10 +217,9 @@ fn processes_together_make_the_bytes_of_one() {
     for processes in [2, 4] {
         let hosts = hosts(&setting, processes);
         let name = format!("by-{processes}");
-        for process in start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect::<Vec<_>>() {
-            let (code, said, _) = process.join().unwrap();
-            assert_eq!(code, Some(0), "{said}");
-        }
+        let ends: Vec<_> = start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect();
+        let ends: Vec<_> = ends.into_iter().map(|end| end.join().unwrap()).collect();
+        assert!(ends.iter().all(|(code, _, _)| *code == Some(0)), "{ends:#?}");
         setting.is_as_by_one(&name);
     }
 }

@@ -85,9 +85,9 @@ impl Scratch {
         for entry in entries.into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.strip_prefix(PROCESS).and_then(|number| number.parse::<usize>().ok());
-            let lock = File::open(entry.path().join(LOCK));
-            let is_dead = lock.is_ok_and(|lock| lock.try_lock().is_ok());
-            if number.is_some_and(|number| number >= processes) && is_dead {
+            let is_of_larger = number.is_some_and(|number| number >= processes);
+            // A look holds the lock for a moment, which must not be that of a process of this cluster that is just starting.
+            if is_of_larger && File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
                 // Another process may do the same at the same time.
                 let _ = fs::remove_dir_all(entry.path());
             }
@@ -285,5 +285,21 @@ mod tests {
         other.clear_others(1);
         other.remove_all().unwrap();
         assert!(!around.exists());
+    }
+
+    #[test]
+    fn processes_that_start_at_once_do_not_take_each_others_locks() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for process in 0..2 {
+                let around = dir.path();
+                scope.spawn(move || {
+                    for round in 0..5_000 {
+                        let scratch = open(around, process, &round.to_string()).unwrap();
+                        scratch.clear_others(2);
+                    }
+                });
+            }
+        });
     }
 }
