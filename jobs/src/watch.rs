@@ -34,7 +34,9 @@ Without --out they are JSON lines, each part ended by a line with its \"rows\".
 
 What is watched stands in STORE/watches with the last epoch that was written;
 given again, also by its name alone, a watch goes on after that. Ctrl-C and
-SIGTERM end it. Without a name, all that are registered are listed.
+SIGTERM end it. Without a name, all that are registered are listed. In a
+directory a name is followed by one process at a time; in S3 by the one that
+was started last, and the one before ends when it has something to write.
 
 Examples:
   webstrata watch STORE degrees --out tables
@@ -46,7 +48,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = ABOUT)]
 pub(crate) struct WatchArgs {
-    /// Store: a directory
+    /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     store: Location,
     /// degrees, top, components, hosts, newlinks, or a registered name

@@ -9,9 +9,11 @@
 //! Memory: small objects and those fetched whole; of uploads the parts under way. Requests run on one small runtime of
 //! the process, and callers wait: asynchronous code calls from threads that may block.
 
+use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::future::Future;
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -80,9 +82,9 @@ impl Bucket {
         answer.map_err(|source| Error::Io { path: self.path(name), source })
     }
 
-    /// The text of who holds the lock.
-    fn holder(&self) -> Result<Option<String>, Error> {
-        Ok(self.read(LOCK)?.map(|text| String::from_utf8_lossy(&text).trim().to_owned()))
+    /// The text of who holds a lock.
+    fn holder(&self, lock: &str) -> Result<Option<String>, Error> {
+        Ok(self.read(lock)?.map(|text| String::from_utf8_lossy(&text).trim().to_owned()))
     }
 
     /// Sizes of the objects below a directory, by key.
@@ -259,28 +261,40 @@ impl Place for Bucket {
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {
         let owner = owner.trim();
         while !self.create(LOCK, owner.as_bytes())? {
-            match self.holder()? {
+            match self.holder(LOCK)? {
                 Some(holder) if holder == owner => break,
                 Some(owner) => return Err(Error::Locked { path: self.path(LOCK), owner, outlives: true }),
                 // Released between the two requests.
                 None => {}
             }
         }
-        Ok(Box::new(BucketLock { bucket: self.clone(), owner: owner.to_owned() }))
+        Ok(Box::new(BucketLock { bucket: self.clone(), name: LOCK.to_owned(), owner: owner.to_owned() }))
+    }
+
+    fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error> {
+        let owner = format!("process {}, {:016x}", std::process::id(), random());
+        self.replace(name, owner.as_bytes())?;
+        Ok(Box::new(BucketLock { bucket: self.clone(), name: name.to_owned(), owner }))
     }
 }
 
-/// The object LOCK, with the text of its holder.
+/// A number that no other process has.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// An object with the text of its holder.
 struct BucketLock {
     bucket: Bucket,
+    name: String,
     owner: String,
 }
 
 impl Lock for BucketLock {
     fn check(&self) -> Result<(), Error> {
-        match self.bucket.holder()? {
+        match self.bucket.holder(&self.name)? {
             Some(holder) if holder == self.owner => Ok(()),
-            holder => Err(Error::LockLost { path: self.bucket.path(LOCK), owner: holder.unwrap_or_default() }),
+            holder => Err(Error::LockLost { path: self.bucket.path(&self.name), owner: holder.unwrap_or_default() }),
         }
     }
 }
@@ -289,7 +303,7 @@ impl Drop for BucketLock {
     fn drop(&mut self) {
         if self.check().is_ok() {
             // Where the server is gone the lock stays, and the message of the next writer says what to do.
-            let _ = self.bucket.remove(LOCK);
+            let _ = self.bucket.remove(&self.name);
         }
     }
 }

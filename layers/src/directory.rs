@@ -196,7 +196,19 @@ impl Place for Directory {
     }
 
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {
-        let path = self.path(LOCK);
+        self.lock_file(LOCK, owner)
+    }
+
+    fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error> {
+        self.lock_file(name, &format!("process {}", std::process::id()))
+    }
+}
+
+impl Directory {
+    /// Locks a file for this process alone, and writes into it who that is.
+    fn lock_file(&self, name: &str, owner: &str) -> Result<Box<dyn Lock>, Error> {
+        let path = self.path(name);
+        self.make_room(&path)?;
         let mut options = File::options();
         let file = options.create(true).truncate(false).read(true).write(true).open(&path).map_err(Error::io(&path))?;
         match file.try_lock() {

@@ -149,7 +149,7 @@ pub enum Error {
         /// The format known here.
         known: u32,
     },
-    /// Another writer has the store open.
+    /// Another writer has the store open, or another process a note.
     #[error("{path} is locked by another writer{}", holder(owner, path, *outlives), path = path.display())]
     Locked {
         /// The lock.
@@ -159,8 +159,8 @@ pub enum Error {
         /// Whether the lock stays when its writer is killed.
         outlives: bool,
     },
-    /// The lock was removed or taken while this writer worked.
-    #[error("{path} is no longer held by this writer{}", holder(owner, path, false), path = path.display())]
+    /// The lock was removed or taken while this process worked.
+    #[error("{path} is no longer held by this process{}", holder(owner, path, false), path = path.display())]
     LockLost {
         /// The lock.
         path: PathBuf,

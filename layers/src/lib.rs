@@ -15,7 +15,7 @@
 //! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file, `evidence` what revisits refer to; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
-//! [`log`](mod@log) which there are;
+//! [`log`](mod@log) which there are; [`notes`] what programs keep beside them;
 //! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row
 //! groups, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
 //! keeps its promises.
@@ -41,6 +41,7 @@ pub mod lease;
 mod location;
 pub mod log;
 pub mod manifest;
+pub mod notes;
 mod outlinks;
 pub mod page;
 pub mod pages;
@@ -71,6 +72,7 @@ pub use key::{key, url_of_key};
 pub use lease::Lease;
 pub use location::Location;
 pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
+pub use notes::{HeldNote, Notes};
 pub use outlinks::OutlinksWriter;
 pub use page::{Flaw, InLinks, Page};
 pub use presence::{Change, PresenceError};

@@ -77,9 +77,12 @@ pub(crate) trait Place: Send + Sync {
 
     /// Takes the lock of the one writer.
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error>;
+
+    /// Takes the lock `name` of a note; see [`crate::notes`].
+    fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error>;
 }
 
-/// The lock of the one writer, which goes when this is dropped.
+/// A lock, which goes when this is dropped.
 pub(crate) trait Lock: Send + Sync {
     /// Refuses where the lock is no longer held.
     fn check(&self) -> Result<(), Error>;

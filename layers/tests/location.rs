@@ -157,6 +157,48 @@ fn the_lock_says_who_has_it() {
 }
 
 #[test]
+fn notes_are_written_by_who_holds_them_and_are_no_part_of_the_store() {
+    let (_dir, places) = places();
+    for place in &places {
+        model().write(place, 1);
+        let notes = Notes::of(place, "watches");
+        assert_eq!((notes.names().unwrap(), notes.read("top").unwrap()), (vec![], None));
+        let held = notes.hold("top").unwrap();
+        assert!(notes.names().unwrap().is_empty(), "a lock is no note");
+        held.write(b"one").unwrap();
+        held.write(b"two").unwrap();
+        notes.hold("all").unwrap().write(b"").unwrap();
+        assert_eq!(
+            (notes.names().unwrap(), notes.read("top").unwrap()),
+            (vec!["all".into(), "top".into()], Some(b"two".to_vec()))
+        );
+        assert_eq!(notes.path("top").display().to_string(), format!("{place}/watches/top.json"));
+        // Who asks next is refused in a directory, and has it in S3.
+        match notes.hold("top") {
+            Err(Error::Locked { path, .. }) => {
+                assert!(place.directory().is_some() && path.ends_with("watches/top.lock"));
+                held.remove().unwrap();
+            }
+            Ok(next) => {
+                assert!(place.directory().is_none());
+                let error = held.write(b"three").unwrap_err();
+                assert!(matches!(error, Error::LockLost { .. }), "{error}");
+                assert!(matches!(held.remove(), Err(Error::LockLost { .. })));
+                next.remove().unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(notes.names().unwrap(), ["all"]);
+        drop(notes.hold("top").unwrap());
+        // Neither writers nor collections nor the check mind them.
+        model().write(place, 1);
+        gc::collect(place, "gc", 1).unwrap();
+        assert!(check::check(place).unwrap().is_sound());
+        assert_eq!(notes.names().unwrap(), ["all"]);
+    }
+}
+
+#[test]
 fn two_writers_never_make_the_same_epoch() {
     let dir = tempfile::tempdir().unwrap();
     model().write(dir.path(), 1);

@@ -30,25 +30,19 @@ pub enum Error {
     /// What is asked of an export does not go together.
     #[error(transparent)]
     Unfit(#[from] crate::export::Unfit),
-    /// What is watched of a store cannot be read or written.
+    /// What is watched of a store makes no sense.
     #[error("{}: {source}; what is watched stands there", path.display())]
     Watch {
-        /// The file or directory.
+        /// The note.
         path: PathBuf,
-        /// What the system said, or is wrong in the file.
-        source: std::io::Error,
+        /// What is wrong in it.
+        source: serde_json::Error,
     },
     /// Another process follows the store under this name.
     #[error("{} is locked: another process keeps this result right; end that one, or take another name", path.display())]
     Watched {
         /// The lock.
         path: PathBuf,
-    },
-    /// A store that has no place for what is watched of it.
-    #[error("{store} is no directory: what is watched is registered in the directory of a store, not in S3")]
-    WatchElsewhere {
-        /// The store.
-        store: String,
     },
     /// A standing result would not fit.
     #[error(

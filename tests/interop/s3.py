@@ -17,6 +17,8 @@ directory and on s3://:
      gone; then both places are the same again
   7. updates and merges, one of each killed and given again: the same bytes and answers
   8. serves the store from two servers: they answer as the directory does, also after an update that comes while they run
+  9. watches the store through updates and a merge, one watch killed and given again: the same tables; a watch that is
+     started twice goes on in the second process, and the first one ends with an error
 
 Prints one line a step; exit code 1 at the first surprise. Needs the packages of s3-requirements.txt.
 """
@@ -392,6 +394,56 @@ def served(places, crawls):
     print(f"servers: {len(servers)} of a store in S3 answer as the directory does, before and after an update")
 
 
+def watched(places, crawls):
+    options = ["-w", 2, "--spill", places.spill()]
+
+    def tables(place):
+        return os.path.join(places.work, "tables", "directory" if place == places.directory else "objects")
+
+    def watch(place, *more):
+        return places.start("watch", place, "top", "--k", 20, "--out", tables(place), "--every", "0.05", *more)
+
+    def written():
+        return places.keys("watches/top.json") and json.loads(places.object("watches/top.json"))["epoch"]
+
+    for place in (places.directory, places.objects_at):
+        places.build(place, crawls[0])
+    first = watch(places.objects_at)
+    wait_for("the first table", lambda: written() == 1)
+    first.kill()
+    first.communicate()
+    require("watches/top.lock" in places.keys("watches/"), "the killed watch has removed its lock")
+    second = watch(places.objects_at)
+    require(watch(places.directory, "--once").wait() == 0, "the watch of the directory failed")
+    places.run("update", places.objects_at, crawls[1], "--no-merge", *options)
+    wait_for("the table after the update", lambda: written() == 2)
+    # The one that was started last goes on; the other is told when it writes.
+    third = watch(places.objects_at)
+    wait_for("the third watch", lambda: f"process {third.pid}," in places.object("watches/top.lock").decode())
+    places.run("update", places.objects_at, crawls[2], "--no-merge", *options)
+    wait_for("the table after another update", lambda: written() == 3)
+    _, said = second.communicate()
+    require(second.returncode == 1 and "is no longer held by this process" in said, f"the second watch: {said}")
+    places.run("merge", places.objects_at, "--rows", "all", *options)
+    wait_for("the table after the merge", lambda: written() == 4)
+    third.terminate()
+    require(third.wait() == 0, "the third watch did not end well")
+    require(places.keys("watches/") == ["watches/top.json"], f"left: {places.keys('watches/')}")
+    for kind, *arguments in (["update", crawls[1], "--no-merge"], ["update", crawls[2], "--no-merge"],
+                             ["merge", "--rows", "all"]):
+        places.run(kind, places.directory, *arguments, *options)
+        require(watch(places.directory, "--once").wait() == 0, "the watch of the directory failed")
+    names = sorted(os.listdir(tables(places.directory)))
+    require(names == sorted(os.listdir(tables(places.objects_at))) and len(names) == 4, f"tables: {names}")
+    for name in names:
+        contents = [open(os.path.join(tables(place), name), "rb").read()
+                    for place in (places.directory, places.objects_at)]
+        require(contents[0] == contents[1], f"{name} differs")
+    places.run("watch", places.objects_at, "top", "--forget")
+    require(not places.keys("watches/"), "something is left of a forgotten watch")
+    print(f"watch: killed, given again and taken over, {len(names)} tables equal those of the directory")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", required=True, help="the binary, built with --features s3")
@@ -414,6 +466,7 @@ def main():
         collected(places, crawls[2])
         updated(Places(binary, server, work, "updates"), crawls)
         served(Places(binary, server, work, "served"), crawls)
+        watched(Places(binary, server, work, "watched"), crawls)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 //! Leases in S3: objects that are written again while their readers live. The rules are those of [`crate::lease`].
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -72,7 +70,7 @@ impl Bucket {
     /// See [`Place::lease`].
     pub(super) fn take_lease(&self, epoch: u64, renewed_every: Duration) -> Result<Leased, Error> {
         let dir = lease_dir(epoch);
-        let name = format!("{dir}/{READER}{:016x}", RandomState::new().build_hasher().finish());
+        let name = format!("{dir}/{READER}{:016x}", random());
         let key = self.key(&name);
         let written = self.wait(&name, async {
             match self.objects.put(&key, Self::payload()).await {

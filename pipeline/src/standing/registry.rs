@@ -1,26 +1,23 @@
-//! What is watched of a store: a small file for each standing result, beside the layers.
+//! What is watched of a store: a [note](Notes) for each standing result, beside the layers.
 //!
 //! ```text
 //! STORE/watches/top.json     what is kept, where its tables go, and the last epoch whose changes were written
-//! STORE/watches/top.lock     locked by the process that follows
+//! STORE/watches/top.lock     of the process that follows
 //! ```
 //!
-//! The file is replaced as a whole after the tables of an epoch are there, so whoever begins again writes the epochs after it
-//! and none twice but the one at which it was killed, with the same rows. The store itself does not read these files;
-//! removing them forgets the watch and nothing else. A store in S3 has no place for them.
+//! The note is written after the tables of an epoch are there, so whoever begins again writes the epochs after it and none
+//! twice but the one at which it was killed, with the same rows. The store itself does not read these files; removing them
+//! forgets the watch and nothing else.
 
 use super::Standing;
 use crate::Error;
-use crate::table::write_file;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
-use webstrata_layers::Location;
+use std::path::PathBuf;
+use webstrata_layers::{Error as StoreError, HeldNote, Location, Notes};
 
 const WATCHES: &str = "watches";
 
-/// What stands in a file.
+/// What stands in a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
     /// What is kept.
@@ -33,35 +30,22 @@ pub struct Registration {
     pub epoch: Option<u64>,
 }
 
-/// A registration that this process follows; nobody else does until it is dropped.
+/// A registration that this process follows; see [`Notes`] for who else may.
 #[derive(Debug)]
-pub struct Registered {
-    path: PathBuf,
-    _lock: File,
-}
+pub struct Registered(HeldNote);
 
-/// All registrations of a store, by name.
+/// All registrations of a store, in order of their names.
 ///
 /// # Errors
-/// Files that cannot be read or make no sense.
+/// Notes that cannot be read or make no sense.
 pub fn registered(store: &Location) -> Result<Vec<(String, Registration)>, Error> {
-    let directory = directory(store)?;
-    let names = match fs::read_dir(&directory) {
-        Ok(names) => names,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(Error::Watch { path: directory, source }),
-    };
+    let notes = Notes::of(store, WATCHES);
     let mut all = Vec::new();
-    for name in names {
-        let path = name.map_err(|source| Error::Watch { path: directory.clone(), source })?.path();
-        if path.extension().is_some_and(|ending| ending == "json")
-            && let Some(name) = path.file_stem().and_then(|name| name.to_str())
-            && let Some(registration) = read(&path)?
-        {
-            all.push((name.to_owned(), registration));
+    for name in notes.names()? {
+        if let Some(registration) = read(&notes, &name)? {
+            all.push((name, registration));
         }
     }
-    all.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(all)
 }
 
@@ -69,58 +53,36 @@ impl Registered {
     /// Takes a name in a store that is there: gives also what is registered under it.
     ///
     /// # Errors
-    /// A store in S3; a name that another process follows ([`Error::Watched`]); files that cannot be read or written.
+    /// A name that another process follows ([`Error::Watched`]); notes that cannot be read or written.
     pub fn take(store: &Location, name: &str) -> Result<(Self, Option<Registration>), Error> {
-        let directory = directory(store)?;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::Watch { path, source }
-        };
-        fs::create_dir_all(&directory).map_err(failed(&directory))?;
-        let path = directory.join(format!("{name}.lock"));
-        let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed(&path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Watched { path }),
-            Err(TryLockError::Error(source)) => return Err(failed(&path)(source)),
-        }
-        let path = directory.join(format!("{name}.json"));
-        let registration = read(&path)?;
-        Ok((Self { path, _lock: lock }, registration))
+        let notes = Notes::of(store, WATCHES);
+        let held = notes.hold(name).map_err(|error| match error {
+            StoreError::Locked { path, .. } => Error::Watched { path },
+            error => error.into(),
+        })?;
+        Ok((Self(held), read(&notes, name)?))
     }
 
-    /// Writes the file anew.
+    /// Writes the note anew.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Where another process has taken the name, in S3; what the place refuses.
     pub fn write(&self, registration: &Registration) -> Result<(), Error> {
         let mut json = serde_json::to_vec_pretty(registration).map_err(Error::State)?;
         json.push(b'\n');
-        write_file(&self.path, &json)
+        Ok(self.0.write(&json)?)
     }
 
-    /// Removes the file.
+    /// Removes the note.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// As [`write`](Self::write).
     pub fn forget(self) -> Result<(), Error> {
-        for path in [&self.path, &self.path.with_extension("lock")] {
-            fs::remove_file(path).map_err(|source| Error::Watch { path: path.clone(), source })?;
-        }
-        Ok(())
+        Ok(self.0.remove()?)
     }
 }
 
-fn directory(store: &Location) -> Result<PathBuf, Error> {
-    let directory = store.directory().map(|directory| directory.join(WATCHES));
-    directory.ok_or_else(|| Error::WatchElsewhere { store: store.to_string() })
-}
-
-fn read(path: &Path) -> Result<Option<Registration>, Error> {
-    let failed = |source| Error::Watch { path: path.to_owned(), source };
-    match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(error.into())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(failed(source)),
-    }
+fn read(notes: &Notes, name: &str) -> Result<Option<Registration>, Error> {
+    let Some(bytes) = notes.read(name)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|source| Error::Watch { path: notes.path(name), source })
 }
