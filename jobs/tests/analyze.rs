@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod ports;
+
+use ports::addresses;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -45,10 +47,8 @@ impl Place {
 
     /// A hosts file for two processes of this machine.
     fn hosts(&self) -> PathBuf {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let hosts = [free(), free()].map(|listener| listener.local_addr().unwrap().to_string());
         let path = self.path("hosts.txt");
-        fs::write(&path, hosts.join("\n")).unwrap();
+        fs::write(&path, addresses(2).join("\n")).unwrap();
         path
     }
 }

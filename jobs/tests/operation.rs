@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod ports;
+
+use ports::addresses;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -84,7 +87,7 @@ fn ctrl_c_stops_cleanly_and_the_same_command_goes_on() {
 #[test]
 fn figures_while_it_runs_and_a_report_after() {
     let place = Place::new();
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = &addresses(1)[0];
     let words = format!("{CRAWL} --metrics {address} --report {{}}/report.json");
     let (child, _stderr) = until(place.build(&words), "pages");
     let mut stream = TcpStream::connect(address).unwrap();

@@ -6,15 +6,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod ports;
 mod processes;
 
+use ports::addresses;
 use processes::{Process, Random, number};
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -192,14 +192,8 @@ fn what_a_dead_job_left_is_cleared_by_another_one() {
 
 /// A hosts file for so many processes on this machine.
 fn hosts(setting: &Setting, processes: usize) -> PathBuf {
-    // Not of those that the system gives to connections: one of another test would take a port while nobody listens.
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let next = || 10_000 + (process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-    let free = || format!("127.0.0.1:{}", next());
-    let lines: Vec<_> =
-        std::iter::repeat_with(free).filter(|host| TcpListener::bind(host).is_ok()).take(processes).collect();
     let path = setting.path("hosts.txt");
-    fs::write(&path, format!("# processes\n{}\n", lines.join("\n"))).unwrap();
+    fs::write(&path, format!("# processes\n{}\n", addresses(processes).join("\n"))).unwrap();
     path
 }
 

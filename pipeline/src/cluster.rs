@@ -259,10 +259,15 @@ mod tests {
         assert!(Cluster::from_file(&dir.path().join("none"), 0).is_err());
     }
 
+    /// Addresses at which nobody listens.
+    fn two_hosts() -> Vec<String> {
+        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        listeners.map(|listener| listener.local_addr().unwrap().to_string()).into()
+    }
+
     #[test]
     fn a_process_that_does_not_come_is_named() {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let cluster = Cluster { hosts: vec![free(), free()], process: 0, wait: Duration::from_millis(200) };
+        let cluster = Cluster { hosts: two_hosts(), process: 0, wait: Duration::from_millis(200) };
         let job = Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
         let error = connect(&cluster, &"0".repeat(ID_BYTES), &job).err().unwrap();
         assert!(matches!(&error, Error::NoProcess { process: 1, host, .. } if *host == cluster.hosts[1]), "{error}");
@@ -270,8 +275,7 @@ mod tests {
 
     #[test]
     fn a_process_that_fails_does_not_end_as_if_it_were_done() {
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let hosts = vec![free(), free()];
+        let hosts = two_hosts();
         let job = || Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
         let jobs = [job(), job()];
         let join = |process: usize| {

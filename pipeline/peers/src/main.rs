@@ -1,12 +1,11 @@
 //! PageRank, strongly and weakly connected components by webgraph-algo: `webstrata-analysis-peers BASENAME`.
 //!
 //! Reads BV files as `webstrata export --format webgraph` writes them (`BASENAME` and, for PageRank, the transpose
-//! `BASENAME-t`), into memory; prints a JSON line an algorithm: wall and CPU seconds, and what was found. Threads as rayon has
+//! `BASENAME-t`), into memory; prints a JSON line an algorithm: wall seconds, and what was found. Threads as rayon has
 //! them (RAYON_NUM_THREADS). `tests/interop/analysis_speed.py` sets this beside other tools.
 
 use dsi_bitstream::prelude::BE;
 use dsi_progress_logger::no_logging;
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -48,13 +47,9 @@ fn timed<T, F: serde::Serialize>(
     run: impl FnOnce() -> anyhow::Result<T>,
     found: impl FnOnce(&T) -> F,
 ) -> anyhow::Result<T> {
-    let cpu = || {
-        let now = clock_gettime(ClockId::ProcessCPUTime);
-        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-    };
-    let (started, before) = (Instant::now(), cpu());
+    let started = Instant::now();
     let done = run()?;
-    let (wall, cpu) = (started.elapsed().as_secs_f64(), cpu() - before);
-    println!("{}", json!({"algorithm": name, "seconds": wall, "cpu_seconds": cpu, "found": found(&done)}));
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{}", json!({"algorithm": name, "seconds": seconds, "found": found(&done)}));
     Ok(done)
 }
