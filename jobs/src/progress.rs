@@ -18,6 +18,19 @@ const STEPS: u64 = 1000;
 
 /// Runs `job` and shows its progress until it is done.
 pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
+    stop_when_asked(progress);
+    let (running, done) = channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || show(progress, &done));
+        let running = running;
+        let result = job();
+        drop(running);
+        result
+    })
+}
+
+/// Ctrl-C and a polite kill ask the job to stop, a second one ends the process at once.
+pub(crate) fn stop_when_asked(progress: &Progress) {
     let cancel = progress.clone();
     // Without a handler Ctrl-C ends the process as it would any other.
     let _ = ctrlc::set_handler(move || {
@@ -27,14 +40,6 @@ pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
         cancel.cancel();
         let _ = writeln!(io::stderr(), "stopping; once more to stop at once");
     });
-    let (running, done) = channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || show(progress, &done));
-        let running = running;
-        let result = job();
-        drop(running);
-        result
-    })
 }
 
 /// Looks at the job some times a second, also without a terminal: that is how peak memory is known.

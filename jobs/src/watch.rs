@@ -5,6 +5,7 @@
 
 use crate::ask;
 use crate::cli::{Format, FormatArgs, Outcome, Usage, location, processors, size};
+use crate::progress::stop_when_asked;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
@@ -154,7 +155,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         memory_max: args.memory,
     };
     let progress = Progress::default();
-    end_when_asked(&progress);
+    stop_when_asked(&progress);
     let tables = registration.out.as_ref().map(|out| Tables::open(out, name, &registration.standing)).transpose()?;
     let mut writer =
         Writer { tables, standing: registration.standing.clone(), part: None, format: args.format.format, out };
@@ -252,18 +253,6 @@ fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
         _ if lost => error.context("what has changed cannot be told; --anew begins again with a whole result"),
         _ => error,
     }
-}
-
-/// Ctrl-C and a polite kill end the watch, a second one at once.
-fn end_when_asked(progress: &Progress) {
-    let progress = progress.clone();
-    // A second handler is one too many only where something else has set one, which nothing does here.
-    let _ = ctrlc::set_handler(move || {
-        if progress.is_cancelled() {
-            std::process::exit(130);
-        }
-        progress.cancel();
-    });
 }
 
 fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@
 //! the process, and uploaded when finished: in one request up to [`PART_BYTES`], else in parts, [`PARTS_AT_ONCE`] at a
 //! time; fetched likewise. The lock is an object made on condition that there is none (`If-None-Match: *`, which the
 //! server must know), with the text of the writer. It outlives a writer that is killed; the same text takes it over
-//! again.
+//! again. The lock of a note ([`crate::notes`]) is one that the last who asks has.
 //!
 //! Memory: small objects and those fetched whole; of uploads the parts under way. Requests run on one small runtime of
 //! the process, and callers wait: asynchronous code calls from threads that may block.
@@ -302,7 +302,7 @@ impl Lock for BucketLock {
 impl Drop for BucketLock {
     fn drop(&mut self) {
         if self.check().is_ok() {
-            // Where the server is gone the lock stays, and the message of the next writer says what to do.
+            // Where the server is gone the lock stays: the next writer is told what to do, that of a note is taken over.
             let _ = self.bucket.remove(&self.name);
         }
     }

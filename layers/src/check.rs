@@ -264,7 +264,7 @@ impl Sides {
             rest = after;
             let mut before = None;
             for (first, last) in presence::runs(own, captures) {
-                for capture in (first..=last).filter(|capture| page.unknown.binary_search(capture).is_err()) {
+                for capture in (first..=last).filter(|&capture| page.is_known(capture)) {
                     let range = ranges[capture as usize];
                     if before.replace(range) != Some(range) {
                         self.out.add(page.uid, link, range);

@@ -183,11 +183,10 @@ fn compare(old: &Page, new: &Page, now: impl Fn(u64) -> Option<u64>) -> ChangedP
     // Captures whose links both know: index in the old page, in the new one, and time.
     let mut both: [Vec<u32>; 2] = Default::default();
     let mut times = Vec::new();
-    let is_known = |page: &Page, at: u32| page.unknown.binary_search(&at).is_err();
     join::for_each_time(&[old, new], |time, captures| {
         let (change, known) = match *captures {
-            [(1, at)] => (CaptureChange::New, is_known(new, at)),
-            [(_, before), (_, at)] => match (is_known(old, before), is_known(new, at)) {
+            [(1, at)] => (CaptureChange::New, new.is_known(at)),
+            [(_, before), (_, at)] => match (old.is_known(before), new.is_known(at)) {
                 (false, true) => (CaptureChange::Known, true),
                 (true, false) => (CaptureChange::Unknown, false),
                 (false, false) => return,

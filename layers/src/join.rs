@@ -160,7 +160,7 @@ pub fn pages(parts: &[&Page]) -> Option<Joined> {
     for_each_time(parts, |time, captures| {
         let index = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         page.timestamps.push(time);
-        let is_known = |(part, at): &(usize, u32)| parts[*part].unknown.binary_search(at).is_err();
+        let is_known = |(part, at): &(usize, u32)| parts[*part].is_known(*at);
         let [older @ .., newest] = captures else { return };
         if is_known(newest) {
             weave.push(index, &[*newest]);

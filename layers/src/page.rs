@@ -131,6 +131,11 @@ impl Page {
         count
     }
 
+    /// Whether the links of a capture are known. Cost: a search among the captures of unknown links.
+    pub fn is_known(&self, capture: u32) -> bool {
+        self.unknown.binary_search(&capture).is_err()
+    }
+
     /// How many of the captures `first..=last` are known.
     pub fn known_between(&self, first: u32, last: u32) -> u64 {
         let unknown = self.unknown.partition_point(|&at| at <= last) - self.unknown.partition_point(|&at| at < first);

@@ -214,6 +214,12 @@ impl Ground<'_> {
         self.ranges[self.worker.index()].clone()
     }
 
+    /// How many these are.
+    fn own_urls(&self) -> usize {
+        let own = self.own();
+        usize::try_from(own.end - own.start).unwrap_or(usize::MAX)
+    }
+
     /// Visits the pages of this worker, in order.
     fn each_page(&self, mut visit: impl FnMut(&Page) -> Result<(), Error>) -> Result<(), Stopped> {
         let (mut pages, mut page, mut count) = (self.store.pages(self.own()), Page::default(), 0);

@@ -54,7 +54,7 @@ fn moments(parts: [(&Page, &Evidence); 2]) -> Vec<Moment> {
         let index = u32::try_from(moments.len()).unwrap_or(u32::MAX);
         let records = captures.iter().map(|&(part, at)| {
             let (page, evidence) = parts[part];
-            let lost = || page.unknown.binary_search(&at).is_ok().then_some(&NO_EVIDENCE);
+            let lost = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
             (evidence.revisit(at).or_else(lost), evidence.digest(at as usize))
         });
         let (digest, revisit) = join::one_capture(index, records.clone());
@@ -313,7 +313,7 @@ mod tests {
         let (page, evidence) = fold(captures);
         let (page, _) = add(None, (&page, &evidence)).page.unwrap();
         let capture = u32::try_from(page.timestamps.binary_search(&time).unwrap()).unwrap();
-        page.unknown.binary_search(&capture).is_err().then(|| links_at(&page, capture))
+        page.is_known(capture).then(|| links_at(&page, capture))
     }
 
     #[test]

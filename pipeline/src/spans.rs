@@ -38,14 +38,14 @@ pub(crate) fn for_each_link(
 
 /// The first and the last known capture of `first..=last`.
 fn known_ends(page: &Page, first: u32, last: u32) -> Option<Span> {
-    let is_known = |at: &u32| page.unknown.binary_search(at).is_err();
+    let is_known = |at: &u32| page.is_known(*at);
     Some(((first..=last).find(is_known)?, (first..=last).rev().find(is_known)?))
 }
 
 /// The next known capture after one.
 pub(crate) fn next_known(page: &Page, after: u32) -> Option<u32> {
     let end = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-    (after + 1..end).find(|at| page.unknown.binary_search(at).is_err())
+    (after + 1..end).find(|&at| page.is_known(at))
 }
 
 /// How many known captures spans have, all together.

@@ -10,8 +10,7 @@ use crate::job::Stopped;
 use webstrata_layers::Window;
 
 pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
-    let own = &ground.ranges[ground.worker.index()];
-    let urls = usize::try_from(own.end - own.start).unwrap_or(usize::MAX);
+    let urls = ground.own_urls();
     let [mut captures, mut changed, mut added, mut removed] = [0; 4].map(|_| vec![0u64; urls]);
     let mut similarity = vec![1.0; urls];
     // By capture: links that it has, and that it has and the one before had not, or the other way round.

@@ -5,6 +5,7 @@
 //! life. Survival by age is the Kaplan-Meier estimate over links whose birth was seen, those that still live counting as long as
 //! they were watched; ages in months of 30 days. One pass over the pages. Memory: 24 bytes a URL.
 
+use super::exchange::sums;
 use super::survey::each;
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use crate::job::Stopped;
@@ -13,8 +14,7 @@ use webstrata_layers::Window;
 const MONTH: i64 = 30 * 86_400;
 
 pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
-    let own = &ground.ranges[ground.worker.index()];
-    let urls = usize::try_from(own.end - own.start).unwrap_or(usize::MAX);
+    let urls = ground.own_urls();
     let [mut links, mut births, mut deaths] = [0; 3].map(|_| vec![0u64; urls]);
     // By age: links that died at it, and links that were watched no longer.
     let mut ages: Vec<[u64; 2]> = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
     }
     let sheet = (ground.worker.index() == 0).then(|| survival(&all));
     let totals = [&links, &births, &deaths].map(|values| values.iter().sum::<u64>() as f64);
-    let [all_links, all_births, all_deaths] = super::exchange::sums(ground, totals)?;
+    let [all_links, all_births, all_deaths] = sums(ground, totals)?;
     let facts = vec![Fact::new("links", all_links), Fact::new("births", all_births), Fact::new("deaths", all_deaths)];
     Ok(Found::of_own().with("links", links).with("births", births).with("deaths", deaths).and(facts).with_sheet(sheet))
 }

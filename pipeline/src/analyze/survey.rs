@@ -41,7 +41,7 @@ impl History {
         self.times.clear();
         self.runs.clear();
         let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
-        let known = (first..=last).filter(|at| page.unknown.binary_search(at).is_err());
+        let known = (first..=last).filter(|&at| page.is_known(at));
         self.times.extend(known.map(|at| page.timestamps[at as usize]));
         let place = |at: u32| usize::try_from(page.known_between(first, at) - 1).unwrap_or(usize::MAX);
         for_each_link(page, window, |link, spans| {

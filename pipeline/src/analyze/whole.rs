@@ -5,7 +5,6 @@
 use super::Ground;
 use super::adjacency::{Adjacency, low};
 use super::exchange::{Number, exchange};
-
 use crate::Error;
 use crate::job::Stopped;
 use webstrata_layers::Links;

@@ -4,9 +4,9 @@
 //! besides: captures with the link, or links of hosts.
 
 use super::Export;
-use super::graph::{Edge, Graph, Kind, Node, Shape, Value};
+use super::graph::{Attributes, Edge, Graph, Kind, Node, Shape, Value};
 use super::text::Text;
-use super::xml::{Xml, ids, in_text, kind};
+use super::xml::{Xml, in_text, kind};
 use crate::Error;
 use std::io::Write;
 
@@ -27,43 +27,45 @@ impl<'a> Graphml<'a> {
         Ok(Self { xml, nodes: Vec::new(), edges: Vec::new() })
     }
 
+    /// Declares the attributes of nodes, or of edges; gives their ids in the document.
+    fn keys(&mut self, of: &str, attributes: Attributes) -> Result<Vec<String>, Error> {
+        let ids: Vec<String> = (0..attributes.len()).map(|at| format!("{}{at}", &of[..1])).collect();
+        for (id, (name, kind)) in ids.iter().zip(attributes) {
+            self.key(id, of, name, *kind)?;
+        }
+        Ok(ids)
+    }
+
     fn key(&mut self, id: &str, of: &str, name: &str, is: Kind) -> Result<(), Error> {
         self.xml.empty("key", &[("id", id), ("for", of), ("attr.name", name), ("attr.type", kind(is))])
     }
+}
 
-    fn data<'v>(&mut self, ids: &[String], values: impl Iterator<Item = &'v Value<'v>>) -> Result<(), Error> {
-        for (id, value) in ids.iter().zip(values) {
-            if let Some(text) = in_text(value) {
-                self.xml.text("data", &[("key", id)], &text)?;
-            }
+/// Writes the values of a node or an edge.
+fn data(xml: &mut Xml<'_>, ids: &[String], values: &[Value<'_>]) -> Result<(), Error> {
+    for (id, value) in ids.iter().zip(values) {
+        if let Some(text) = in_text(value) {
+            xml.text("data", &[("key", id)], &text)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 impl Graph for Graphml<'_> {
     fn begin(&mut self, shape: Shape, _: u64) -> Result<(), Error> {
         let attributes = [("xmlns", NAMESPACE), ("xmlns:xsi", INSTANCE), ("xsi:schemaLocation", SCHEMA)];
         self.xml.open("graphml", &attributes)?;
-        (self.nodes, self.edges) = (ids('n', shape.nodes), ids('e', shape.edges));
         self.key("label", "node", shape.label, Kind::Text)?;
-        for (at, (name, kind)) in shape.nodes.iter().enumerate() {
-            self.key(&format!("n{at}"), "node", name, *kind)?;
-        }
+        self.nodes = self.keys("node", shape.nodes)?;
         self.key("weight", "edge", "weight", Kind::Number)?;
-        for (at, (name, kind)) in shape.edges.iter().enumerate() {
-            self.key(&format!("e{at}"), "edge", name, *kind)?;
-        }
+        self.edges = self.keys("edge", shape.edges)?;
         self.xml.open("graph", &[("id", "G"), ("edgedefault", "directed")])
     }
 
     fn node(&mut self, node: &Node<'_>) -> Result<(), Error> {
         self.xml.open("node", &[("id", &node.id.to_string())])?;
         self.xml.text("data", &[("key", "label")], node.label)?;
-        let ids = std::mem::take(&mut self.nodes);
-        let done = self.data(&ids, node.values.iter());
-        self.nodes = ids;
-        done?;
+        data(&mut self.xml, &self.nodes, node.values)?;
         self.xml.close("node")
     }
 
@@ -75,10 +77,7 @@ impl Graph for Graphml<'_> {
         let (source, target) = (edge.source.to_string(), edge.target.to_string());
         self.xml.open("edge", &[("source", &source), ("target", &target)])?;
         self.xml.text("data", &[("key", "weight")], &edge.weight.to_string())?;
-        let ids = std::mem::take(&mut self.edges);
-        let done = self.data(&ids, edge.values.iter());
-        self.edges = ids;
-        done?;
+        data(&mut self.xml, &self.edges, edge.values)?;
         self.xml.close("edge")
     }
 

@@ -22,7 +22,7 @@ use arrow::array::{ArrayRef, StringArray, StringBuilder, UInt32Array, UInt64Arra
 use arrow::datatypes::{DataType, Field};
 use std::io::Write;
 use std::sync::Arc;
-use webstrata_layers::Links;
+use webstrata_layers::{Links, Page};
 
 #[derive(Default)]
 struct Batch {
@@ -75,16 +75,17 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
     let (names, window) = (export.options.names, export.options.window);
     let mut table = Table::create(export, stream, fields(names))?;
     let mut pages = export.reader.pages(export.uids());
-    let mut page = pages.next().transpose()?;
+    let mut page = Page::default();
+    let mut has_page = pages.read(&mut page)?;
     let mut batch = Batch::default();
     export.urls("nodes", true, |uid, url, surt| {
         let mut captures = 0..0;
         let mut span = None;
-        if let Some(own) = page.take_if(|page| page.uid == uid) {
-            captures = captures_selected(&own, window);
-            span =
-                own.timestamps[captures.clone()].first().copied().zip(own.timestamps[captures.clone()].last().copied());
-            page = pages.next().transpose()?;
+        if has_page && page.uid == uid {
+            captures = captures_selected(&page, window);
+            let times = &page.timestamps[captures.clone()];
+            span = times.first().copied().zip(times.last().copied());
+            has_page = pages.read(&mut page)?;
         }
         let host = host_in(url);
         batch.ids.push(uid);

@@ -10,7 +10,7 @@
 //! intervals. Memory: the spans of one page beside a batch.
 
 use super::table::{CHUNK, Table};
-use super::texts::Texts;
+use super::texts::{Ends, Texts};
 use super::{Export, ExportReport, Names};
 use crate::Error;
 use crate::spans::{Span, for_each_link};
@@ -29,13 +29,13 @@ struct Batch {
 }
 
 impl Batch {
-    fn write(&mut self, table: &mut Table<'_>, texts: &mut Texts<'_>) -> Result<(), Error> {
-        texts.load(self.src.iter().chain(&self.dest))?;
+    fn write(&mut self, table: &mut Table<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
+        ends.load(self.src.iter().chain(&self.dest))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
             let rows = start..(start + CHUNK).min(self.src.len());
             let dates = self.time[rows.clone()].iter().map(|&time| format_time(time));
-            let [src, dest] = [&self.src, &self.dest].map(|uids| texts.column(&uids[rows.clone()]));
-            table.write(vec![Arc::new(StringArray::from_iter_values(dates)), Arc::new(src), Arc::new(dest)])?;
+            let [src, dest] = [&self.src, &self.dest].map(|uids| ends.column(&uids[rows.clone()]));
+            table.write(vec![Arc::new(StringArray::from_iter_values(dates)), src, dest])?;
         }
         *self = Batch::default();
         Ok(())
@@ -48,8 +48,8 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
     let [src, dest] = Names::Aut.ends();
     let fields = ["crawl_date", src, dest].map(|name| column(name, DataType::Utf8)).to_vec();
     let mut table = Table::create(export, stream, fields)?;
-    let mut texts = Texts::new(export.reader);
-    let rows_max = (export.options.run.memory_max >> 10).clamp(CHUNK, 1 << 20);
+    let mut ends = Ends::Urls(Texts::new(export.reader));
+    let rows_max = ends.batch(export);
     let (mut batch, mut links) = (Batch::default(), Vec::<(u64, Vec<Span>)>::new());
     export.pages("edges", |page| {
         links.clear();
@@ -58,7 +58,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
             Ok(())
         })?;
         let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
-        for at in (first..=last).filter(|at| page.unknown.binary_search(at).is_err()) {
+        for at in (first..=last).filter(|&at| page.is_known(at)) {
             let has = |spans: &[Span]| spans.iter().any(|&(first, last)| (first..=last).contains(&at));
             for (link, _) in links.iter().filter(|(_, spans)| has(spans)) {
                 batch.src.push(page.uid);
@@ -66,11 +66,11 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
                 batch.time.push(page.timestamps[at as usize]);
             }
             if batch.src.len() >= rows_max {
-                batch.write(&mut table, &mut texts)?;
+                batch.write(&mut table, &mut ends)?;
             }
         }
         Ok(())
     })?;
-    batch.write(&mut table, &mut texts)?;
+    batch.write(&mut table, &mut ends)?;
     Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
 }

@@ -62,6 +62,12 @@ macro_rules! named {
                 Self::ALL.iter().copied().find(|value| value.name() == name)
             }
         }
+
+        impl fmt::Display for $of {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
     };
 }
 
@@ -168,24 +174,6 @@ impl What {
             What::Events => &[Default, Graphframes, Networkx, Cugraph],
             What::Layers => &[Default],
         }
-    }
-}
-
-impl fmt::Display for What {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

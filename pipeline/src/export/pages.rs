@@ -24,7 +24,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 use std::io::Write;
 use std::sync::Arc;
-use webstrata_layers::Links;
+use webstrata_layers::{Links, Page};
 
 /// Elements of lists of a batch: what many pages with few captures and one with many have in common.
 const ELEMENTS: usize = 1 << 18;
@@ -101,11 +101,15 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
     ];
     let mut table = Table::create(export, stream, fields)?;
     let mut pages = export.reader.pages(export.uids());
-    let mut next = pages.next().transpose()?;
+    let (mut page, mut next) = (Page::default(), Page::default());
+    let mut has_next = pages.read(&mut next)?;
     let mut batch = Batch::default();
     export.urls("layers", false, |uid, url, _| {
-        let Some(page) = next.take_if(|page| page.uid == uid) else { return Ok(()) };
-        next = pages.next().transpose()?;
+        if !has_next || next.uid != uid {
+            return Ok(());
+        }
+        std::mem::swap(&mut page, &mut next);
+        has_next = pages.read(&mut next)?;
         let captures = captures_selected(&page, window);
         if captures.is_empty() {
             return Ok(());
@@ -114,7 +118,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
         batch.urls.append_value(url);
         batch.captures.push(captures.len());
         batch.times.extend_from_slice(&page.timestamps[captures.clone()]);
-        batch.known.extend(captures.map(|at| page.unknown.binary_search(&number(at as u64)).is_err()));
+        batch.known.extend(captures.map(|at| page.is_known(number(at as u64))));
         let before = batch.links.len();
         for_each_link(&page, window, |link, spans| {
             for &(first, last) in spans {

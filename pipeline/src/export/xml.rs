@@ -1,6 +1,6 @@
 //! XML 1.0 whatever texts hold: what has a meaning in XML is escaped, and characters that XML has no way to write are left out.
 
-use super::graph::{Attributes, Kind, Value};
+use super::graph::{Kind, Value};
 use super::text::Text;
 use crate::Error;
 use quick_xml::Writer;
@@ -82,11 +82,6 @@ pub(super) fn in_text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
 pub(super) fn kind(kind: Kind) -> &'static str {
     // Neither format has times.
     if kind == Kind::Number { "long" } else { "string" }
-}
-
-/// The ids of attributes in a document, by their number: of nodes, or of edges.
-pub(super) fn ids(prefix: char, attributes: Attributes) -> Vec<String> {
-    (0..attributes.len()).map(|at| format!("{prefix}{at}")).collect()
 }
 
 #[cfg(test)]
