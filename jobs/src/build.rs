@@ -7,7 +7,6 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
@@ -46,9 +45,6 @@ pub(crate) struct BuildArgs {
     /// In-link ranges: month, day, year, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     pub(crate) in_range: RangeLength,
-    /// Leave out URLs never captured and linked from fewer pages
-    #[arg(long, value_name = "PAGES", default_value_t = 0)]
-    pub(crate) min_sources: u64,
     /// About how many URLs make a partition, one file a layer
     #[arg(long, value_name = "URLS", default_value_t = PARTITION_URLS)]
     pub(crate) partition_urls: u64,
@@ -65,9 +61,13 @@ pub(crate) struct ReadArgs {
     /// Read a made-up crawl, without files: see `webstrata help generate`
     #[arg(long, value_name = "CRAWL")]
     pub(crate) generate: Vec<GenerateOptions>,
-    /// Kinds of links, besides anchors
+    /// Kinds of links, besides anchors; of an update those of the store
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) links: Vec<Kind>,
+    /// Leave out URLs never captured and linked from fewer pages; of an update
+    /// as of the store, among URLs that the store does not know
+    #[arg(long, value_name = "PAGES")]
+    pub(crate) min_sources: Option<u64>,
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
@@ -88,14 +88,16 @@ pub(crate) enum Kind {
     NoAnchors,
 }
 
-pub(crate) fn kinds(given: &[Kind]) -> LinkKinds {
+/// `None` where none are given.
+pub(crate) fn kinds(given: &[Kind]) -> Option<LinkKinds> {
     let has = |kind| given.contains(&kind);
-    LinkKinds {
+    let kinds = LinkKinds {
         anchors: !has(Kind::NoAnchors),
         redirects: has(Kind::Redirects),
         embeds: has(Kind::Embeds),
         outlinks: has(Kind::Outlinks),
-    }
+    };
+    (!given.is_empty()).then_some(kinds)
 }
 
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -106,9 +108,8 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         update: false,
         kinds: kinds(&args.read.links),
         in_range: args.in_range,
-        min_sources: args.min_sources,
+        min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
-        provenance: BTreeMap::new(),
     };
     let (built, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
@@ -237,10 +238,11 @@ mod tests {
 
     #[test]
     fn kinds_add_to_anchors() {
-        assert_eq!(kinds(&[]), LinkKinds::default());
-        let redirects = kinds(&[Kind::Redirects]);
+        assert_eq!(kinds(&[]), None);
+        assert_eq!(kinds(&[Kind::Anchors]), Some(LinkKinds::default()));
+        let redirects = kinds(&[Kind::Redirects]).unwrap();
         assert!(redirects.anchors && redirects.redirects && !redirects.embeds && !redirects.outlinks);
-        assert!(!kinds(&[Kind::Outlinks, Kind::NoAnchors]).anchors);
+        assert!(!kinds(&[Kind::Outlinks, Kind::NoAnchors]).unwrap().anchors);
     }
 
     #[test]

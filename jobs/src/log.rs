@@ -31,13 +31,14 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     let epochs = log(&args.store)?;
     if args.format.format == Format::Json {
         for committed in epochs {
-            let Committed { manifest, time } = committed?;
+            let Committed { id, manifest, time } = committed?;
             let rows: Vec<u32> = manifest.rows.iter().map(|row| row.row).collect();
             let value = json!({
                 "epoch": manifest.epoch,
                 "committed": format_time(time),
                 "origin": manifest.origin(),
-                "inputs": manifest.provenance.inputs,
+                "id": id,
+                "inputs": inputs_of(&manifest),
                 "rows": rows,
                 "counts": manifest.counts,
                 "provenance": manifest.provenance,
@@ -58,16 +59,21 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     Ok(Outcome::Done)
 }
 
+/// How many inputs are inside.
+fn inputs_of(manifest: &Manifest) -> u64 {
+    manifest.provenance.inputs.iter().map(|entry| entry.inputs).sum()
+}
+
 /// The columns of an epoch's line.
 fn cells(committed: &Committed) -> [String; 8] {
-    let Committed { manifest, time } = committed;
+    let Committed { manifest, time, .. } = committed;
     let origin = match manifest.origin() {
         Origin::Built => "built",
         Origin::Updated => "updated",
         Origin::Merged => "merged",
     };
     let counts = &manifest.counts;
-    let numbers = [manifest.provenance.inputs, manifest.rows.len() as u64, counts.urls, counts.captures, counts.links];
+    let numbers = [inputs_of(manifest), manifest.rows.len() as u64, counts.urls, counts.captures, counts.links];
     let [inputs, rows, urls, captures, links] = numbers.map(|number| number.to_string());
     [manifest.epoch.to_string(), format_time(*time), origin.to_owned(), inputs, rows, urls, captures, links]
 }

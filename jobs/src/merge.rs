@@ -7,7 +7,6 @@ use anyhow::Context;
 use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::Write;
 use webstrata_layers::{Location, Store};
 use webstrata_pipeline::{MergeOptions, MergeReport, PARTITION_URLS, merge, scheduled};
@@ -63,7 +62,7 @@ pub(crate) fn run(args: &MergeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         None => Some(scheduled(&Store::open(&args.store)?.manifest().rows)),
     };
     let (run, partition_urls) = (args.run.options(&args.store)?, args.partition_urls);
-    let options = MergeOptions { run, rows, partition_urls, provenance: BTreeMap::new() };
+    let options = MergeOptions { run, rows, partition_urls };
     run_shown(&options, &args.run, args.format.format, out)?;
     Ok(Outcome::Done)
 }

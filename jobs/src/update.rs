@@ -8,7 +8,6 @@ use crate::running::RunArgs;
 use anyhow::Context;
 use clap::Args;
 use indicatif::HumanCount;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use webstrata_layers::{Location, RangeLength, Store};
 use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, PARTITION_URLS, build, scheduled};
@@ -54,9 +53,8 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         update: true,
         kinds: kinds(&args.read.links),
         in_range: RangeLength::Month,
-        min_sources: 0,
+        min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
-        provenance: BTreeMap::new(),
     };
     let (updated, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
@@ -72,8 +70,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     // epoch that all have made.
     let rows = scheduled(&Store::open_epoch(&args.store, report.epoch)?.manifest().rows);
     if rows > 1 && !args.no_merge {
-        let (run, rows, provenance) = (options.run, Some(rows), BTreeMap::new());
-        let options = MergeOptions { run, rows, partition_urls: args.partition_urls, provenance };
+        let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };
         // The report is that of the update, and what serves its figures still does.
         let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
         merge::run_shown(&options, &quiet, args.format.format, out)?;

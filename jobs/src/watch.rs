@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use webstrata_layers::{Error as StoreError, Location};
+use webstrata_layers::{EpochId, Error as StoreError, Location};
 use webstrata_pipeline::standing::{
     ChangedRow, Event, FollowOptions, Part, Registered, Registration, Standing, Start, Tables, Value, follow,
     registered,
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let ended = follow(&options, &progress, |event| -> anyhow::Result<()> {
         writer.write(&event)?;
         if let (Event::End { last: true, .. }, Some(part)) = (&event, writer.part) {
-            registration.epoch = Some(part.epoch);
+            registration.epoch = Some(part.id);
             registered.write(&registration)?;
         }
         Ok(())
@@ -243,11 +243,14 @@ fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
     let lost = matches!(
         error.downcast_ref(),
         Some(Error::Store(
-            StoreError::RetiredEpoch { .. } | StoreError::NoTranslation { .. } | StoreError::MissingEpoch { .. }
+            StoreError::RetiredEpoch { .. }
+                | StoreError::NoTranslation { .. }
+                | StoreError::MissingEpoch { .. }
+                | StoreError::Replaced { .. }
         ))
     );
     match start {
-        Start::After(epoch) if lost => error.context(format!(
+        Start::After(EpochId { epoch, .. }) if lost => error.context(format!(
             "what has changed since epoch {epoch} cannot be told any more; --anew begins again with a whole result"
         )),
         _ if lost => error.context("what has changed cannot be told; --anew begins again with a whole result"),
@@ -260,7 +263,7 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     for (name, registration) in registered(&args.store)? {
         match args.format.format {
             Format::Text => {
-                let epoch = registration.epoch.map_or("nothing written".to_owned(), |epoch| format!("epoch {epoch}"));
+                let epoch = registration.epoch.map_or("nothing written".to_owned(), |id| format!("epoch {}", id.epoch));
                 writeln!(out, "{name:<16} {epoch:<16} {}", described(&registration))?;
             }
             Format::Json => writeln!(out, "{}", json!({"name": name, "watch": registration}))?,
@@ -283,7 +286,7 @@ impl Writer<'_> {
         if let Event::Begin(part) = event {
             self.part = Some(*part);
         }
-        let Some(Part { epoch, since }) = self.part else { return Ok(()) };
+        let Some(Part { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
         let table = self.tables.as_mut().map(|tables| tables.write(event)).transpose()?.flatten();
         match event {
             Event::Rows(rows) if self.tables.is_none() => {
@@ -301,7 +304,7 @@ impl Writer<'_> {
     }
 
     fn end(&mut self, table: Option<&Path>, rows: u64, seconds: f64) -> io::Result<()> {
-        let Some(Part { epoch, since }) = self.part else { return Ok(()) };
+        let Some(Part { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
         match (table, self.format) {
             (Some(table), Format::Text) => {
                 let changed = if since.is_some() { " changed" } else { "" };

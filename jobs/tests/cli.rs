@@ -426,6 +426,8 @@ fn a_store_of_a_newer_format_is_refused() {
     let mut value: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
     value["format"] = 99.into();
     fs::write(&manifest, value.to_string()).unwrap();
+    let digest = webstrata_layers::Digest::of(value.to_string().as_bytes());
+    fs::write(dir.path().join("store/CURRENT"), format!("1 {digest}\n")).unwrap();
     for line in ["info {}/store", "links {}/store http://a.example/", "build --out {}/store {}/crawl.jsonl"] {
         let error = fails(dir.path(), line, 1);
         assert!(error.contains("99") && error.contains("format"), "{line}: {error}");

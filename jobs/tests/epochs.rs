@@ -95,7 +95,7 @@ fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u6
         translation.finish().unwrap()
     });
     rows.push(plain_row(&row, below, urls));
-    let provenance = Provenance { version: "test".to_owned(), inputs: 3, ..Provenance::default() };
+    let provenance = Provenance { version: "test".to_owned(), ..Provenance::default() };
     writer.commit(NewEpoch { rows, in_range: RangeLength::Month, provenance, translation }).unwrap()
 }
 

@@ -72,7 +72,7 @@ impl Watch {
 }
 
 fn current(dir: &Path) -> u64 {
-    fs::read_to_string(dir.join("store/CURRENT")).unwrap().trim().parse().unwrap()
+    fs::read_to_string(dir.join("store/CURRENT")).unwrap().split_once(' ').unwrap().0.parse().unwrap()
 }
 
 /// The epoch that a watch has written last.

@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::blocks::{Block, TimesBlock, UrlBlock, View};
 use crate::error::{Damage, Error};
 use crate::evidence::EvidenceBlock;
+use crate::inputs::read_inputs;
 use crate::key::key;
 use crate::location::Location;
 use crate::manifest::{Counts, PartitionEntry};
@@ -85,7 +86,12 @@ pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
         report.files += 1;
         report.bytes += translation.bytes;
     }
-    report.keep(manifest.history.first().map_or(Ok(()), |past| Translations::between(&store, past.epoch).map(drop)));
+    report.keep(manifest.lineage().first().map_or(Ok(()), |past| Translations::between(&store, past.epoch).map(drop)));
+    for entry in &manifest.provenance.inputs {
+        report.files += 1;
+        report.bytes += entry.bytes;
+        report.keep(read_inputs(&store, entry));
+    }
     let mut sides = Sides { in_range: manifest.in_range, ..Sides::default() };
     for row in &manifest.rows {
         let mut counts = Counts::default();

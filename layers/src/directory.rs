@@ -72,7 +72,7 @@ impl Place for Directory {
     }
 
     fn body(&self, name: &str) -> Result<Body, Error> {
-        Ok(Body::File(self.path(name)))
+        Ok(Body::of_file(self.path(name)))
     }
 
     /// A crash may leave a part of the file, and nothing else does.

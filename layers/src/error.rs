@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::identity::{Digest, EpochId};
 use crate::manifest::{Counts, ManifestFlaw};
 use crate::page::Flaw;
 use crate::presence::PresenceError;
@@ -74,13 +75,51 @@ pub enum Error {
         /// One of the things.
         found: String,
     },
-    /// CURRENT holds no number.
-    #[error("{path} holds {text:?} where the number of an epoch is expected", path = path.display())]
+    /// CURRENT names no epoch.
+    #[error("{path} holds {text:?} where the number and the digest of an epoch are expected", path = path.display())]
     BadCurrent {
         /// The CURRENT file.
         path: PathBuf,
         /// Its start.
         text: String,
+    },
+    /// A manifest is not the one that CURRENT, or the manifest of a later epoch, names.
+    #[error(
+        "{path} is damaged: its digest is {got}, and the store names {expected}; put back the file that was written, or build \
+         the store again",
+        path = path.display()
+    )]
+    DamagedManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What the store names.
+        expected: Digest,
+        /// That of the file.
+        got: Digest,
+    },
+    /// A file that was opened before is another one now.
+    #[error(
+        "{path} was exchanged while it was in use: the store was removed and built anew, or its files were copied over; \
+         start again with what is there now",
+        path = path.display()
+    )]
+    Exchanged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store that the caller knows is gone, and another one is in its place.
+    #[error(
+        "{path} is another store now: epoch {} was {}, {}; start again with the new one",
+        known.epoch, known.digest, found.map_or("and is not there any more".to_owned(), |found| format!("and is {}", found.digest)),
+        path = path.display()
+    )]
+    Replaced {
+        /// The store.
+        path: PathBuf,
+        /// The epoch that the caller knows.
+        known: EpochId,
+        /// The epoch of that number; `None` where there is none.
+        found: Option<EpochId>,
     },
     /// CURRENT, or the caller, names an epoch that has no manifest.
     #[error("{path} has no epoch {epoch}", path = path.display())]

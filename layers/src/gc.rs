@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Error;
 use crate::history::{TRANSLATIONS, is_translation, translation_name};
+use crate::inputs::{INPUTS, row_of_inputs};
 use crate::location::Location;
 use crate::manifest::Manifest;
-use crate::store::{LEASES, ROWS, current, epochs, manifest_name, read_manifest, row_name};
+use crate::store::{LEASES, ROWS, current, manifest_name, manifests, row_name};
 
 /// Where the cells of rows lie.
 const CELLS: &str = "cells";
@@ -102,13 +103,10 @@ struct Plan {
 
 impl Plan {
     fn new(location: &Location, keep: usize) -> Result<Self, Error> {
-        let current = current(location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
-        let numbers = epochs(location)?.into_iter().filter(|&epoch| epoch <= current);
-        let manifests = numbers.map(|epoch| Ok((epoch, read_manifest(location, epoch)?)));
-        let manifests = manifests.collect::<Result<BTreeMap<_, _>, Error>>()?;
-        if !manifests.contains_key(&current) {
-            return Err(Error::MissingEpoch { path: location.path(""), epoch: current });
-        }
+        let manifests: BTreeMap<u64, Manifest> =
+            manifests(location)?.into_iter().map(|(id, manifest)| (id.epoch, manifest)).collect();
+        let newest = manifests.keys().next_back().copied();
+        let current = newest.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
         let old = manifests.keys().copied().take(manifests.len().saturating_sub(keep.max(1))).collect();
         Ok(Self { current, manifests, old })
     }
@@ -139,6 +137,12 @@ impl Plan {
         let names = location.place().names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
         let paths: BTreeSet<_> = names.map(|name| format!("{TRANSLATIONS}/{name}")).collect();
         collected.translations = paths.difference(&named).cloned().collect();
+        let listed: BTreeSet<&String> =
+            left.iter().flat_map(|(_, manifest)| &manifest.provenance.inputs).map(|entry| &entry.path).collect();
+        let names = location.place().names(INPUTS)?;
+        let below = |name: &&String| row_of_inputs(name).is_some_and(|row| row < last_row);
+        let inputs = names.iter().filter(below).map(|name| format!("{INPUTS}/{name}"));
+        let inputs: Vec<String> = inputs.filter(|path| !listed.contains(path)).collect();
 
         let files = gone.iter().flat_map(|(_, manifest)| manifest.rows.iter().filter(|row| !rows.contains(&row.row)));
         let files = files.flat_map(|row| &row.partitions).flat_map(|partition| &partition.files);
@@ -153,7 +157,7 @@ impl Plan {
         let directory = |dir: &str, row: &u32| Orphan::Directory(format!("{dir}/{row:06}"));
         let mut orphans: Vec<Orphan> = collected.rows.iter().map(|row| directory(ROWS, row)).collect();
         orphans.extend(collected.cells.iter().map(|row| directory(CELLS, row)));
-        orphans.extend(collected.translations.iter().cloned().map(Orphan::File));
+        orphans.extend(collected.translations.iter().cloned().chain(inputs).map(Orphan::File));
         let leases = location.place().names(LEASES)?.into_iter().filter(|name| {
             name.parse::<u64>().is_ok_and(|epoch| epoch < current && !left.iter().any(|(left, _)| **left == epoch))
         });

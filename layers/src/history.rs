@@ -1,14 +1,15 @@
 //! What a manifest says of the epochs before its own: how many URLs each had, and how its UIDs became those of the next.
 //!
-//! Pure data, carried from manifest to manifest, so that UIDs of an epoch can be translated after its own manifest is
-//! gone. A commit tells by the rows what it does: all rows of the epoch before are there still, in front: its UIDs stay;
-//! a [`TranslationEntry`] comes with it: UIDs were replaced, in a merge; neither: all is built anew, UIDs mean something
-//! else, and the history begins again.
+//! Pure data, carried from manifest to manifest, so that an epoch can be told from any other, and its UIDs be translated,
+//! after its own manifest is gone. A commit tells by the rows what it does: all rows of the epoch before are there still, in
+//! front: its UIDs stay; a [`TranslationEntry`] comes with it: UIDs were replaced, in a merge; neither: all is built anew, and
+//! UIDs mean something else.
 //!
-//! Invariants: epochs rise by one, the last is the one before the manifest's own. Empty in an epoch that was built anew.
+//! Invariants: epochs rise by one from 1, the last is the one before the manifest's own.
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::{Digest, EpochId};
 use crate::manifest::{Manifest, ManifestFlaw, NewEpoch, is_plain};
 
 /// The file that says how a merge replaced UIDs; see [`crate::Translation`].
@@ -31,11 +32,23 @@ pub struct TranslationEntry {
 pub struct PastEpoch {
     /// Its number.
     pub epoch: u64,
+    /// Of its manifest.
+    pub digest: Digest,
     /// How many URLs it had.
     pub urls: u64,
     /// How its UIDs became those of the next epoch; `None`, and not written, where they stayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub translation: Option<TranslationEntry>,
+    /// Whether the next epoch was built anew, so that its UIDs have nothing to do with these; not written where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rebuilt: bool,
+}
+
+impl PastEpoch {
+    /// The epoch, and no other of its number.
+    pub fn id(&self) -> EpochId {
+        EpochId { epoch: self.epoch, digest: self.digest }
+    }
 }
 
 /// Where the translation of a merge lies.
@@ -53,26 +66,26 @@ pub(crate) fn is_translation(name: &str) -> bool {
 /// The directory of translations.
 pub(crate) const TRANSLATIONS: &str = "translations";
 
-/// The history of an epoch that comes after `previous`.
-pub(crate) fn history_after(previous: Option<Manifest>, new: &NewEpoch) -> Result<Vec<PastEpoch>, ManifestFlaw> {
-    let Some(previous) = previous else {
+/// The history of an epoch that comes after the epoch `id`, whose manifest is `previous`.
+pub(crate) fn history_after(
+    previous: Option<(EpochId, Manifest)>,
+    new: &NewEpoch,
+) -> Result<Vec<PastEpoch>, ManifestFlaw> {
+    let Some((EpochId { epoch, digest }, previous)) = previous else {
         return if new.translation.is_some() { Err(ManifestFlaw::History) } else { Ok(Vec::new()) };
     };
     let pairs = previous.rows.iter().zip(&new.rows);
     let kept: Vec<_> = pairs.take_while(|(old, new)| old.row == new.row).map(|(old, _)| old).collect();
     let kept_urls: u64 = kept.iter().map(|row| row.urls).sum();
-    match &new.translation {
-        None if kept.len() < previous.rows.len() => return Ok(Vec::new()),
-        Some(entry)
-            if entry.below > kept_urls || entry.path != translation_name(previous.epoch, previous.epoch + 1) =>
-        {
-            return Err(ManifestFlaw::History);
-        }
-        _ => {}
+    if let Some(entry) = &new.translation
+        && (entry.below > kept_urls || entry.path != translation_name(epoch, epoch + 1))
+    {
+        return Err(ManifestFlaw::History);
     }
-    let (epoch, urls) = (previous.epoch, previous.urls());
+    let rebuilt = new.translation.is_none() && kept.len() < previous.rows.len();
+    let urls = previous.urls();
     let mut history = previous.history;
-    history.push(PastEpoch { epoch, urls, translation: new.translation.clone() });
+    history.push(PastEpoch { epoch, digest, urls, translation: new.translation.clone(), rebuilt });
     Ok(history)
 }
 
@@ -82,24 +95,38 @@ impl Manifest {
         self.rows.iter().map(|row| row.urls).sum()
     }
 
-    /// The translations that lead from epochs of the history to this one, oldest first.
+    /// The identity of an epoch before this one.
+    pub fn past(&self, epoch: u64) -> Option<EpochId> {
+        self.history.iter().find(|past| past.epoch == epoch).map(PastEpoch::id)
+    }
+
+    /// The epochs before this one whose UIDs can be translated: those since all was last built anew, oldest first.
+    pub fn lineage(&self) -> &[PastEpoch] {
+        let first = self.history.iter().rposition(|past| past.rebuilt).map_or(0, |at| at + 1);
+        &self.history[first..]
+    }
+
+    /// The translations that lead from epochs of the lineage to this one, oldest first.
     pub fn translations(&self) -> impl Iterator<Item = &TranslationEntry> {
-        self.history.iter().filter_map(|past| past.translation.as_ref())
+        self.lineage().iter().filter_map(|past| past.translation.as_ref())
     }
 
     /// What made the epoch out of the one before it.
     pub fn origin(&self) -> Origin {
         match self.history.last() {
-            None => Origin::Built,
+            None | Some(PastEpoch { rebuilt: true, .. }) => Origin::Built,
             Some(PastEpoch { translation: None, .. }) => Origin::Updated,
             Some(_) => Origin::Merged,
         }
     }
 
     pub(crate) fn history_sound(&self) -> Result<(), ManifestFlaw> {
-        let first = self.epoch.checked_sub(self.history.len() as u64).ok_or(ManifestFlaw::History)?;
-        for (epoch, past) in (first..).zip(&self.history) {
-            if past.epoch != epoch || past.translation.as_ref().is_some_and(|entry| entry.below > past.urls) {
+        if self.epoch.checked_sub(1) != Some(self.history.len() as u64) {
+            return Err(ManifestFlaw::History);
+        }
+        for (epoch, past) in (1..).zip(&self.history) {
+            let below = past.translation.as_ref().map_or(0, |entry| entry.below);
+            if past.epoch != epoch || below > past.urls || past.rebuilt && past.translation.is_some() {
                 return Err(ManifestFlaw::History);
             }
         }
@@ -152,15 +179,20 @@ mod tests {
 
     #[test]
     fn rows_tell_what_a_commit_does() {
-        let mut current: Option<Manifest> = None;
+        let mut current: Option<(EpochId, Manifest)> = None;
         let mut commit = |rows: &[(u32, u64)], translation: Option<TranslationEntry>| {
             let new = epoch(rows, translation);
             let history = history_after(current.clone(), &new)?;
-            let manifest = Manifest::new(current.as_ref().map_or(1, |manifest| manifest.epoch + 1), new, history);
+            let epoch = current.as_ref().map_or(1, |(id, _)| id.epoch + 1);
+            let manifest = Manifest::new(epoch, new, history);
             manifest.history_sound()?;
-            let shown = manifest.history.iter().map(|past| (past.epoch, past.urls)).collect::<Vec<_>>();
+            let shown = manifest.lineage().iter().map(|past| (past.epoch, past.urls)).collect::<Vec<_>>();
             let origin = manifest.origin();
-            current = Some(manifest);
+            let digest = Digest::of(&epoch.to_be_bytes());
+            assert!(
+                (1..epoch).all(|past| manifest.past(past).map(|id| id.digest) == Some(Digest::of(&past.to_be_bytes())))
+            );
+            current = Some((EpochId { epoch, digest }, manifest));
             Ok((origin, shown))
         };
         assert_eq!(commit(&[(1, 5)], entry(0, 1)), Err(ManifestFlaw::History));
@@ -180,14 +212,18 @@ mod tests {
     fn histories_that_lie_are_found() {
         let new = epoch(&[(1, 5)], None);
         let flaw = |history: Vec<PastEpoch>| Manifest::new(3, new.clone(), history).history_sound();
-        let past = |epoch, translation| PastEpoch { epoch, urls: 5, translation };
+        let digest = Digest::of(b"");
+        let past = |epoch, translation| PastEpoch { epoch, digest, urls: 5, translation, rebuilt: false };
         assert_eq!(flaw(vec![past(1, entry(5, 1)), past(2, None)]), Ok(()));
+        assert_eq!(flaw(vec![past(2, None)]), Err(ManifestFlaw::History));
+        let both = PastEpoch { rebuilt: true, ..past(2, entry(5, 2)) };
+        assert_eq!(flaw(vec![past(1, None), both]), Err(ManifestFlaw::History));
         assert_eq!(flaw(vec![past(1, None)]), Err(ManifestFlaw::History));
         assert_eq!(flaw(vec![past(2, None), past(1, None)]), Err(ManifestFlaw::History));
-        assert_eq!(flaw(vec![past(2, entry(6, 2))]), Err(ManifestFlaw::History));
+        assert_eq!(flaw(vec![past(1, None), past(2, entry(6, 2))]), Err(ManifestFlaw::History));
         assert_eq!(flaw((0..4).map(|epoch| past(epoch, None)).collect()), Err(ManifestFlaw::History));
         let mut outside = past(2, entry(0, 2));
         outside.translation.iter_mut().for_each(|entry| entry.path.insert_str(0, "../"));
-        assert!(matches!(flaw(vec![outside]), Err(ManifestFlaw::Path(_))));
+        assert!(matches!(flaw(vec![past(1, None), outside]), Err(ManifestFlaw::Path(_))));
     }
 }

@@ -11,12 +11,13 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{PastEpoch, TranslationEntry};
+use crate::inputs::InputsEntry;
 use crate::page::Page;
 use crate::schema::Layer;
 use crate::time::RangeLength;
 
 /// The newest format that this version reads, and the one that it writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// A file of one layer and partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,11 +138,12 @@ impl Counts {
 pub struct Provenance {
     /// Version of the program that wrote it.
     pub version: String,
-    /// How many input files it read.
-    pub inputs: u64,
-    /// Whatever else the program has to say: settings, tallies of bad input.
+    /// What decided which captures and links of the inputs are inside, by name; the same for all rows.
     #[serde(default)]
-    pub details: BTreeMap<String, String>,
+    pub options: BTreeMap<String, String>,
+    /// The inputs of each job since the last that built anew, the oldest first.
+    #[serde(default)]
+    pub inputs: Vec<InputsEntry>,
 }
 
 /// What a writer says of a new epoch; the store adds the number.
@@ -172,7 +174,7 @@ pub struct Manifest {
     pub provenance: Provenance,
     /// The rows, oldest first.
     pub rows: Vec<RowEntry>,
-    /// The epochs before, oldest first, as far as their UIDs can be translated; not written where there are none.
+    /// All epochs before, oldest first; not written where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<PastEpoch>,
 }
@@ -292,6 +294,9 @@ impl Manifest {
                 return Err(ManifestFlaw::Counts);
             }
             counts.add(&row.counts);
+        }
+        if let Some(entry) = self.provenance.inputs.iter().find(|entry| !is_plain(&entry.path)) {
+            return Err(ManifestFlaw::Path(entry.path.clone()));
         }
         if counts == self.counts { self.history_sound() } else { Err(ManifestFlaw::Counts) }
     }

@@ -60,7 +60,7 @@ fn properties(layer: Layer, effort: Effort) -> Result<WriterProperties, ParquetE
     let delta = DeltaBinaryPackedEncoderOptions::try_new(128, 4)?;
     let builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_created_by("webstrata layers format 2".to_owned())
+        .set_created_by("webstrata layers format 3".to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(level)?))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_column_statistics_enabled(column(&["uid"]), EnabledStatistics::Chunk)
@@ -255,7 +255,7 @@ impl Footer {
         }
         let options = ArrowReaderOptions::new();
         let metadata = match body {
-            Body::File(file) => ArrowReaderMetadata::load(&File::open(file).map_err(Error::io(&path))?, options),
+            Body::File(file) => ArrowReaderMetadata::load(&file.open()?, options),
             #[cfg(feature = "s3")]
             Body::Fetched(bytes) => ArrowReaderMetadata::load(bytes, options),
         };
@@ -349,7 +349,7 @@ impl LayerFile {
     /// The first `columns` columns of a row group (all, where it has fewer).
     pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
         match &self.body {
-            Body::File(file) => self.footer.batch(File::open(file).map_err(Error::io(&self.path))?, group, columns),
+            Body::File(file) => self.footer.batch(file.open()?, group, columns),
             #[cfg(feature = "s3")]
             Body::Fetched(bytes) => self.footer.batch(bytes.clone(), group, columns),
         }

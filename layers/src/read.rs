@@ -48,6 +48,8 @@ pub(crate) struct Partition {
     first_key: Vec<u8>,
     /// Of the files that were needed so far.
     footers: [OnceLock<Arc<Footer>>; Layer::ALL.len()],
+    /// Files of this machine whose checksum is right.
+    verified: [OnceLock<Body>; Layer::ALL.len()],
     /// First keys of the row groups of the url layer, as far as known.
     group_keys: OnceLock<Vec<OnceLock<Vec<u8>>>>,
 }
@@ -100,6 +102,7 @@ impl Reader {
                 entry: entry.clone(),
                 first_key: entry.first_key_bytes().unwrap_or_default(),
                 footers: Default::default(),
+                verified: Default::default(),
                 group_keys: OnceLock::new(),
             }));
             let own = first..partitions.len();
@@ -157,8 +160,12 @@ impl Reader {
     fn body(&self, partition: usize, layer: Layer) -> Result<Body, Error> {
         let entry = self.entry(partition, layer);
         if self.store.location().directory().is_some() {
-            let known = self.partitions[partition].footers[layer as usize].get().is_some();
-            return if known { self.store.location().place().body(&entry.path) } else { self.store.body(entry) };
+            let place = &self.partitions[partition].verified[layer as usize];
+            if let Some(body) = place.get() {
+                return Ok(body.clone());
+            }
+            let body = self.store.body(entry)?;
+            return Ok(place.get_or_init(|| body).clone());
         }
         let id = BlockId { kind: Kind::File(layer), partition, group: 0 };
         let read = || {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! STORE/LOCK                         held by the one writer while it works
-//! STORE/CURRENT                      the number of the current epoch; replaced last
+//! STORE/CURRENT                      the number of the current epoch and the digest of its manifest; replaced last
 //! STORE/epochs/000001.json           manifests
 //! STORE/rows/000001/ol/part-00000.parquet
 //! ```
@@ -11,9 +11,9 @@
 //! before: rows and manifests that no such epoch names are invisible, and the next writer removes them, but for one row
 //! that it may keep, to go on with it. Everything is durable before CURRENT names it. Many processes may write files of
 //! one row; one of them has the [`StoreWriter`], the others open the row by its number. Source: Najork 2009 (epochs);
-//! DESIGN: the contract.
+//! [`mod@crate::format`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::body::Body;
 use crate::error::Error;
 use crate::helpers::Helpers;
-use crate::history::{TRANSLATIONS, history_after, is_translation, translation_name};
+use crate::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
+use crate::identity::{Digest, EpochId};
+use crate::inputs::{INPUTS, inputs_name, row_of_inputs};
 use crate::lease::{Lease, Leased};
 use crate::location::{Location, Lock};
 use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
@@ -38,6 +40,7 @@ pub(crate) const LEASES: &str = "leases";
 #[derive(Clone, Debug)]
 pub struct Store {
     location: Location,
+    id: EpochId,
     manifest: Manifest,
     lease: Option<Lease>,
 }
@@ -49,15 +52,16 @@ impl Store {
     /// No store, no such epoch, a manifest of a newer format or that contradicts itself.
     pub fn open(location: impl Into<Location>) -> Result<Store, Error> {
         let location = location.into();
-        let mut epoch = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
+        let mut id = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
         loop {
-            if let Some(store) = Self::open_leased(&location, epoch)? {
+            let opened = Self::open_leased(&location, id);
+            if let Ok(Some(store)) = opened {
                 return Ok(store);
             }
-            // Retired since CURRENT was read: then CURRENT has moved on.
+            // Retired, or built anew, since CURRENT was read: then CURRENT has moved on.
             match current(&location)? {
-                Some(now) if now != epoch => epoch = now,
-                _ => return Err(Error::MissingEpoch { path: location.path(""), epoch }),
+                Some(now) if now != id => id = now,
+                _ => return opened?.ok_or(Error::MissingEpoch { path: location.path(""), epoch: id.epoch }),
             }
         }
     }
@@ -68,32 +72,58 @@ impl Store {
     /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed.
     pub fn open_epoch(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
         let location = location.into();
-        match Self::open_leased(&location, epoch)? {
-            Some(store) => Ok(store),
-            None => {
-                let path = location.path("");
-                let current = current(&location)?.filter(|&current| 0 < epoch && epoch < current);
-                Err(current.map_or(Error::MissingEpoch { path: path.clone(), epoch }, |current| Error::RetiredEpoch {
-                    path,
-                    epoch,
-                    current,
-                }))
-            }
+        let path = || location.path("");
+        let newest = Self::open(&location)?;
+        let current = newest.manifest.epoch;
+        if epoch == current {
+            return Ok(newest);
+        }
+        let id = newest.manifest.past(epoch).ok_or_else(|| Error::MissingEpoch { path: path(), epoch })?;
+        Self::open_leased(&location, id)?.ok_or_else(|| Error::RetiredEpoch { path: path(), epoch, current })
+    }
+
+    /// Opens an epoch that was opened before, perhaps by another process: that one, and no other of its number.
+    ///
+    /// # Errors
+    /// As [`Store::open_epoch`]; [`Error::Replaced`] where another store is at the location now.
+    pub fn open_known(location: impl Into<Location>, known: EpochId) -> Result<Store, Error> {
+        let location = location.into();
+        match Self::open_epoch(&location, known.epoch) {
+            Ok(store) if store.id == known => Ok(store),
+            Ok(store) => Err(Error::Replaced { path: location.path(""), known, found: Some(store.id) }),
+            Err(Error::MissingEpoch { path, .. }) => Err(Error::Replaced { path, known, found: None }),
+            Err(error) => Err(error),
         }
     }
 
     /// The lease first, then the manifest: see [`crate::lease`]. `None` where the epoch is retired, or never was.
-    fn open_leased(location: &Location, epoch: u64) -> Result<Option<Store>, Error> {
-        let lease = match location.place().lease(epoch)? {
+    fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
+        let lease = match location.place().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),
             Leased::Unable => None,
             Leased::Gone => return Ok(None),
         };
-        match read_manifest(location, epoch) {
-            Ok(manifest) => Ok(Some(Store { location: location.clone(), manifest, lease })),
+        match read_manifest(location, id) {
+            Ok(manifest) => Ok(Some(Store { location: location.clone(), id, manifest, lease })),
             Err(Error::MissingEpoch { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Which epoch it is, of all stores.
+    pub fn id(&self) -> EpochId {
+        self.id
+    }
+
+    /// Which store it is, whatever the epoch: the digest of its first. Two that were built from the same captures and then took
+    /// in others have the same.
+    pub fn root(&self) -> Digest {
+        self.manifest.history.first().map_or(self.id.digest, |first| first.digest)
+    }
+
+    /// Whether this is an epoch, or comes after it in the same store.
+    pub fn follows(&self, known: EpochId) -> bool {
+        self.id == known || self.manifest.past(known.epoch) == Some(known)
     }
 
     /// What keeps the epoch; `None` where the reader cannot have that.
@@ -121,16 +151,28 @@ impl Store {
 
     /// The bytes of a file, verified.
     pub(crate) fn body(&self, entry: &FileEntry) -> Result<Body, Error> {
-        let body = self.location.place().body(&entry.path)?;
-        body.verify(&self.location.path(&entry.path), entry.bytes, &entry.checksum)?;
-        Ok(body)
+        whole(&self.location, entry)
     }
+}
+
+/// Compares a file of a store, perhaps of a row that no epoch has yet, with its entry. Cost: reads it whole.
+///
+/// # Errors
+/// A file that cannot be read, or is not as written.
+pub fn verify_file(location: &Location, entry: &FileEntry) -> Result<(), Error> {
+    whole(location, entry).map(drop)
+}
+
+fn whole(location: &Location, entry: &FileEntry) -> Result<Body, Error> {
+    let body = location.place().body(&entry.path)?;
+    body.verify(&location.path(&entry.path), entry.bytes, &entry.checksum)?;
+    Ok(body)
 }
 
 /// The one writer of a store. The lock goes with it.
 pub struct StoreWriter {
     location: Location,
-    current: Option<u64>,
+    current: Option<EpochId>,
     /// The rows of all epochs.
     rows: BTreeSet<u32>,
     /// The row without a commit that was left as it was.
@@ -155,7 +197,8 @@ impl StoreWriter {
         let location = location.into();
         location.place().prepare()?;
         if current(&location)?.is_none() {
-            let ours = |name: &str| [LOCK, EPOCHS, ROWS, TRANSLATIONS].contains(&name) || name.starts_with(CURRENT);
+            let ours =
+                |name: &str| [LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS].contains(&name) || name.starts_with(CURRENT);
             if let Some(found) = location.place().names("")?.into_iter().find(|name| !ours(name)) {
                 return Err(Error::NotEmpty { path: location.path(""), found });
             }
@@ -168,8 +211,8 @@ impl StoreWriter {
         Ok(StoreWriter { location, current, rows, keep, last_row, lock })
     }
 
-    /// The number of the current epoch; `None` in a new store.
-    pub fn current(&self) -> Option<u64> {
+    /// The current epoch; `None` in a new store.
+    pub fn current(&self) -> Option<EpochId> {
         self.current
     }
 
@@ -178,9 +221,9 @@ impl StoreWriter {
     /// # Errors
     /// A manifest that cannot be read.
     pub fn committed(&self, row: u32) -> Result<Option<(u64, RowEntry)>, Error> {
-        let Some(epoch) = self.current.filter(|_| self.rows.contains(&row)) else { return Ok(None) };
-        let manifest = read_manifest(&self.location, epoch)?;
-        Ok(manifest.rows.into_iter().find(|entry| entry.row == row).map(|entry| (epoch, entry)))
+        let Some(id) = self.current.filter(|_| self.rows.contains(&row)) else { return Ok(None) };
+        let manifest = read_manifest(&self.location, id)?;
+        Ok(manifest.rows.into_iter().find(|entry| entry.row == row).map(|entry| (id.epoch, entry)))
     }
 
     /// Begins a new row, which stays invisible until it is committed. Of a store in S3, its files wait for their upload
@@ -235,10 +278,10 @@ impl StoreWriter {
     /// Files that are missing or have another size than their entries say, a manifest that contradicts itself, a lock
     /// that was taken away, and what the disk or the server refuses. The epoch before then stays current.
     pub fn commit(self, manifest_parts: NewEpoch) -> Result<u64, Error> {
-        let epoch = self.current.unwrap_or(0) + 1;
+        let epoch = self.current.map_or(0, |id| id.epoch) + 1;
         let name = manifest_name(epoch);
         let path = self.location.path(&name);
-        let previous = self.current.map(|epoch| read_manifest(&self.location, epoch)).transpose()?;
+        let previous = self.current.map(|id| Ok((id, read_manifest(&self.location, id)?))).transpose()?;
         let history = history_after(previous, &manifest_parts);
         let manifest = history.map(|history| Manifest::new(epoch, manifest_parts, history));
         let manifest = manifest.and_then(|manifest| manifest.flaw().map_or(Ok(manifest), Err));
@@ -247,15 +290,17 @@ impl StoreWriter {
         let json = json.map_err(|source| Error::ManifestSyntax { path: path.clone(), source })? + "\n";
         let place = self.location.place();
         let files = manifest.files().map(|entry| (entry.path.as_str(), entry.bytes));
-        let files: Vec<_> =
-            files.chain(manifest.translations().map(|entry| (entry.path.as_str(), entry.bytes))).collect();
+        let files = files.chain(manifest.translations().map(|entry| (entry.path.as_str(), entry.bytes)));
+        let inputs = manifest.provenance.inputs.iter().map(|entry| (entry.path.as_str(), entry.bytes));
+        let files: Vec<_> = files.chain(inputs).collect();
         place.settle(&files)?;
         self.lock.check()?;
         // A manifest with these bytes is ours: the answer to the first try may have been lost on the way.
         if !place.create(&name, json.as_bytes())? && place.read(&name)?.as_deref() != Some(json.as_bytes()) {
             return Err(Error::EpochTaken { path });
         }
-        place.replace(CURRENT, format!("{epoch}\n").as_bytes())?;
+        let id = EpochId { epoch, digest: Digest::of(json.as_bytes()) };
+        place.replace(CURRENT, format!("{id}\n").as_bytes())?;
         Ok(epoch)
     }
 }
@@ -366,37 +411,55 @@ pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
         .collect())
 }
 
-/// The number in CURRENT; `None` without that file.
-pub(crate) fn current(location: &Location) -> Result<Option<u64>, Error> {
+/// What CURRENT names; `None` without that file.
+pub(crate) fn current(location: &Location) -> Result<Option<EpochId>, Error> {
     let Some(bytes) = location.place().read(CURRENT)? else { return Ok(None) };
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
-    let digits = text.trim_end();
-    match digits.parse() {
-        Ok(epoch) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(epoch)),
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+    match (text.trim_end().parse(), text.trim_end().parse()) {
+        (Ok(id), _) => Ok(Some(id)),
+        // Of a format before digests, which says so itself.
+        (_, Ok(epoch)) => {
+            Err(version_error(location, epoch)?.unwrap_or(Error::BadCurrent { path: location.path(CURRENT), text }))
+        }
         _ => Err(Error::BadCurrent { path: location.path(CURRENT), text }),
     }
 }
 
-pub(crate) fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest, Error> {
+/// What is to be said of the manifest of an epoch that is of another format; `None` for one of this format or of none.
+fn version_error(location: &Location, epoch: u64) -> Result<Option<Error>, Error> {
+    let name = manifest_name(epoch);
+    let text = location.place().read(&name)?.unwrap_or_default();
+    Ok(other_version(&text, location.path(&name)))
+}
+
+fn other_version(text: &[u8], path: PathBuf) -> Option<Error> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
     }
-    let name = manifest_name(epoch);
+    match serde_json::from_slice::<Version>(text).ok()?.format {
+        FORMAT => None,
+        found if found > FORMAT => Some(Error::NewerFormat { path, found, known: FORMAT }),
+        found => Some(Error::OlderFormat { path, found, known: FORMAT }),
+    }
+}
+
+pub(crate) fn read_manifest(location: &Location, id: EpochId) -> Result<Manifest, Error> {
+    let (name, EpochId { epoch, digest: expected }) = (manifest_name(id.epoch), id);
     let path = location.path(&name);
     let Some(text) = location.place().read(&name)? else {
         return Err(Error::MissingEpoch { path: location.path(""), epoch });
     };
-    let syntax = |source| Error::ManifestSyntax { path: path.clone(), source };
+    let got = Digest::of(&text);
+    if got != expected {
+        return Err(Error::DamagedManifest { path, expected, got });
+    }
     // The version first: a newer manifest may have another shape.
-    let version: Version = serde_json::from_slice(&text).map_err(syntax)?;
-    if version.format > FORMAT {
-        return Err(Error::NewerFormat { path, found: version.format, known: FORMAT });
+    if let Some(error) = other_version(&text, path.clone()) {
+        return Err(error);
     }
-    if version.format < FORMAT {
-        return Err(Error::OlderFormat { path, found: version.format, known: FORMAT });
-    }
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(syntax)?;
+    let manifest: Manifest =
+        serde_json::from_slice(&text).map_err(|source| Error::ManifestSyntax { path: path.clone(), source })?;
     let named = (manifest.epoch != epoch).then_some(ManifestFlaw::Epoch(manifest.epoch));
     match named.or_else(|| manifest.flaw()) {
         Some(flaw) => Err(Error::BadManifest { path, flaw }),
@@ -404,23 +467,34 @@ pub(crate) fn read_manifest(location: &Location, epoch: u64) -> Result<Manifest,
     }
 }
 
-/// Removes rows and translations that no epoch up to the current one names, and later manifests; gives the rows in use.
-/// A row that is kept stays, and so does the translation that may go with it. Only names that writers make are touched.
-fn clean(location: &Location, current: Option<u64>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
-    let (mut rows, mut translations, place) = (BTreeSet::new(), BTreeSet::new(), location.place());
-    let mut has_current = false;
+/// The manifests of a store up to the current one, oldest first, each as the newest names it; none in a new store.
+pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifest>, Error> {
+    let Some(id) = current(location)? else { return Ok(BTreeMap::new()) };
+    let newest = read_manifest(location, id)?;
+    let there = epochs(location)?;
+    let past: Vec<EpochId> =
+        newest.history.iter().map(PastEpoch::id).filter(|past| there.contains(&past.epoch)).collect();
+    // One that is removed meanwhile is not there.
+    let past = past.into_iter().filter_map(|id| match read_manifest(location, id) {
+        Err(Error::MissingEpoch { .. }) => None,
+        read => Some(read.map(|manifest| (id, manifest))),
+    });
+    past.chain([Ok((id, newest))]).collect()
+}
+
+/// Removes rows, translations and lists of inputs that no epoch up to the current one names, and later manifests; gives the
+/// rows in use. A row that is kept stays, and so do the files that may go with it. Only names that writers make are touched.
+fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
+    let (mut rows, mut files, place) = (BTreeSet::new(), BTreeSet::new(), location.place());
+    for manifest in manifests(location)?.values() {
+        rows.extend(manifest.rows.iter().map(|row| row.row));
+        files.extend(manifest.translations().map(|entry| entry.path.clone()));
+        files.extend(manifest.provenance.inputs.iter().map(|entry| entry.path.clone()));
+    }
     for epoch in epochs(location)? {
-        if current.is_some_and(|current| epoch <= current) {
-            let manifest = read_manifest(location, epoch)?;
-            rows.extend(manifest.rows.iter().map(|row| row.row));
-            translations.extend(manifest.translations().map(|entry| entry.path.clone()));
-            has_current |= current == Some(epoch);
-        } else {
+        if current.is_none_or(|current| epoch > current.epoch) {
             place.remove(&manifest_name(epoch))?;
         }
-    }
-    if let Some(epoch) = current.filter(|_| !has_current) {
-        return Err(Error::MissingEpoch { path: location.path(""), epoch });
     }
     for name in place.names(ROWS)? {
         let orphan = name
@@ -430,10 +504,13 @@ fn clean(location: &Location, current: Option<u64>, keep: Option<u32>) -> Result
             place.remove_all(&format!("{ROWS}/{name}"))?;
         }
     }
-    translations.extend(keep.and(current).map(|epoch| translation_name(epoch, epoch + 1)));
-    for name in place.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name)) {
-        let path = format!("{TRANSLATIONS}/{name}");
-        if !translations.contains(&path) {
+    files.extend(keep.and(current).map(|EpochId { epoch, .. }| translation_name(epoch, epoch + 1)));
+    files.extend(keep.map(inputs_name));
+    let translations = place.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+    let inputs = place.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
+    let inputs = inputs.map(|name| format!("{INPUTS}/{name}"));
+    for path in translations.map(|name| format!("{TRANSLATIONS}/{name}")).chain(inputs) {
+        if !files.contains(&path) {
             place.remove(&path)?;
         }
     }

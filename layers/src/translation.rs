@@ -48,7 +48,7 @@ impl TranslationWriter {
     /// A store without an epoch; when the file or its directory cannot be created.
     pub fn create(row: &RowDir, below: u64) -> Result<Self, Error> {
         let not_a_store = || Error::NotAStore { path: row.location().path("") };
-        let from = current(row.location())?.ok_or_else(not_a_store)?;
+        let from = current(row.location())?.ok_or_else(not_a_store)?.epoch;
         let file = TableWriter::create(row, translation_name(from, from + 1), &COLUMNS)?;
         Ok(Self { file, below, runs: Vec::new(), open: None })
     }
@@ -203,11 +203,11 @@ impl Translations {
         if from == 0 || from > manifest.epoch {
             return Err(Error::MissingEpoch { path: path(), epoch: from });
         }
-        let first = manifest.history.first().map_or(manifest.epoch, |past| past.epoch);
+        let first = manifest.lineage().first().map_or(manifest.epoch, |past| past.epoch);
         if from < first {
             return Err(Error::NoTranslation { path: path(), from, first });
         }
-        let past: Vec<&PastEpoch> = manifest.history.iter().filter(|past| past.epoch >= from).collect();
+        let past: Vec<&PastEpoch> = manifest.lineage().iter().filter(|past| past.epoch >= from).collect();
         let urls_to = manifest.urls();
         let urls_from = past.first().map_or(urls_to, |past| past.urls);
         let urls_after = past.iter().skip(1).map(|past| past.urls).chain([urls_to]);

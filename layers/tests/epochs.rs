@@ -282,7 +282,7 @@ fn a_manifest_that_cannot_be_read_stops_a_collection_before_it_begins() {
     let place = Location::from(dir.path());
     five_epochs(&place);
     fs::write(dir.path().join("epochs/000003.json"), "{").unwrap();
-    assert!(matches!(collect(&place, "gc", 1), Err(Error::ManifestSyntax { .. })));
+    assert!(matches!(collect(&place, "gc", 1), Err(Error::DamagedManifest { .. })));
     assert_eq!(names(&dir.path().join("epochs")).len(), 5);
     assert_eq!(names(&dir.path().join("rows")).len(), 5);
 }

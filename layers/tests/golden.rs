@@ -42,9 +42,18 @@ fn write(dir: &Path) {
     into.push(&InLinks { uid: 1, ranges: vec![MAY], sources: vec![0], changes: vec![] }).unwrap();
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
     let partition = PartitionEntry { partition: 0, first_uid: 0, urls: 3, first_record: 0, first_key, files };
-    let row = RowEntry { row: row.row(), first_uid: 0, urls: 3, updates: 1, partitions: vec![partition], counts };
-    let details = BTreeMap::from([("example".to_owned(), "format.md".to_owned())]);
-    let provenance = Provenance { version: "0.1.0".to_owned(), inputs: 1, details };
+    let of_row = row;
+    let row = RowEntry { row: of_row.row(), first_uid: 0, urls: 3, updates: 1, partitions: vec![partition], counts };
+    let inputs = [("b.warc", 1, JUNE), ("a.warc", 2, MAY)].map(|(name, captures, first)| InputRecord {
+        name: name.to_owned(),
+        bytes: 1000,
+        captures,
+        first: Some(first),
+        last: Some(JUNE),
+    });
+    let inputs = vec![write_inputs(&of_row, inputs.to_vec()).unwrap()];
+    let options = BTreeMap::from([("example".to_owned(), "format.md".to_owned())]);
+    let provenance = Provenance { version: "0.1.0".to_owned(), options, inputs };
     writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance, translation: None }).unwrap();
 }
 
@@ -91,7 +100,13 @@ fn the_worked_example_has_always_the_same_bytes() {
         "ibv 292 9d7d29c280554d72",
     ];
     assert_eq!(checksums, expected);
-    assert_eq!(std::fs::read_to_string(dir.path().join("CURRENT")).unwrap(), "1\n");
     let manifest = std::fs::read_to_string(dir.path().join("epochs/000001.json")).unwrap();
-    assert!(manifest.starts_with("{\n  \"format\": 2,\n  \"epoch\": 1,\n  \"in_range\": \"month\",\n"), "{manifest}");
+    let id = store.id();
+    assert_eq!((id.epoch, id.digest), (1, Digest::of(manifest.as_bytes())));
+    assert_eq!(std::fs::read_to_string(dir.path().join("CURRENT")).unwrap(), format!("1 {}\n", id.digest));
+    let inputs = std::fs::read_to_string(dir.path().join("inputs/000001.jsonl")).unwrap();
+    let lines = "{\"name\":\"a.warc\",\"bytes\":1000,\"captures\":2,\"first\":1146441600,\"last\":1149120000}\n\
+                 {\"name\":\"b.warc\",\"bytes\":1000,\"captures\":1,\"first\":1149120000,\"last\":1149120000}\n";
+    assert_eq!(inputs, lines);
+    assert!(manifest.starts_with("{\n  \"format\": 3,\n  \"epoch\": 1,\n  \"in_range\": \"month\",\n"), "{manifest}");
 }

@@ -98,7 +98,8 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
     model().write(dir.path(), 1);
     assert_eq!(dead(None), 2);
     assert_eq!(Store::open(dir.path()).unwrap().manifest().epoch, 1);
-    assert_eq!(dead(Some("1\n")), 2);
+    let current = fs::read_to_string(dir.path().join("CURRENT")).unwrap();
+    assert_eq!(dead(Some(&current)), 2);
     let store = Store::open(dir.path()).unwrap();
     assert_eq!((store.manifest().epoch, store.manifest().rows[0].row), (1, 1));
     let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
@@ -131,14 +132,19 @@ fn places_that_are_no_store() {
     assert!(matches!(StoreWriter::open(dir.path().join("thesis.txt"), "test", None), Err(Error::NotADirectory { .. })));
 }
 
+/// Writes a manifest, and CURRENT as if it were the one that was committed.
+fn put_manifest(dir: &Path, text: &str) {
+    fs::write(dir.join("epochs/000001.json"), text).unwrap();
+    fs::write(dir.join("CURRENT"), format!("1 {}\n", Digest::of(text.as_bytes()))).unwrap();
+}
+
 #[test]
 fn manifests_that_lie_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     model().write(dir.path(), 2);
-    let path = dir.path().join("epochs/000001.json");
-    let good = fs::read_to_string(&path).unwrap();
+    let good = fs::read_to_string(dir.path().join("epochs/000001.json")).unwrap();
     let open = |text: &str| {
-        fs::write(&path, text).unwrap();
+        put_manifest(dir.path(), text);
         Store::open(dir.path()).map(|_| ())
     };
     let with = |from: &str, to: &str| {
@@ -146,13 +152,13 @@ fn manifests_that_lie_are_refused() {
         open(&good.replacen(from, to, 1))
     };
     open(&good).unwrap();
-    let newer = with("\"format\": 2", "\"format\": 7").unwrap_err();
-    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 2, .. }));
-    assert!(newer.to_string().ends_with("has format 7, this program knows up to 2"), "{newer}");
+    let newer = with("\"format\": 3", "\"format\": 7").unwrap_err();
+    assert!(matches!(newer, Error::NewerFormat { found: 7, known: 3, .. }));
+    assert!(newer.to_string().ends_with("has format 7, this program knows up to 3"), "{newer}");
     // A newer format may look quite different: the version is still what is said.
-    assert!(matches!(open("{\"format\": 3, \"strata\": []}"), Err(Error::NewerFormat { found: 3, .. })));
-    let older = with("\"format\": 2", "\"format\": 1").unwrap_err();
-    assert!(older.to_string().ends_with("has format 1, this program reads 2: build the store again"), "{older}");
+    assert!(matches!(open("{\"format\": 4, \"strata\": []}"), Err(Error::NewerFormat { found: 4, .. })));
+    let older = with("\"format\": 3", "\"format\": 1").unwrap_err();
+    assert!(older.to_string().ends_with("has format 1, this program reads 3: build the store again"), "{older}");
     for (from, to) in [
         ("rows/000001/url/part-00000", "rows/../../url/part-00000"),
         ("rows/000001/url/part-00000", "/rows/000001/url/part-00000"),
@@ -172,15 +178,97 @@ fn manifests_that_lie_are_refused() {
     }
     assert!(matches!(with("\"layer\": \"ol\"", "\"layer\": \"xx\""), Err(Error::ManifestSyntax { .. })));
     assert!(matches!(open("{"), Err(Error::ManifestSyntax { .. })));
-    open(&good).unwrap();
-    for (text, bad) in [("", true), ("one", true), ("+1", true), ("2", false)] {
+}
+
+#[test]
+fn no_changed_byte_of_a_manifest_or_of_current_is_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    model().write(dir.path(), 2);
+    model().write(dir.path(), 1);
+    for name in ["epochs/000001.json", "epochs/000002.json", "CURRENT"] {
+        let path = dir.path().join(name);
+        let good = fs::read(&path).unwrap();
+        let open = || Store::open_epoch(dir.path(), 1).and_then(|first| Ok((first, Store::open(dir.path())?)));
+        open().unwrap();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] = if bad[at].is_ascii_digit() { b'0' + (bad[at] - b'0' + 1) % 10 } else { bad[at] ^ 1 };
+            // The newline at the end of CURRENT says nothing.
+            if name == "CURRENT" && at + 1 == good.len() {
+                continue;
+            }
+            fs::write(&path, &bad).unwrap();
+            assert!(open().is_err(), "{name}, byte {at}");
+        }
+        for end in [0, 1, good.len() / 2] {
+            fs::write(&path, &good[..end]).unwrap();
+            assert!(open().is_err(), "{name}, {end} bytes");
+            assert!(
+                StoreWriter::open(dir.path(), "test", None).is_err(),
+                "rows must not be removed on a broken {name}"
+            );
+        }
+        fs::write(&path, &good).unwrap();
+    }
+    let current = fs::read_to_string(dir.path().join("CURRENT")).unwrap();
+    for text in
+        ["one", "+1", "1", &format!("1 {}", &current[2..]), &current.replace(' ', "  "), &current.to_uppercase()]
+    {
         fs::write(dir.path().join("CURRENT"), text).unwrap();
-        let error = Store::open(dir.path()).unwrap_err();
-        assert_eq!(matches!(error, Error::BadCurrent { .. }), bad, "{error}");
-        assert_eq!(matches!(error, Error::MissingEpoch { epoch: 2, .. }), !bad, "{error}");
-        assert!(StoreWriter::open(dir.path(), "test", None).is_err(), "rows must not be removed on a broken CURRENT");
+        let is_refused =
+            matches!(Store::open(dir.path()), Err(Error::BadCurrent { .. } | Error::DamagedManifest { .. }));
+        assert!(is_refused || *text == current, "{text}");
     }
     assert!(dir.path().join("rows/000001/url/part-00000.parquet").exists());
+}
+
+#[test]
+fn a_store_in_anothers_place_is_not_taken_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("store");
+    let models = [model(), Model::new(Captures::new(), 2, RangeLength::Year)];
+    let known = [&models[0], &models[1], &models[0]].map(|model| {
+        if place.exists() {
+            fs::remove_dir_all(&place).unwrap();
+        }
+        model.write(&place, 1);
+        Store::open(&place).unwrap()
+    });
+    assert_eq!(known[0].id(), known[2].id(), "the same captures are the same store");
+    assert_eq!(Store::open_known(&place, known[0].id()).unwrap().id(), known[0].id());
+    let other = Store::open_known(&place, known[1].id()).unwrap_err();
+    assert!(matches!(&other, Error::Replaced { found: Some(found), .. } if *found == known[0].id()), "{other}");
+    models[1].write(&place, 1);
+    let later = Store::open(&place).unwrap();
+    assert!(later.follows(known[0].id()) && later.follows(later.id()) && !later.follows(known[1].id()));
+    let gone = EpochId { epoch: 9, ..later.id() };
+    assert!(matches!(Store::open_known(&place, gone), Err(Error::Replaced { found: None, .. })));
+}
+
+#[test]
+fn a_reader_whose_store_is_built_anew_answers_as_before_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("store");
+    let first = model();
+    first.write(&place, 2);
+    let reader = Reader::new(Store::open(&place).unwrap(), 0);
+    let before: Vec<_> = (0..reader.urls()).map(|uid| reader.out_links(uid, Window::ALWAYS).unwrap()).collect();
+    // The same sizes and shapes, and other times and links.
+    for _ in 0..2 {
+        fs::remove_dir_all(&place).unwrap();
+        Model::new(Captures::new(), 2, RangeLength::Year).write(&place, 2);
+        for (uid, links) in (0..).zip(&before) {
+            match reader.out_links(uid, Window::ALWAYS) {
+                Ok(got) => assert_eq!(got, *links),
+                Err(error) => assert!(matches!(error, Error::Exchanged { .. } | Error::Io { .. }), "{error}"),
+            }
+        }
+    }
+    // What was not opened before is told by its checksum.
+    let late = Reader::new(Store::open(&place).unwrap(), 0);
+    fs::remove_dir_all(&place).unwrap();
+    first.write(&place, 2);
+    assert!((0..late.urls()).all(|uid| late.url(uid).is_err()));
 }
 
 #[test]

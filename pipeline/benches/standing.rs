@@ -126,7 +126,7 @@ fn differential(standing: &Standing, store: &str) {
             Event::Begin(begun) => part = Some(begun),
             Event::Rows(rows) => drop(black_box(rows)),
             Event::End { rows, seconds, .. } => {
-                let Some(Part { epoch, .. }) = part else { return Ok(()) };
+                let Some(Part { id: EpochId { epoch, .. }, .. }) = part else { return Ok(()) };
                 let [read, dataflow, all] = [seconds.read, seconds.dataflow, seconds.all].map(|own| own * 1000.0);
                 let named = all - read - dataflow;
                 println!(
@@ -259,17 +259,16 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
             inputs: vec![input.clone()],
             generate: Vec::new(),
             update: month > 0,
-            kinds: LinkKinds::default(),
+            kinds: None,
             in_range: RangeLength::Month,
-            min_sources: 0,
+            min_sources: None,
             partition_urls: PARTITION_URLS,
-            provenance: BTreeMap::new(),
         };
         build(&options, &Progress::default()).unwrap();
         let rows = scheduled(&Store::open(store).unwrap().manifest().rows);
         if rows > 1 {
             let (rows, partition_urls) = (Some(rows), PARTITION_URLS);
-            let options = MergeOptions { run, rows, partition_urls, provenance: BTreeMap::new() };
+            let options = MergeOptions { run, rows, partition_urls };
             merge(&options, &Progress::default()).unwrap();
         }
     }

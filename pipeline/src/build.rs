@@ -14,6 +14,7 @@ use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
 use crate::ingest::{Inputs, ingest, share};
 use crate::inlinks::inlinks;
 use crate::job::Stopped;
+use crate::meaning::Meaning;
 use crate::outlinks::outlinks;
 use crate::pages::pages;
 use crate::replace::replace;
@@ -22,13 +23,14 @@ use crate::state::State;
 use crate::uids::uids;
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
 use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
-use webstrata_layers::{Counts, Effort, Links, NewEpoch, PartitionEntry, Provenance, RangeLength, Reader, RowEntry};
+use webstrata_layers::{
+    Counts, Effort, Links, NewEpoch, PartitionEntry, Provenance, RangeLength, Reader, RowEntry, Store, write_inputs,
+};
 
 /// What to build, from what, with what.
 #[derive(Clone, Debug)]
@@ -41,16 +43,15 @@ pub struct BuildOptions {
     pub generate: Vec<GenerateOptions>,
     /// Whether to add a row to what the store has: an update.
     pub update: bool,
-    /// Which links of a page count.
-    pub kinds: LinkKinds,
+    /// Which links of a page count; `None` for anchors, of an update for what the store has.
+    pub kinds: Option<LinkKinds>,
     /// Length of the time ranges of in-links; of an update that of the store.
     pub in_range: RangeLength,
-    /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none. Not for updates.
-    pub min_sources: u64,
+    /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0, of an
+    /// update for what the store has. An update counts its own pages, and leaves out none that the store knows.
+    pub min_sources: Option<u64>,
     /// About how many URLs make a partition.
     pub partition_urls: u64,
-    /// What to record of the program that asks, as name and value.
-    pub provenance: BTreeMap<String, String>,
 }
 
 /// URLs of a partition, where nothing else is asked for.
@@ -78,12 +79,10 @@ pub struct BuildReport {
 /// What a build and an update do.
 struct Build {
     inputs: Arc<Inputs>,
-    inputs_all: u64,
     update: bool,
+    meaning: Meaning,
     in_range: RangeLength,
-    min_sources: u64,
     partition_urls: u64,
-    provenance: BTreeMap<String, String>,
 }
 
 impl Build {
@@ -123,7 +122,7 @@ impl Work for Build {
         match stage {
             "ingest" => ingest(worker, job, &self.inputs, state),
             "pages" => pages(worker, job, state),
-            "sources" if self.min_sources > 1 => sources(worker, job, self.min_sources, state),
+            "sources" if self.meaning.min_sources > 1 => sources(worker, context, self.meaning.min_sources, state),
             "uids" => uids(worker, context, self.partition_urls, state),
             "replace" => replace(worker, context, state),
             "outlinks" => outlinks(worker, context, self.in_range(context), state),
@@ -145,15 +144,20 @@ impl Work for Build {
             Committing::Done(epoch) => epoch,
             // Nothing that the store did not have: its epoch stays.
             Committing::Open(writer) if self.update && counts.pages == 0 && counts.urls == 0 => {
-                let epoch = writer.current().unwrap_or(0);
+                let epoch = writer.current().map_or(0, |id| id.epoch);
                 writer.abandon(&context.row)?;
                 epoch
             }
             Committing::Open(writer) => {
-                let mut rows = context.base.as_ref().map_or(Vec::new(), |base| base.store().manifest().rows.clone());
+                let manifest = context.base.as_ref().map(|base| base.store().manifest());
+                let (mut rows, mut inputs) = manifest.map_or_else(Default::default, |manifest| {
+                    (manifest.rows.clone(), manifest.provenance.inputs.clone())
+                });
                 rows.push(entry);
+                let read = states.iter().flat_map(|state| state.inputs.clone()).collect();
+                inputs.push(write_inputs(&context.row, read)?);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
-                let provenance = Provenance { version, inputs: self.inputs_all, details: self.provenance.clone() };
+                let provenance = Provenance { version, options: self.meaning.options(), inputs };
                 writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance, translation: None })?
             }
         };
@@ -204,26 +208,29 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[State]) -> (RowE
 /// gone; no store to update. Damage inside inputs is counted in the report. After an error the store answers as before,
 /// and the same call goes on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
-    let BuildOptions { run, update, kinds, in_range, min_sources, partition_urls, .. } = options;
+    let &BuildOptions { ref run, update, kinds, in_range, min_sources, partition_urls, .. } = options;
+    let meaning = if update {
+        let store = Store::open(&run.store)?;
+        Meaning::of_store(&run.store, &store.manifest().provenance.options, kinds, min_sources)?
+    } else {
+        Meaning::new(kinds, min_sources)
+    };
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generate::inputs(crawl)));
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let identity = Identity {
-        bytes: format!("{update} {kinds:?} {in_range:?} {min_sources} {partition_urls} {files:?}"),
+        bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls} {files:?}"),
         times: times(&inputs),
     };
-    let inputs_all = inputs.len() as u64;
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
-        inputs: Arc::new(Inputs { inputs, kinds: *kinds, next: 0.into() }),
-        inputs_all,
-        update: *update,
-        in_range: *in_range,
-        min_sources: if *update { 0 } else { *min_sources },
-        partition_urls: *partition_urls,
-        provenance: options.provenance.clone(),
+        inputs: Arc::new(Inputs { inputs, kinds: meaning.kinds, next: 0.into() }),
+        update,
+        meaning,
+        in_range,
+        partition_urls,
     };
     engine::run(work, &identity, run, progress)
 }

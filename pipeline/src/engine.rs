@@ -23,7 +23,7 @@ use timely::communication::allocator::zero_copy::initialize::initialize_networki
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
-use webstrata_layers::{Effort, FileEntry, Location, Reader, RowDir, Store, StoreWriter};
+use webstrata_layers::{Effort, EpochId, FileEntry, Location, Reader, RowDir, Store, StoreWriter, verify_file};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Where a job works, and with what.
@@ -128,8 +128,8 @@ struct Plan<W> {
 #[derive(Clone, Copy)]
 struct Known {
     row: Option<u32>,
-    /// The epoch that was current when the job began, 0 without one.
-    base: u64,
+    /// The epoch that was current when the job began.
+    base: Option<EpochId>,
     /// The job was killed after its commit.
     committed: bool,
 }
@@ -141,7 +141,7 @@ fn know<W: Work>(
     kept: Option<JobFile>,
     workers: usize,
 ) -> Result<Known, Error> {
-    let current = writer.current().unwrap_or(0);
+    let current = writer.current();
     let begin = || -> Result<Known, Error> {
         scratch.retain(&BTreeSet::new())?;
         Ok(Known { row: Some(writer.begin_row()?.row()), base: current, committed: false })
@@ -162,12 +162,13 @@ const BASE_PART: usize = 10;
 
 impl<W: Work> Plan<W> {
     /// The store as the job found it.
-    fn base(&self, epoch: u64) -> Result<Option<Arc<Reader>>, Error> {
+    fn base(&self, known: Option<EpochId>) -> Result<Option<Arc<Reader>>, Error> {
         if let Some(base) = self.base.get() {
             return Ok(base.clone());
         }
         let base = if self.work.reads_store() {
-            let store = Store::open_epoch(&self.store, epoch)?;
+            let known = known.ok_or(Error::Internal("a job reads a store without an epoch"))?;
+            let store = Store::open_known(&self.store, known)?;
             let reader = Reader::new(store, self.job.memory_max() / BASE_PART);
             Some(Arc::new(reader.for_scans(self.job.workers())))
         } else {
@@ -216,11 +217,14 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
 /// Agrees on where to go on, and clears away all that is not needed for that.
 fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped> {
     let (job, scratch) = (&plan.job, plan.job.scratch());
-    let finished = (1..=W::STAGES.len()).filter(|&stages| scratch.load(worker.index(), stages).is_some());
+    // Layers that are not as they were written, in a store that was put back from a copy, are written again.
+    let is_whole = |file: &FileEntry| plan.known.committed || verify_file(&plan.store, file).is_ok();
+    let stands = |stages| scratch.load(worker.index(), stages).is_some_and(|state| state.files.iter().all(is_whole));
+    let finished = (1..=W::STAGES.len()).filter(|&stages| stands(stages));
     // What is committed cannot be begun again.
     let begin = u64::from(!plan.known.committed);
     let bits = finished.fold(begin, |bits, stages| bits | 1u64 << stages);
-    let start = agree(worker, job, (plan.known.row.unwrap_or(0), plan.known.base, bits))?;
+    let start = agree(worker, job, plan.known.row.unwrap_or(0), plan.known.base, bits)?;
     if worker.index().is_multiple_of(job.workers()) {
         let own = worker.index()..worker.index() + job.workers();
         let states: Option<Vec<_>> =
@@ -431,7 +435,7 @@ pub(crate) fn run<W: Work>(
     scratch.clear_others(processes);
     let kept = scratch.job();
     let row = kept.as_ref().map(|job| job.row);
-    let mut known = Known { row, base: kept.as_ref().map_or(0, |job| job.base), committed: false };
+    let mut known = Known { row, base: kept.as_ref().and_then(|job| job.base), committed: false };
     let mut writer = None;
     if process == 0 {
         if work.reads_store() {
@@ -453,7 +457,7 @@ pub(crate) fn run<W: Work>(
     };
     let job = plan.job.clone();
     let report = execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan));
-    let cleared = if report.is_ok() {
+    let cleared = if report.is_ok() || matches!(report, Err(Error::LostState)) {
         scratch.remove_all()
     } else {
         scratch.tidy(workers * process..workers * (process + 1), W::STAGES.len())

@@ -19,6 +19,38 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The job was committed, and a process has none of its temporary files any more.
+    #[error(
+        "the epoch of this job is there, but a process has lost its temporary files; the others are removed now: start again"
+    )]
+    LostState,
+    /// An option of an update is not that of the store.
+    #[error(
+        "{store} was built with --{name} \"{store_has}\", and this update is given \"{given}\": links would seem to come or \
+         go; leave the option out, or build another store"
+    )]
+    OtherOption {
+        /// The store.
+        store: String,
+        /// The option.
+        name: String,
+        /// What the store was built with.
+        store_has: String,
+        /// What is given.
+        given: String,
+    },
+    /// The manifest of a store has an option that this version does not know.
+    #[error(
+        "{store} was built with the option {name} = {value:?}, which this version does not know; update it with the version that built it"
+    )]
+    UnknownOption {
+        /// The store.
+        store: String,
+        /// The option.
+        name: String,
+        /// Its value.
+        value: String,
+    },
     /// A result cannot be written.
     #[error("{} cannot be written: {source}", path.display())]
     Output {

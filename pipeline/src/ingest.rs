@@ -27,9 +27,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Profile, Tally, canonical,
-    open, open_counting,
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally,
+    canonical, open, open_counting,
 };
+use webstrata_layers::InputRecord;
 use xxhash_rust::xxh3::xxh3_128;
 
 const HASH_BYTES: usize = 16;
@@ -249,12 +250,23 @@ fn refers_elsewhere(capture: &Capture) -> bool {
     referred.is_some() && referred != canonical(None, &capture.url).ok()
 }
 
+/// An input of which nothing was read yet.
+fn record_of(input: &Input) -> InputRecord {
+    let name = match input.part {
+        Part::RowGroup(group) => format!("{}#{group}", input.path.display()),
+        _ => input.path.display().to_string(),
+    };
+    InputRecord { name, bytes: input.bytes, captures: 0, first: None, last: None }
+}
+
 /// Reads inputs, one capture a call.
 struct Reading {
     inputs: Arc<Inputs>,
     job: Job,
     folder: Rc<RefCell<Option<Folder>>>,
     current: Option<(Input, Box<dyn CaptureReader>)>,
+    /// What was read of each input so far, the current one last.
+    read: Vec<InputRecord>,
     capture: Capture,
     with_digests: Vec<Input>,
     borrows: Vec<Borrow>,
@@ -268,6 +280,7 @@ impl Reading {
             let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
             let bytes_read = self.job.progress().bytes_counter();
             self.current = Some((input.clone(), open_counting(input, self.inputs.kinds, bytes_read)?));
+            self.read.push(record_of(input));
             return Ok(true);
         };
         let mut folder = self.folder.borrow_mut();
@@ -286,6 +299,12 @@ impl Reading {
             return Ok(true);
         }
         self.captures += 1;
+        if let Some(read) = self.read.last_mut() {
+            let time = Some(self.capture.time);
+            read.captures += 1;
+            read.first = read.first.min(time).or(time);
+            read.last = read.last.max(time);
+        }
         self.job.progress().add_captures(1);
         let Some(digest) = self.capture.digest else { return Ok(true) };
         match &self.capture.content {
@@ -317,12 +336,14 @@ pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>, state
         with_digests: Vec::new(),
         borrows: Vec::new(),
         captures: 0,
+        read: Vec::new(),
     }));
     let read = Rc::clone(&reading);
     shuffle(worker, job, "ingest", move |outbox| read.borrow_mut().step(outbox), captures.consumer())?;
     let (borrows, again) = {
         let mut reading = reading.borrow_mut();
         state.captures_read = reading.captures;
+        state.inputs = std::mem::take(&mut reading.read);
         (std::mem::take(&mut reading.borrows), std::mem::take(&mut reading.with_digests))
     };
     let wanted = tell_all(worker, job, borrows)?;

@@ -46,6 +46,7 @@ mod ingest;
 mod inlinks;
 mod job;
 mod known_links;
+mod meaning;
 mod merge;
 mod meter;
 mod outlinks;

@@ -29,7 +29,6 @@ use crate::scratch::Scratch;
 use crate::state::State;
 use crate::{Error, Progress, wire};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
@@ -45,8 +44,6 @@ pub struct MergeOptions {
     pub rows: Option<usize>,
     /// About how many URLs make a partition.
     pub partition_urls: u64,
-    /// What to record of the program that asks, as name and value.
-    pub provenance: BTreeMap<String, String>,
 }
 
 /// What a merge did, all processes together.
@@ -200,7 +197,7 @@ impl Work for Merge {
         let report = report(manifest.epoch + 1, rows.len(), &entry);
         let all = manifest.rows[..rows.start].iter().cloned().chain([entry]).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let provenance = Provenance { version, inputs: 0, details: self.options.provenance.clone() };
+        let provenance = Provenance { version, ..manifest.provenance.clone() };
         let epoch = writer.commit(NewEpoch { rows: all, in_range: manifest.in_range, provenance, translation })?;
         Ok(MergeReport { epoch, ..report })
     }

@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use webstrata_layers::EpochId;
 
 const LOCK: &str = "LOCK";
 const JOB: &str = "job.json";
@@ -46,8 +47,8 @@ pub(crate) struct JobFile {
     pub(crate) id: String,
     /// The row that it writes.
     pub(crate) row: u32,
-    /// The epoch that was current when it began, 0 without one.
-    pub(crate) base: u64,
+    /// The epoch that was current when it began.
+    pub(crate) base: Option<EpochId>,
 }
 
 impl Scratch {
@@ -257,7 +258,7 @@ mod tests {
         let around = dir.path().join("webstrata-test");
         let first = open(&around, 0, "one").unwrap();
         assert!(matches!(open(&around, 0, "one"), Err(Error::ScratchInUse { .. })));
-        first.set_job(&JobFile { id: "one".into(), row: 7, base: 2 }).unwrap();
+        first.set_job(&JobFile { id: "one".into(), row: 7, base: None }).unwrap();
         let mut run = crate::runs::RunWriter::create("urls", &first).unwrap();
         run.push(b"key", b"payload").unwrap();
         let mut state = State { stages: 1, ..State::default() };

@@ -4,8 +4,12 @@
 //! URL records go to the owners of their fingerprints, where the requests for them already are: one request a page
 //! that links to the URL, and one of slot 0 where it is a page itself. URLs that stay are sampled again, so that
 //! boundaries depend on them alone. Requests for URLs that are left out find no UID later, and the link is dropped.
+//!
+//! An update leaves out no URL that the store knows: its links would seem to have died. So it marks records of rare URLs, by a
+//! byte after the fingerprint, and `uids`, which looks them up, leaves out those that the store does not have.
 
 use crate::Error;
+use crate::engine::Context;
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
@@ -16,8 +20,23 @@ use crate::state::State;
 use crate::wire;
 use timely::worker::Worker;
 
+/// What follows the fingerprint of a rare URL.
+const RARE: u8 = 1;
+
+/// The fingerprint of a URL record, and whether the URL is rare.
+pub(crate) fn fingerprint_of(payload: &[u8]) -> (&[u8], bool) {
+    let (fingerprint, mark) = payload.split_at(payload.len().min(16));
+    (fingerprint, mark == [RARE])
+}
+
 /// Leaves out rare URLs; see the head of this file.
-pub(crate) fn sources(worker: &mut Worker, job: &Job, min_sources: u64, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn sources(
+    worker: &mut Worker,
+    context: &Context,
+    min_sources: u64,
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let (job, update) = (&context.job, context.base.is_some());
     let mut urls = job.check(Sorted::of(&std::mem::take(&mut state.urls), job.scratch()))?;
     let requests = job.check(Sorted::of(&state.requests, job.scratch()))?;
     let owned = Collector::new(Sorter::new(job.scratch(), "owned-urls", job.budget(30)));
@@ -35,14 +54,20 @@ pub(crate) fn sources(worker: &mut Worker, job: &Job, min_sources: u64, state: &
         owned.consumer(),
     )?;
     let (urls, sample) =
-        job.check(owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources)))?;
+        job.check(owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources, update)))?;
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
     Ok(())
 }
 
-/// The URL records of the URLs that stay, and a sample of them.
-fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<(Sorter, Sample), Error> {
+/// The URL records of the URLs that stay, and a sample of them; for an update also those of rare ones, marked.
+fn keep(
+    job: &Job,
+    mut urls: Sorted,
+    mut requests: Sorted,
+    min_sources: u64,
+    update: bool,
+) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
     let (mut key, mut wanted, mut stays) = (Vec::new(), 0, false);
     let mut take_urls =
@@ -56,6 +81,8 @@ fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> 
                     let mut number = fingerprint;
                     kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
                     kept.0.push(url_key, fingerprint)?;
+                } else if update {
+                    kept.0.push(url_key, &[fingerprint, &[RARE]].concat())?;
                 }
                 urls.next()?;
             }

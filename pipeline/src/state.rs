@@ -3,19 +3,16 @@
 //! Each stage takes the collections that it reads out of the state and puts in those that it makes. Records stand in files
 //! of the scratch directory and are only named here; the state itself is small, and is written as JSON.
 
-use crate::Error;
 use crate::job::{Job, Stopped};
 use crate::runs::{Run, Runs};
 use crate::shuffle::shuffle;
 use crate::uids::Offsets;
-use crate::wire;
+use crate::{Error, engine};
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_datasets::Tally;
-use webstrata_layers::{Counts, FileEntry};
+use webstrata_layers::{Counts, EpochId, FileEntry, InputRecord};
 
 /// See the head of this file; each collection names the stage that makes it and the one that takes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,6 +23,8 @@ pub(crate) struct State {
     pub(crate) tally: Tally,
     /// Captures that were read.
     pub(crate) captures_read: u64,
+    /// The inputs that this worker has read.
+    pub(crate) inputs: Vec<InputRecord>,
     /// Captures that the store had already.
     pub(crate) captures_stored: u64,
     /// Capture records of the pages that this worker owns: `ingest` to `pages`.
@@ -88,47 +87,28 @@ impl State {
 pub(crate) struct Start {
     /// The row that the job writes.
     pub(crate) row: u32,
-    /// The epoch that was current when it began, 0 without one.
-    pub(crate) base: u64,
+    /// The epoch that was current when it began.
+    pub(crate) base: Option<EpochId>,
     /// How many stages are done.
     pub(crate) stages: usize,
 }
 
-/// Agrees with all workers on the last stage that every one of them has finished. `own` is the row and the epoch that this
-/// process knows of (process 0 decides) and the stages after which this worker has a state, as a set of bits.
-pub(crate) fn agree(worker: &mut Worker, job: &Job, own: (u32, u64, u64)) -> Result<Start, Stopped> {
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let collect = Rc::clone(&heard);
-    let mut message = Some([worker.index() as u64, own.0.into(), own.1, own.2]);
-    shuffle(
-        worker,
-        job,
-        "start",
-        move |outbox| {
-            let Some([index, row, base, stages]) = message.take() else { return Ok(false) };
-            outbox.send_to_all(&index.to_be_bytes(), &[row, base, stages].map(u64::to_be_bytes).concat());
-            Ok(true)
-        },
-        move |block| {
-            wire::for_each(&block, |mut index, mut payload| {
-                let number = |bytes: &mut &[u8]| u64::from_be_bytes(wire::take_array(bytes));
-                let own = (number(&mut payload), number(&mut payload));
-                collect.borrow_mut().push((number(&mut index), own, number(&mut payload)));
-            });
-            Ok(())
-        },
-    )?;
-    let mut heard = heard.take();
-    heard.sort_unstable();
-    let first = heard.first().map_or((0, 0), |first| first.1);
-    let row = job.check(u32::try_from(first.0).map_err(|_| Error::Internal("more than 2^32 rows")))?;
-    let same_row = heard.iter().all(|message| message.1 == first);
-    let common = heard.iter().fold(u64::MAX, |common, message| common & message.2);
+/// Agrees with all workers on the last stage that every one of them has finished. `row` and `base` are what this process
+/// knows of the job (process 0 decides), `stages` those after which this worker has a state, as a set of bits.
+pub(crate) fn agree(
+    worker: &mut Worker,
+    job: &Job,
+    row: u32,
+    base: Option<EpochId>,
+    stages: u64,
+) -> Result<Start, Stopped> {
+    let heard = engine::gather(worker, job, None, &(worker.index(), (row, base), stages))?;
+    let first = heard.iter().min_by_key(|(index, ..)| *index).map_or((0, None), |(_, known, _)| *known);
+    let common = heard.iter().fold(u64::MAX, |common, (_, _, stages)| common & stages);
+    let same_row = heard.iter().all(|(_, known, _)| *known == first);
     let common = if same_row { common } else { common & 1 };
-    let nothing =
-        Error::Internal("the job is committed, but a process has lost its temporary files: remove all of them");
-    let stages = job.check(common.checked_ilog2().ok_or(nothing))? as usize;
-    Ok(Start { row, base: first.1, stages })
+    let stages = job.check(common.checked_ilog2().ok_or(Error::LostState))? as usize;
+    Ok(Start { row: first.0, base: first.1, stages })
 }
 
 /// Waits until all workers are here.

@@ -18,6 +18,7 @@ use crate::job::{Job, Stopped};
 use crate::partition::{Boundaries, Weights, boundaries, record_bounds};
 use crate::runs::{Run, RunReader, RunWriter, Runs};
 use crate::shuffle::shuffle;
+use crate::sources::fingerprint_of;
 use crate::state::State;
 use crate::wire::{self, for_each};
 use serde::{Deserialize, Serialize};
@@ -106,10 +107,11 @@ fn distinct(
     let mut counts = vec![0; boundaries.partitions()];
     let (mut sampled_known, mut sampled_new) = (Vec::new(), Vec::new());
     let (mut last, mut payload) = (Vec::new(), Vec::new());
-    while let Some((key, fingerprint)) = urls.next()? {
+    while let Some((key, record)) = urls.next()? {
         if key == last {
             continue;
         }
+        let (fingerprint, rare) = fingerprint_of(record);
         last.clear();
         last.extend_from_slice(key);
         let mut number = fingerprint;
@@ -127,7 +129,7 @@ fn distinct(
             wire::put(&mut payload, uid);
             known.push(fingerprint, &payload)?;
             sampled_known.extend(weight.map(|weight| (uid, weight)));
-        } else {
+        } else if !rare {
             let partition = boundaries.of(key);
             new.push(key, fingerprint)?;
             sampled_new.extend(weight.map(|weight| (partition, counts[partition], weight)));

@@ -31,7 +31,7 @@ use crate::load::Options as CellOptions;
 use crate::map::Map;
 use crate::proto::{CellName, TopologyResponse};
 use crate::shelf::Shelf;
-use crate::status::status_of;
+use crate::status::{other_store, status_of};
 
 mod fetch;
 mod keeper;
@@ -99,6 +99,10 @@ impl ClusterOptions {
 pub struct Cluster {
     options: ClusterOptions,
     location: Location,
+    /// Which store it is, as it travels.
+    store: String,
+    /// That the store was exchanged for another one, when that is found out.
+    exchanged: watch::Sender<Option<String>>,
     dialer: Dialer,
     shelf: Shelf,
     members: Members,
@@ -185,9 +189,11 @@ impl Cluster {
             address: options.address,
             seeds: options.join.clone(),
             cluster: options.cluster.clone(),
+            store: store.root().to_string(),
             interval: options.gossip,
         };
         let members = Members::join(&member, dialer.clone(), BTreeMap::new()).await?;
+        let root = member.store;
         let mut state = State::default();
         state.opened.insert(store.manifest().epoch, Instant::now());
         state.stores.insert(store.manifest().epoch, Arc::new(store));
@@ -195,6 +201,8 @@ impl Cluster {
         let cluster = Arc::new(Self {
             options,
             location,
+            store: root,
+            exchanged: watch::Sender::default(),
             dialer,
             shelf,
             members,
@@ -230,10 +238,41 @@ impl Cluster {
         self.counts.subscribe()
     }
 
-    /// Whether there is an epoch that is answered, and all cells of it that belong here are here.
+    /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in the cluster
+    /// that it was to join, where that is there.
     pub fn is_ready(&self) -> bool {
         let counts = *self.counts.borrow();
-        counts.current > 0 && counts.missing == 0 && !self.state().leaving
+        counts.current > 0 && counts.missing == 0 && !self.state().leaving && self.outcast().is_none()
+    }
+
+    /// Why this server is not in the cluster that it was to join: a server there refuses it, or is refused, and it is alone.
+    pub fn outcast(&self) -> Option<String> {
+        let is_alone = !self.options.join.is_empty() && self.counts.borrow().servers <= 1;
+        let (peer, why) = self.members.refusal().filter(|_| is_alone)?;
+        Some(format!("it is to join others and is alone: {peer}: {why}"))
+    }
+
+    /// Returns when another store is in the place of the one that is served, and says what was found.
+    pub async fn exchanged(&self) -> String {
+        let mut exchanged = self.exchanged.subscribe();
+        match exchanged.wait_for(Option::is_some).await {
+            Ok(found) => found.clone().unwrap_or_default(),
+            // The sender lives as long as this.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Refuses who asks about another store; who does not say which one is trusted.
+    ///
+    /// # Errors
+    /// OTHER_STORE.
+    pub fn admit(&self, store: &str) -> Result<(), Status> {
+        if store.is_empty() || store == self.store { Ok(()) } else { Err(other_store(store, &self.store)) }
+    }
+
+    /// Remembers a server of another store.
+    pub fn refused(&self, peer: SocketAddr, store: &str) {
+        self.members.refuse(peer, &format!("it serves another store, {store}, and this server {}", self.store));
     }
 
     /// Takes in a message of the membership.

@@ -18,6 +18,8 @@ use crate::proto::{CellName, Server, TopologyResponse};
 pub struct Map {
     /// Another version, another map.
     pub version: u64,
+    /// Which store it is of, as it travels; empty as long as there is none.
+    pub store: String,
     /// The epoch that questions without one are about; 0 as long as there is none.
     pub current: u64,
     /// Names and addresses.
@@ -84,6 +86,7 @@ impl Map {
         };
         Self {
             version: topology.version,
+            store: topology.store,
             current: topology.current,
             servers: topology.servers,
             epochs: topology.epochs.into_iter().map(graph).collect(),

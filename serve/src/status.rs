@@ -24,6 +24,8 @@ pub enum Reason {
     EpochUnknown,
     /// UIDs of that epoch cannot be translated.
     NoTranslation,
+    /// Another store is served than the caller knows.
+    OtherStore,
     /// Too many items at once.
     BatchTooLarge,
     /// Too many links at once.
@@ -42,7 +44,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::BadRequest,
         Self::UnknownUid,
         Self::NotInStore,
@@ -50,6 +52,7 @@ impl Reason {
         Self::EpochRetired,
         Self::EpochUnknown,
         Self::NoTranslation,
+        Self::OtherStore,
         Self::BatchTooLarge,
         Self::AnswerTooLarge,
         Self::Overloaded,
@@ -69,6 +72,7 @@ impl Reason {
             Self::EpochRetired => "EPOCH_RETIRED",
             Self::EpochUnknown => "EPOCH_UNKNOWN",
             Self::NoTranslation => "NO_TRANSLATION",
+            Self::OtherStore => "OTHER_STORE",
             Self::BatchTooLarge => "BATCH_TOO_LARGE",
             Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
             Self::Overloaded => "OVERLOADED",
@@ -84,7 +88,9 @@ impl Reason {
         match self {
             Self::BadRequest | Self::UnknownUid => Code::InvalidArgument,
             Self::NotInStore | Self::NoSuchPath => Code::NotFound,
-            Self::EpochRetired | Self::EpochUnknown | Self::NoTranslation => Code::FailedPrecondition,
+            Self::EpochRetired | Self::EpochUnknown | Self::NoTranslation | Self::OtherStore => {
+                Code::FailedPrecondition
+            }
             Self::BatchTooLarge | Self::AnswerTooLarge | Self::Overloaded => Code::ResourceExhausted,
             Self::BadToken => Code::Unauthenticated,
             Self::NotReady | Self::CellNotHere => Code::Unavailable,
@@ -128,6 +134,16 @@ pub fn status_of(error: &LayersError) -> Status {
 pub fn not_here(row: u32, partition: u32) -> Status {
     let cell = [("row", row.into()), ("partition", partition.into())];
     refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not here"), &cell)
+}
+
+/// The caller knows another store than the one that is served.
+pub fn other_store(asked: &str, served: &str) -> Status {
+    let message = format!(
+        "this server serves another store: {served}, not {asked}; the store was built anew, or the address is that of another \
+         cluster: connect again"
+    );
+    let metadata = [("asked", asked.to_owned()), ("served", served.to_owned())];
+    refusal(Reason::OtherStore.code(), Reason::OtherStore.name(), message, &metadata)
 }
 
 /// What makes no sense, and where.

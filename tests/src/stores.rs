@@ -24,11 +24,10 @@ pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
         inputs,
         generate: Vec::new(),
         update: false,
-        kinds: LinkKinds::default(),
+        kinds: None,
         in_range: RangeLength::Month,
-        min_sources: 0,
+        min_sources: None,
         partition_urls: PARTITION_URLS,
-        provenance: BTreeMap::new(),
     }
 }
 
@@ -279,8 +278,8 @@ pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// The bytes of a store: path inside it and content, without the lock. The manifest's `provenance`, which says how many
-/// files were read, is taken out.
+/// The bytes of a store: path inside it and content, without the lock. What tells the inputs, which captures may be cut into
+/// in many ways, is taken out: the lists of them, `provenance` in manifests, and digests, which cover that.
 ///
 /// # Panics
 /// The store cannot be read.
@@ -299,9 +298,15 @@ pub fn bytes(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if name.starts_with("epochs") {
                 let mut manifest: serde_json::Value = serde_json::from_slice(&content).expect("a manifest");
                 manifest["provenance"] = serde_json::Value::Null;
+                for past in manifest["history"].as_array_mut().into_iter().flatten() {
+                    past["digest"] = serde_json::Value::Null;
+                }
                 content = manifest.to_string().into_bytes();
             }
-            if name != Path::new("LOCK") {
+            if name == Path::new("CURRENT") {
+                content.truncate(content.iter().position(|&byte| byte == b' ').expect("a digest"));
+            }
+            if name != Path::new("LOCK") && !name.starts_with("inputs") {
                 files.insert(name, content);
             }
         }

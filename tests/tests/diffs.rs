@@ -21,8 +21,7 @@ fn add(store: &Path, input: &Path) {
 }
 
 fn merge_newest(store: &Path, rows: Option<usize>) {
-    let options =
-        MergeOptions { run: run_options(store), rows, partition_urls: PARTITION_URLS, provenance: BTreeMap::new() };
+    let options = MergeOptions { run: run_options(store), rows, partition_urls: PARTITION_URLS };
     merge(&options, &Progress::default()).unwrap();
 }
 

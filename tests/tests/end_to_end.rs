@@ -122,7 +122,7 @@ fn seldom_linked_urls_are_left_out_on_request() {
     let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
     let store = dir.path().join("store");
     let mut options = options(&store, inputs);
-    options.min_sources = 4;
+    options.min_sources = Some(4);
     build(&options, &Progress::default()).unwrap();
     let fewer = crawl.oracle().with_min_sources(4);
     assert!(fewer.totals().urls < crawl.oracle().totals().urls);

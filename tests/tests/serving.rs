@@ -287,12 +287,7 @@ fn epochs_come_and_go() {
             epoch,
         );
     }
-    let options = MergeOptions {
-        run: run_options(&store),
-        rows: None,
-        partition_urls: 40,
-        provenance: std::collections::BTreeMap::new(),
-    };
+    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: 40 };
     merge(&options, &Progress::default()).unwrap();
     cluster.ready();
     let third = Store::open(store.as_path()).unwrap().manifest().epoch;

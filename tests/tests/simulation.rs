@@ -31,6 +31,7 @@ use tonic::codegen::http::Uri;
 use tonic::transport::server::Connected;
 use turmoil::Sim;
 use turmoil::net::{TcpListener, TcpStream};
+use webstrata_layers::{Digest, Store};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::{Connect, Dialer};
@@ -129,7 +130,8 @@ async fn serve(story: Arc<Story>, options: ServerOptions, leave: Arc<Notify>) ->
 /// Names the current epoch.
 fn set_current(story: &Story, epoch: u64) {
     let new = story.dir().join("current");
-    std::fs::write(&new, format!("{epoch}\n")).unwrap();
+    let manifest = std::fs::read(story.store().join(format!("epochs/{epoch:06}.json"))).unwrap();
+    std::fs::write(&new, format!("{epoch} {}\n", Digest::of(&manifest))).unwrap();
     std::fs::rename(new, story.store().join("CURRENT")).unwrap();
 }
 
@@ -325,7 +327,7 @@ fn no_call_fails_in_any_simulated_mishap_of_one_server_at_a_time() {
     let (from, count): (u64, u64) = (from.parse().unwrap(), count.parse().unwrap());
     let story = Arc::new(Story::new(1, SIZE, BATCHES, PARTITION_URLS));
     (1..BATCHES).for_each(|batch| story.build(batch));
-    let newest = std::fs::read_to_string(story.store().join("CURRENT")).unwrap().trim().parse().unwrap();
+    let newest = Store::open(story.store()).unwrap().id().epoch;
     let (begun, mut failed) = (Instant::now(), Vec::new());
     let (mut events, mut all) = (BTreeMap::<&str, u64>::new(), Report::default());
     for seed in from..from + count {

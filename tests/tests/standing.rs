@@ -31,7 +31,7 @@ fn add(store: &Path, text: &str) {
 }
 
 fn merge_newest(store: &Path, rows: Option<usize>) {
-    let options = MergeOptions { run: run_options(store), rows, partition_urls: 40, provenance: BTreeMap::new() };
+    let options = MergeOptions { run: run_options(store), rows, partition_urls: 40 };
     merge(&options, &Progress::default()).unwrap();
 }
 
@@ -247,7 +247,8 @@ fn every_epoch_has_what_a_recomputation_says() {
             let later = told(&store, &standing, Start::At(middle), 1, Result::new());
             assert!(later.results.iter().all(|(epoch, result)| runs[0].results[epoch] == *result));
             let known = runs[0].results[&middle].clone();
-            let resumed = told(&store, &standing, Start::After(middle), 2, known);
+            let resumed =
+                told(&store, &standing, Start::After(Store::open_epoch(&store, middle).unwrap().id()), 2, known);
             let after = runs[0].parts.iter().filter(|(part, _)| part.epoch > middle);
             assert!(resumed.parts.iter().eq(after), "{standing}: going on after {middle} is not the same");
             for (part, rows) in &runs[0].parts {
@@ -261,8 +262,14 @@ fn every_epoch_has_what_a_recomputation_says() {
         let lease = reader(&store, 1);
         gc::collect(&*store, "test", 1).unwrap();
         for (standing, results) in results {
-            let jumped = told(&store, &standing, Start::After(1), 1, results[&1].clone());
-            assert_eq!(jumped.parts[0].0, Part { epoch: last, since: Some(1) });
+            let jumped = told(
+                &store,
+                &standing,
+                Start::After(Store::open_epoch(&store, 1).unwrap().id()),
+                1,
+                results[&1].clone(),
+            );
+            assert_eq!(jumped.parts[0].0, Part { id: Store::open_epoch(&store, last).unwrap().id(), since: Some(1) });
             assert_eq!(jumped.results[&last], results[&last], "seed {seed}, {standing}");
         }
         drop(lease);

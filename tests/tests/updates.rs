@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_layers::{
@@ -33,7 +33,7 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
 fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) -> MergeReport {
     let mut run = run_options(store);
     run.workers = workers;
-    let options = MergeOptions { run, rows, partition_urls, provenance: BTreeMap::new() };
+    let options = MergeOptions { run, rows, partition_urls };
     let report = webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
     let checked = check::check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);

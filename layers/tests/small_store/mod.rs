@@ -85,7 +85,7 @@ impl Model {
             partitions: (0..partitions).map(entry).collect(),
             counts,
         };
-        let provenance = Provenance { version: "test".to_owned(), inputs: 1, details: BTreeMap::new() };
+        let provenance = Provenance { version: "test".to_owned(), ..Provenance::default() };
         NewEpoch { rows: vec![row], in_range: self.in_range, provenance, translation: None }
     }
 

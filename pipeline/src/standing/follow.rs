@@ -20,7 +20,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use timely::worker::Worker;
-use webstrata_layers::{Error as StoreError, Links, Location, Reader, Store};
+use webstrata_layers::{EpochId, Error as StoreError, Links, Location, PastEpoch, Reader, Store};
 
 /// Rows of one event.
 const ROWS: usize = 4096;
@@ -63,8 +63,8 @@ pub enum Start {
     Now,
     /// At this epoch, in the same way.
     At(u64),
-    /// After this epoch, whose result was given in an earlier run.
-    After(u64),
+    /// After this epoch, whose result was given in an earlier run; of this very store.
+    After(EpochId),
 }
 
 /// What the caller is told, in this order: what is to come, its rows, its end.
@@ -100,7 +100,7 @@ pub struct Seconds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The epoch whose result it is.
-    pub epoch: u64,
+    pub id: EpochId,
     /// The epoch since which rows have changed; `None` for the whole result.
     pub since: Option<u64>,
 }
@@ -202,7 +202,8 @@ impl Leader<'_> {
         let mut began = Instant::now();
         let store = match options.start {
             Start::Now => Store::open(&options.store)?,
-            Start::At(epoch) | Start::After(epoch) => Store::open_epoch(&options.store, epoch)?,
+            Start::At(epoch) => Store::open_epoch(&options.store, epoch)?,
+            Start::After(known) => Store::open_known(&options.store, known)?,
         };
         let mut at = self.reader(store);
         self.fits(&at)?;
@@ -283,13 +284,14 @@ impl Leader<'_> {
         let options = &self.shared.options;
         let current = Store::open(&options.store)?;
         let last = current.manifest().epoch;
-        if last < at.epoch() {
-            // Another store lies there now.
-            let path = options.store.to_string().into();
-            return Err(StoreError::MissingEpoch { path, epoch: at.epoch() }.into());
+        let known = at.store().id();
+        if !current.follows(known) {
+            let found = current.manifest().past(known.epoch);
+            return Err(StoreError::Replaced { path: options.store.to_string().into(), known, found }.into());
         }
-        for epoch in at.epoch() + 1..last {
-            match Store::open_epoch(&options.store, epoch) {
+        let between = current.manifest().history.iter().map(PastEpoch::id);
+        for id in between.filter(|id| id.epoch > at.epoch()) {
+            match Store::open_known(&options.store, id) {
                 Ok(store) => return Ok(Some(self.reader(store))),
                 Err(StoreError::RetiredEpoch { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -361,7 +363,7 @@ impl Leader<'_> {
             (Standing::Hosts { .. }, _) => changes.sort_by_key(|change| change.key),
             _ => changes.sort_by_key(|change| uids(change.key)),
         }
-        self.tell(Event::Begin(Part { epoch: at.epoch(), since }))?;
+        self.tell(Event::Begin(Part { id: at.store().id(), since }))?;
         let is_pair = matches!(standing, Standing::Hosts { .. } | Standing::NewLinks { .. });
         for some in changes.chunks(ROWS) {
             let rows = some.iter().map(|change| {

@@ -56,7 +56,7 @@ impl Numbers {
     pub(super) fn advance(&mut self, older: &Reader, newer: &Reader) -> Result<(), Error> {
         let way = Translations::between(newer.store(), older.epoch())?;
         let urls = bounded(newer.urls())?;
-        let mut past = newer.store().manifest().history.iter().filter(|past| past.epoch >= older.epoch());
+        let mut past = newer.store().manifest().lineage().iter().filter(|past| past.epoch >= older.epoch());
         if past.all(|past| past.translation.is_none()) {
             for uid in bounded(self.by_uid.len() as u64)?..urls {
                 self.add(uid)?;

@@ -13,7 +13,7 @@ use super::Standing;
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use webstrata_layers::{Error as StoreError, HeldNote, Location, Notes};
+use webstrata_layers::{EpochId, Error as StoreError, HeldNote, Location, Notes};
 
 const WATCHES: &str = "watches";
 
@@ -27,7 +27,7 @@ pub struct Registration {
     /// Whether each epoch's whole result is written, too.
     pub whole: bool,
     /// The last epoch that was written.
-    pub epoch: Option<u64>,
+    pub epoch: Option<EpochId>,
 }
 
 /// A registration that this process follows; see [`Notes`] for who else may.

@@ -25,6 +25,7 @@ use arrow::datatypes::{DataType, Field};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use webstrata_layers::EpochId;
 
 /// Writes events to files.
 pub struct Tables {
@@ -61,7 +62,7 @@ impl Tables {
         match event {
             Event::Begin(part) => {
                 let path = self.directory.join(self.file_name(part));
-                let about = [("epoch", part.epoch.to_string()), ("watch", self.standing.to_string())];
+                let about = [("epoch", part.id.epoch.to_string()), ("watch", self.standing.to_string())];
                 let columns = columns(&self.standing, part.since.is_some());
                 let table = TableWriter::create(&path, TableFormat::Parquet, columns, &about)?;
                 self.open = Some(Open { table, path, changes: part.since.is_some() });
@@ -81,7 +82,7 @@ impl Tables {
         Ok(None)
     }
 
-    fn file_name(&self, Part { epoch, since }: &Part) -> String {
+    fn file_name(&self, Part { id: EpochId { epoch, .. }, since }: &Part) -> String {
         let since = since.map_or(String::new(), |since| format!("{since:06}-"));
         format!("{}-{since}{epoch:06}.parquet", self.name)
     }

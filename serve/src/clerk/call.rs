@@ -258,10 +258,10 @@ impl Asking<'_> {
         let answer: BoxFuture<'_, _> = if let Some(answer) = own {
             answer
         } else {
-            let client = shared.cells(&server.address);
+            let (client, store) = (shared.cells(&server.address), self.pinned.store.clone());
             Box::pin(async move {
                 let mut client = client?;
-                let mut request = Request::new(AskRequest { questions });
+                let mut request = Request::new(AskRequest { questions, store });
                 request.set_timeout(deadline.saturating_duration_since(Instant::now()));
                 let answer = timeout_at(deadline, client.ask(request)).await;
                 let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")));

@@ -145,7 +145,9 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
             version = map.version;
             // A server that has just come, or was cut off, may not know of the newest epoch.
             let is_new = maps.send_if_modified(|old| {
-                let is_new = map.current >= old.current && !map.servers.is_empty();
+                // UIDs of another store are none of the callers'.
+                let is_same = old.store.is_empty() || map.store == old.store;
+                let is_new = is_same && map.current >= old.current && !map.servers.is_empty();
                 if is_new {
                     *old = Arc::new(map);
                 }

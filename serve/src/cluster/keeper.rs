@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tonic::Status;
-use webstrata_layers::{Error, Store};
+use webstrata_layers::{EpochId, Error, Store};
 
 use super::fetch::{Brought, bring};
 use super::members::Member;
-use super::survey::{Holders, Layout, Survey, epoch_of, layouts, say};
+use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, say};
 use super::{Cluster, KeeperCounts, State, blocking};
 use crate::image::Residence;
 use crate::map::Map;
@@ -62,12 +62,14 @@ struct Keeper {
     /// What each server said last that was heard of, and when; until it is forgotten.
     heard: BTreeMap<String, (Member, Instant)>,
     looked: Option<Instant>,
-    opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Status>>>,
+    opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Error>>>,
     missing_since: BTreeMap<Name, Instant>,
     /// Whether it was told that no other server is heard of.
     alone: bool,
     counts: KeeperCounts,
     version: u64,
+    /// The newest epoch that was opened.
+    newest: EpochId,
 }
 
 /// Versions of maps of one process differ from those of its last life, so that nobody takes one for the other.
@@ -77,6 +79,9 @@ static VERSION: AtomicU64 = AtomicU64::new(0);
 pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     VERSION.fetch_max(u64::try_from(now.as_micros()).unwrap_or(0), Ordering::Relaxed);
+    let newest = cluster.state().stores.values().next_back().map(|store| store.id());
+    // It was started with one.
+    let Some(newest) = newest else { return };
     let mut keeper = Keeper {
         layouts: BTreeMap::new(),
         loads: JoinSet::new(),
@@ -93,6 +98,7 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         alone: false,
         counts: KeeperCounts::default(),
         version: 0,
+        newest,
         cluster: cluster.clone(),
     };
     let tick = cluster.options.gossip.min(Duration::from_millis(200));
@@ -140,6 +146,7 @@ impl Keeper {
         for own in live.iter_mut().filter(|member| leaving && member.name == options.name) {
             own.said.insert("leaving".to_owned(), "1".to_owned());
         }
+        live.retain(|member| self.is_kin(member));
         let names: Vec<String> = live.iter().map(|member| member.name.clone()).collect();
         let now = Instant::now();
         if names != self.members.0 {
@@ -150,6 +157,22 @@ impl Keeper {
         self.heard.retain(|_, (_, heard)| now.duration_since(*heard) < forget);
         let silent = self.heard.values().filter(|(_, heard)| *heard < now).map(|(member, _)| member.clone());
         Survey::of(live, silent.collect())
+    }
+
+    /// Whether the epochs of a member are those of this server's store, as far as it knows them. Stores that were copied and then
+    /// updated each for itself begin alike.
+    fn is_kin(&self, member: &Member) -> bool {
+        let state = self.cluster.state();
+        let Some(newest) = state.stores.values().next_back() else { return true };
+        let own =
+            |epoch: u64| if epoch == newest.id().epoch { Some(newest.id()) } else { newest.manifest().past(epoch) };
+        let other =
+            epochs_of(&member.said).find_map(|said| own(said.epoch).filter(|own| *own != said).map(|own| (own, said)));
+        if let Some((own, said)) = other {
+            let why = format!("its epoch {} is {}, and here it is {}", own.epoch, said.digest, own.digest);
+            self.cluster.members.refuse(member.address, &why);
+        }
+        other.is_none()
     }
 
     /// Whether the members are the same for long enough to act on it. A server that joins others waits for them before it takes
@@ -193,20 +216,29 @@ impl Keeper {
             match opening.await {
                 Ok(Ok(Some(store))) => self.add(store),
                 Ok(Ok(None)) => {}
-                Ok(Err(status)) => tracing::warn!(%status, "the store cannot be looked at"),
+                Ok(Err(error @ Error::Replaced { .. })) => {
+                    tracing::error!(%error, "the store was exchanged: this server ends");
+                    self.cluster.exchanged.send_replace(Some(error.to_string()));
+                }
+                Ok(Err(error)) => tracing::warn!(%error, "the store cannot be looked at"),
                 Err(error) => tracing::error!(%error, "a look at the store failed"),
             }
         }
         let due = self.looked.is_none_or(|looked| looked.elapsed() >= self.cluster.options.watch);
         if due && self.cluster.options.epoch.is_none() {
             self.looked = Some(Instant::now());
-            let (location, known) = (self.cluster.location.clone(), self.counts.newest);
+            let (location, known) = (self.cluster.location.clone(), self.newest);
             self.opening = Some(tokio::spawn(async move {
                 let opened = blocking(move || {
-                    let store = Store::open(location)?;
-                    Ok((store.manifest().epoch > known).then_some(store))
+                    let store = Store::open(&location)?;
+                    if !store.follows(known) {
+                        let found = store.manifest().past(known.epoch);
+                        let found = found.or((store.id().epoch == known.epoch).then_some(store.id()));
+                        return Err(Error::Replaced { path: location.to_string().into(), known, found });
+                    }
+                    Ok((store.id() != known).then_some(store))
                 });
-                opened.await?.map_err(|error: webstrata_layers::Error| crate::status::status_of(&error))
+                opened.await.map_err(|_| Error::Elsewhere("a task of the server ended in a panic".into()))?
             }));
         }
     }
@@ -217,10 +249,10 @@ impl Keeper {
             let state = self.cluster.state();
             (state.retired, state.stores.keys().copied().collect())
         };
-        let wanted = survey.epochs().into_iter().filter(|epoch| *epoch > retired && !known.contains(epoch));
-        for epoch in wanted.filter(|&epoch| epoch < self.counts.newest).collect::<Vec<_>>() {
-            let location = self.cluster.location.clone();
-            match blocking(move || Store::open_epoch(location, epoch)).await {
+        let wanted = survey.epochs().into_iter().filter(|id| id.epoch > retired && !known.contains(&id.epoch));
+        for id in wanted.filter(|id| id.epoch < self.counts.newest).collect::<Vec<_>>() {
+            let (location, epoch) = (self.cluster.location.clone(), id.epoch);
+            match blocking(move || Store::open_known(location, id)).await {
                 Ok(Ok(store)) => self.add(store),
                 // Nobody should be told of it.
                 Ok(Err(Error::RetiredEpoch { .. } | Error::MissingEpoch { .. })) => {
@@ -235,6 +267,7 @@ impl Keeper {
 
     fn add(&mut self, store: Store) {
         let epoch = store.manifest().epoch;
+        self.newest = self.newest.max(store.id());
         let mut state = self.cluster.state();
         if state.stores.insert(epoch, Arc::new(store)).is_none() {
             tracing::info!(epoch, "an epoch is being loaded");
@@ -464,7 +497,7 @@ impl Keeper {
     async fn publish(&mut self, survey: &Survey) {
         let (said, topology) = {
             let state = self.cluster.state();
-            let epochs: Vec<u64> = state.stores.keys().copied().collect();
+            let epochs: Vec<EpochId> = state.stores.values().map(|store| store.id()).collect();
             let held = self.cluster.held.load();
             let own = |layout: &Layout| -> BTreeSet<u32> {
                 let row = held.rows.get(&layout.row);
@@ -480,6 +513,7 @@ impl Keeper {
                 epochs: state.stores.range(..=state.current).map(|(_, store)| epoch_of(store)).collect(),
                 servers: survey.servers.clone(),
                 rows: self.layouts.values().map(|row| Survey::row(row, &survey.holders(row, replicas))).collect(),
+                store: self.cluster.store.clone(),
             };
             (said, topology)
         };

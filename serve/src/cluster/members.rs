@@ -15,7 +15,7 @@ use chitchat::{
     Serializable, spawn_chitchat,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
 use tonic::{Request, Status};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -23,9 +23,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::dial::Dialer;
 use crate::proto::GossipRequest;
 use crate::proto::cells_client::CellsClient;
+use crate::status::Reason;
 
 /// Messages that wait for the membership task; more are dropped.
 const INBOX: usize = 256;
+/// Servers that were refused, of which the reason is kept.
+const REFUSALS_MAX: usize = 100;
 /// Bytes of a message; chitchat's are below 64 KiB.
 const MESSAGE_MAX: usize = 1 << 17;
 
@@ -40,6 +43,8 @@ pub(super) struct MemberOptions {
     pub seeds: Vec<String>,
     /// Servers of other clusters are not let in.
     pub cluster: String,
+    /// Nor are those of another store: the digest of its first epoch.
+    pub store: String,
     /// Between rounds of gossip.
     pub interval: Duration,
 }
@@ -95,6 +100,33 @@ pub(crate) struct Members {
     live: watch::Receiver<BTreeMap<ChitchatId, NodeState>>,
     /// Whether another server of this one's name was met, and told of.
     doubled: AtomicBool,
+    refusals: Refusals,
+}
+
+/// Servers that this one does not gossip with, since one of the two refuses it, and why; each is told of once.
+#[derive(Clone, Default)]
+struct Refusals(Arc<Mutex<BTreeMap<SocketAddr, String>>>);
+
+impl Refusals {
+    fn add(&self, peer: SocketAddr, why: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(&peer).is_none_or(|known| known != why) {
+            tracing::error!(%peer, why, "no cluster with this server");
+            // What is refused again and again is from few places; strangers do not fill the memory.
+            if all.len() < REFUSALS_MAX || all.contains_key(&peer) {
+                all.insert(peer, why.to_owned());
+            }
+        }
+    }
+
+    fn remove(&self, peer: SocketAddr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer);
+    }
+
+    fn first(&self) -> Option<(SocketAddr, String)> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.first_key_value().map(|(peer, why)| (*peer, why.clone()))
+    }
 }
 
 impl Members {
@@ -121,11 +153,13 @@ impl Members {
         };
         let (inbox, receiver) = mpsc::channel(INBOX);
         let seal = Seal::of(&options.cluster);
-        let over = OverCells { from: options.address, seal, dialer, receiver: Mutex::new(Some(receiver)) };
+        let refusals = Refusals::default();
+        let line = Sending { from: options.address, store: options.store.clone(), dialer, refusals: refusals.clone() };
+        let over = OverCells { seal, line, receiver: Mutex::new(Some(receiver)) };
         let handle = spawn_chitchat(config, said.into_iter().collect(), &over).await;
         let handle = handle.map_err(|error| Status::internal(format!("the membership does not start: {error}")))?;
         let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
-        Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false) })
+        Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false), refusals })
     }
 
     /// Takes in a message of another server.
@@ -137,6 +171,16 @@ impl Members {
         // One that finds no room is as good as one lost on its way.
         let _ = self.inbox.try_send((from, message));
         Ok(())
+    }
+
+    /// A server that was refused, or that refuses this one, and why; `None` as long as there is none.
+    pub(crate) fn refusal(&self) -> Option<(SocketAddr, String)> {
+        self.refusals.first()
+    }
+
+    /// Remembers that a server is none of this cluster.
+    pub(crate) fn refuse(&self, peer: SocketAddr, why: &str) {
+        self.refusals.add(peer, why);
     }
 
     /// Says this of itself from now on.
@@ -198,11 +242,19 @@ impl Members {
     }
 }
 
+/// What every message goes with.
+#[derive(Clone)]
+struct Sending {
+    from: SocketAddr,
+    store: String,
+    dialer: Dialer,
+    refusals: Refusals,
+}
+
 /// Gossip as calls to peers.
 struct OverCells {
-    from: SocketAddr,
     seal: Seal,
-    dialer: Dialer,
+    line: Sending,
     receiver: Mutex<Option<mpsc::Receiver<(SocketAddr, ChitchatMessage)>>>,
 }
 
@@ -211,20 +263,13 @@ impl Transport for OverCells {
     async fn open(&self, _: SocketAddr) -> anyhow::Result<Box<dyn Socket>> {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the membership is open already"))?;
-        Ok(Box::new(Line {
-            from: self.from,
-            seal: self.seal,
-            dialer: self.dialer.clone(),
-            receiver,
-            peers: BTreeMap::new(),
-        }))
+        Ok(Box::new(Line { seal: self.seal, sending: self.line.clone(), receiver, peers: BTreeMap::new() }))
     }
 }
 
 struct Line {
-    from: SocketAddr,
     seal: Seal,
-    dialer: Dialer,
+    sending: Sending,
     receiver: mpsc::Receiver<(SocketAddr, ChitchatMessage)>,
     /// For each peer, what its task sends.
     peers: BTreeMap<SocketAddr, mpsc::Sender<Vec<u8>>>,
@@ -234,11 +279,10 @@ struct Line {
 impl Socket for Line {
     async fn send(&mut self, to: SocketAddr, message: ChitchatMessage) -> anyhow::Result<()> {
         let message = self.seal.close(&message);
-        let (from, dialer) = (self.from, self.dialer.clone());
         self.peers.retain(|_, peer| !peer.is_closed());
         let peer = self.peers.entry(to).or_insert_with(|| {
             let (sender, receiver) = mpsc::channel(4);
-            tokio::spawn(send_to(from, to, dialer, receiver));
+            tokio::spawn(self.sending.clone().send_to(to, receiver));
             sender
         });
         let _ = peer.try_send(message);
@@ -250,15 +294,23 @@ impl Socket for Line {
     }
 }
 
-/// Sends one peer its messages, one after the other; ends when the peer has not been written to for a while.
-async fn send_to(from: SocketAddr, to: SocketAddr, dialer: Dialer, mut messages: mpsc::Receiver<Vec<u8>>) {
-    let Ok(channel) = dialer.dial(&to.to_string()) else { return };
-    let mut client = CellsClient::with_interceptor(channel, dialer.caller());
-    while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(60), messages.recv()).await {
-        let mut request = Request::new(GossipRequest { from: from.to_string(), message });
-        request.set_timeout(Duration::from_secs(1));
-        if let Ok(Err(status)) = tokio::time::timeout(Duration::from_secs(1), client.gossip(request)).await {
-            tracing::debug!(%to, %status, "gossip did not arrive");
+impl Sending {
+    /// Sends one peer its messages, one after the other; ends when the peer has not been written to for a while.
+    async fn send_to(self, to: SocketAddr, mut messages: mpsc::Receiver<Vec<u8>>) {
+        let Self { from, store, dialer, refusals } = self;
+        let Ok(channel) = dialer.dial(&to.to_string()) else { return };
+        let mut client = CellsClient::with_interceptor(channel, dialer.caller());
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(60), messages.recv()).await {
+            let mut request = Request::new(GossipRequest { from: from.to_string(), message, store: store.clone() });
+            request.set_timeout(Duration::from_secs(1));
+            match tokio::time::timeout(Duration::from_secs(1), client.gossip(request)).await {
+                Ok(Ok(_)) => refusals.remove(to),
+                Ok(Err(status)) if matches!(Reason::of(&status), Some(Reason::OtherStore | Reason::BadToken)) => {
+                    refusals.add(to, status.message());
+                }
+                Ok(Err(status)) => tracing::debug!(%to, %status, "gossip did not arrive"),
+                Err(_) => tracing::debug!(%to, "gossip did not arrive in time"),
+            }
         }
     }
 }

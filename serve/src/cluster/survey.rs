@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! current              7                      the epoch that is current for it
-//! epochs               5,7                    epochs that it answers
+//! epochs               5 01ab…,7 23cd…        epochs that it answers, with their digests
 //! cells/3/9f0c…        0-4,7                  its cells of row 3, whose layers have this hash, by partition
 //! leaving              1                      that it goes
 //! ```
@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use webstrata_layers::{RowEntry, Store};
+use webstrata_layers::{EpochId, RowEntry, Store};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::members::{Member, Said};
@@ -123,9 +123,8 @@ impl Survey {
     }
 
     /// The epochs that others answer.
-    pub(super) fn epochs(&self) -> BTreeSet<u64> {
-        let texts = self.said().filter_map(|said| said.get("epochs"));
-        texts.flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok()).collect()
+    pub(super) fn epochs(&self) -> BTreeSet<EpochId> {
+        self.said().flat_map(epochs_of).collect()
     }
 
     /// The servers of each cell of a row, in order.
@@ -176,12 +175,18 @@ pub(super) fn epoch_of(store: &Store) -> Epoch {
         urls: manifest.counts.urls,
         in_range: range_number(manifest.in_range),
         rows: manifest.rows.iter().map(|row| row.row).collect(),
+        digest: store.id().digest.to_string(),
     }
 }
 
+/// The epochs that a server answers.
+pub(super) fn epochs_of(said: &Said) -> impl Iterator<Item = EpochId> {
+    said.get("epochs").into_iter().flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok())
+}
+
 /// What this server says: its epochs, and its cells of these rows.
-pub(super) fn say(current: u64, epochs: &[u64], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Said {
-    let list: Vec<String> = epochs.iter().map(u64::to_string).collect();
+pub(super) fn say(current: u64, epochs: &[EpochId], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Said {
+    let list: Vec<String> = epochs.iter().map(EpochId::to_string).collect();
     let mut said = BTreeMap::from([("current".to_owned(), current.to_string()), ("epochs".to_owned(), list.join(","))]);
     for (row, cells) in rows.iter().filter(|(_, cells)| !cells.is_empty()) {
         said.insert(row.key.clone(), text_of(cells));
@@ -220,6 +225,7 @@ fn set_of(text: &str) -> BTreeSet<u32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use webstrata_layers::Digest;
 
     #[test]
     fn who_is_silent_is_asked_last_and_has_no_cells_to_get() {
@@ -235,7 +241,12 @@ mod tests {
         let member = |number: usize, leaving: bool| Member {
             name: format!("server-{number}"),
             address: ([127, 0, 0, 1], 7400).into(),
-            said: say(number as u64, &[1], &[(&row, (0..20).collect())], leaving),
+            said: say(
+                number as u64,
+                &[EpochId { epoch: 1, digest: Digest::of(b"") }],
+                &[(&row, (0..20).collect())],
+                leaving,
+            ),
         };
         let live = vec![member(2, false), member(0, true), member(3, false)];
         let survey = Survey::of(live, vec![member(1, false)]);

@@ -94,7 +94,9 @@ impl Own for CellsService {
 #[tonic::async_trait]
 impl Cells for CellsService {
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
-        let answers = Own::ask(self, request.into_inner().questions).await?;
+        let AskRequest { questions, store } = request.into_inner();
+        self.cluster.admit(&store)?;
+        let answers = Own::ask(self, questions).await?;
         Ok(Response::new(AskResponse { answers }))
     }
 
@@ -116,8 +118,9 @@ impl Cells for CellsService {
     }
 
     async fn gossip(&self, request: Request<GossipRequest>) -> Result<Response<GossipResponse>, Status> {
-        let GossipRequest { from, message } = request.into_inner();
+        let GossipRequest { from, message, store } = request.into_inner();
         let from = from.parse().map_err(|_| bad(format!("from: {from} is no address, IP:port is")))?;
+        self.cluster.admit(&store).inspect_err(|_| self.cluster.refused(from, &store))?;
         self.cluster.gossip(from, &message).map_err(|error| bad(format!("message: {error}")))?;
         Ok(Response::new(GossipResponse {}))
     }

@@ -90,6 +90,9 @@ pub enum ServerError {
     /// The store, or the cluster.
     #[error("{}", .0.message())]
     Start(Status),
+    /// Another store is in the place of the one that was served.
+    #[error("{0}")]
+    Exchanged(String),
     /// The connections.
     #[error(transparent)]
     Transport(#[from] tonic::transport::Error),
@@ -207,9 +210,17 @@ impl Server {
         end.unwrap_or(Ok(End::Whole))
     }
 
-    /// Returns when it has ended by itself, which it does not do unless connections cannot be accepted any more.
+    /// Returns when it has ended by itself: where connections cannot be accepted any more, or another store is in the place of
+    /// its own.
+    ///
+    /// # Errors
+    /// [`ServerError::Exchanged`]: what it still answers is of the store that was there.
     pub async fn ended(&mut self) -> Result<End, ServerError> {
-        (&mut self.task).await.unwrap_or(Ok(End::Whole))
+        let cluster = self.shared.cluster.clone();
+        tokio::select! {
+            ended = &mut self.task => ended.unwrap_or(Ok(End::Whole)),
+            found = cluster.exchanged() => Err(ServerError::Exchanged(found)),
+        }
     }
 }
 

@@ -1,0 +1,96 @@
+//! Which inputs a job has read: one file a job, which manifests name from its epoch on.
+//!
+//! ```text
+//! STORE/inputs/000003.jsonl     the inputs of the job that wrote row 3, one JSON object a line, in order of names
+//! {"name":"crawl/a.warc.gz","bytes":1048576,"captures":812,"first":1149120000,"last":1151711999}
+//! ```
+//!
+//! A merge keeps the files of the rows that it merges, so what is inside a store can be told as long as it lives. The layers
+//! do not depend on these files: the same captures give the same rows, however they were cut into inputs.
+
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::Error;
+use crate::store::{RowDir, Store};
+
+/// The directory of these files.
+pub(crate) const INPUTS: &str = "inputs";
+
+/// An input of a job, as its file tells.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// Its path, as it was given or found; for a part of a file also which one.
+    pub name: String,
+    /// Its size in bytes; 0 where that was not known.
+    pub bytes: u64,
+    /// Captures that were read of it.
+    pub captures: u64,
+    /// Time of the first of them, in seconds; none without captures.
+    pub first: Option<i64>,
+    /// Time of the last.
+    pub last: Option<i64>,
+}
+
+/// The file of one job, as manifests name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputsEntry {
+    /// Path relative to the store, with `/`.
+    pub path: String,
+    /// How many inputs it names.
+    pub inputs: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// XXH3-64 of the file, 16 hexadecimal digits.
+    pub checksum: String,
+}
+
+/// Where the inputs of the job that writes a row are listed.
+pub(crate) fn inputs_name(row: u32) -> String {
+    format!("{INPUTS}/{row:06}.jsonl")
+}
+
+/// The row in the name of such a file, without its directory; `None` for other names.
+pub(crate) fn row_of_inputs(name: &str) -> Option<u32> {
+    let row = name.strip_suffix(".jsonl")?.parse().ok()?;
+    (inputs_name(row) == format!("{INPUTS}/{name}")).then_some(row)
+}
+
+/// Writes the inputs of the job that writes a row.
+///
+/// # Errors
+/// What the place refuses.
+pub fn write_inputs(row: &RowDir, mut inputs: Vec<InputRecord>) -> Result<InputsEntry, Error> {
+    inputs.sort_unstable();
+    let path = inputs_name(row.row());
+    let mut text = Vec::new();
+    for input in &inputs {
+        let syntax = |source| Error::ManifestSyntax { path: row.location().path(&path), source };
+        serde_json::to_writer(&mut text, input).map_err(syntax)?;
+        text.push(b'\n');
+    }
+    let (mut file, shown) = row.location().place().begin(&path, row.staging())?;
+    file.write_all(&text).map_err(Error::io(&shown))?;
+    row.location().place().finish(&path, file)?;
+    let checksum = format!("{:016x}", xxh3_64(&text));
+    Ok(InputsEntry { path, inputs: inputs.len() as u64, bytes: text.len() as u64, checksum })
+}
+
+/// Reads the inputs that a job of a store has read.
+///
+/// # Errors
+/// A file that cannot be read, or is not as it was written.
+pub fn read_inputs(store: &Store, entry: &InputsEntry) -> Result<Vec<InputRecord>, Error> {
+    let path = store.location().path(&entry.path);
+    let text = store.location().place().read(&entry.path)?;
+    let text = text.ok_or_else(|| Error::io(&path)(std::io::ErrorKind::NotFound.into()))?;
+    let got = format!("{:016x}", xxh3_64(&text));
+    if got != entry.checksum {
+        return Err(Error::Checksum { path, expected: entry.checksum.clone(), got });
+    }
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let records = lines.map(serde_json::from_slice).collect::<Result<Vec<_>, _>>();
+    records.map_err(|source| Error::ManifestSyntax { path, source })
+}
