@@ -2,13 +2,13 @@
 //!
 //! Memory: nothing for a file; the whole object for what was fetched, until the last clone goes.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
+use crate::regular;
 
 /// The bytes of a layer file.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl Body {
         let mut hash = Xxh3::new();
         match self {
             Body::File(file) => {
-                let (mut file, mut block) = (File::open(file).map_err(Error::io(path))?, vec![0u8; 1 << 17]);
+                let (mut file, mut block) = (regular::open(file).map_err(Error::io(path))?, vec![0u8; 1 << 17]);
                 loop {
                     let read = file.read(&mut block).map_err(Error::io(path))?;
                     if read == 0 {

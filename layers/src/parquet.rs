@@ -36,6 +36,7 @@ use crate::error::{Damage, Error};
 use crate::helpers::{Answer, Helpers};
 use crate::location::Location;
 use crate::manifest::FileEntry;
+use crate::regular;
 use crate::schema::Layer;
 use crate::store::{Effort, RowDir};
 
@@ -255,7 +256,7 @@ impl Footer {
         }
         let options = ArrowReaderOptions::new();
         let metadata = match body {
-            Body::File(file) => ArrowReaderMetadata::load(&File::open(file).map_err(Error::io(&path))?, options),
+            Body::File(file) => ArrowReaderMetadata::load(&regular::open(file).map_err(Error::io(&path))?, options),
             #[cfg(feature = "s3")]
             Body::Fetched(bytes) => ArrowReaderMetadata::load(bytes, options),
         };
@@ -349,7 +350,7 @@ impl LayerFile {
     /// The first `columns` columns of a row group (all, where it has fewer).
     pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
         match &self.body {
-            Body::File(file) => self.footer.batch(File::open(file).map_err(Error::io(&self.path))?, group, columns),
+            Body::File(file) => self.footer.batch(regular::open(file).map_err(Error::io(&self.path))?, group, columns),
             #[cfg(feature = "s3")]
             Body::Fetched(bytes) => self.footer.batch(bytes.clone(), group, columns),
         }

@@ -89,7 +89,7 @@ pub(crate) fn read_table<const N: usize>(
     visit: impl FnMut([&[u64]; N]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     match body {
-        Body::File(file) => read_from(File::open(file).map_err(Error::io(path))?, path, columns, visit),
+        Body::File(file) => read_from(regular::open(file).map_err(Error::io(path))?, path, columns, visit),
         #[cfg(feature = "s3")]
         Body::Fetched(bytes) => read_from(bytes.clone(), path, columns, visit),
     }
