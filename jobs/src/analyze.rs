@@ -1,22 +1,25 @@
 //! `webstrata analyze`: algorithms on the graph at a time, and statistics of how it changes.
 
-use crate::cli::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to};
+use crate::cli::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to, unfit};
 use crate::running::{Run, RunArgs};
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use webstrata_layers::{Location, RangeLength, Window, format_time};
 use webstrata_pipeline::{
-    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, Sheet, SheetColumn, analyze,
+    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Error, Fact, Iterations, Sheet, SheetColumn,
+    TableFormat, Target, analyze, format_of,
 };
 
 const EXAMPLES: &str = "\
 The graph has every URL of the store, also those without links at the time.
---out writes Parquet (or CSV or Arrow, as the name ends): uid, url and the
-values, one row a URL; with --every, for each date, after a column `at`.
-growth writes one row a period, menus one a link of a menu.
+--out writes Parquet, CSV or Arrow, as the name ends (.parquet, .csv, .csv.gz,
+.arrow, .feather): uid, url and the values, one row a URL; with --every, for each
+date, after a column `at`. growth writes one row a period, menus one a link of a
+menu. --out - writes CSV to standard output; --format is of the report, which
+then goes to standard error.
 
 Examples:
   webstrata analyze STORE pagerank --at 2010 --out ranks.parquet
@@ -48,7 +51,7 @@ pub(crate) struct AnalyzeArgs {
     /// growth the length of its periods
     #[arg(long, value_name = "LENGTH")]
     pub(crate) every: Option<RangeLength>,
-    /// File for the values
+    /// File for the values, or - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Leave out the column url
@@ -174,22 +177,38 @@ pub(crate) fn run(args: &AnalyzeArgs, out: &mut dyn Write) -> anyhow::Result<Out
         run: args.run.options(&args.store)?,
         analysis,
         dates: dates(args, analysis)?,
-        out: args.out.clone(),
+        out: args.out.as_deref().map(target).transpose()?,
         urls: !args.no_urls,
     };
     run_shown(&options, &args.run, args.format.format, out)
 }
 
-/// Analyzes, and prints what came of it.
+/// Where a table goes, if its name says how.
+pub(crate) fn target(path: &Path) -> anyhow::Result<Target> {
+    let target = Target::of(path);
+    if let Target::File(path) = &target {
+        format_of::<TableFormat>(path).map_err(unfit)?;
+    }
+    Ok(target)
+}
+
+/// Analyzes, and prints what came of it: on standard error where values go to standard output.
 pub(crate) fn run_shown(
     options: &AnalyzeOptions,
     args: &RunArgs,
     format: Format,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let (analyzed, run) = args.shown(|progress| analyze(options, progress))?;
+    let stream = BufWriter::new(io::stdout());
+    let (analyzed, run) = args.shown(|progress| analyze(options, stream, progress))?;
     args.tell(&run, analyzed.as_ref().err())?;
-    let report = analyzed?;
+    let report = match analyzed {
+        // A reader that goes away early is no failure.
+        Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
+        analyzed => analyzed?,
+    };
+    let mut aside = io::stderr();
+    let out = if options.out == Some(Target::Stream) { &mut aside } else { out };
     match format {
         Format::Text => print_text(&report, &run, options, out)?,
         Format::Json => print_json(&report, &run, &options.run.store, out)?,
@@ -215,7 +234,7 @@ fn print_text(report: &AnalyzeReport, run: &Run, options: &AnalyzeOptions, out: 
         [date] => print_date(date, out)?,
         dates => print_dates(dates, out)?,
     }
-    if let Some(path) = &options.out
+    if let Some(Target::File(path)) = &options.out
         && report.rows > 0
     {
         writeln!(out, "{}: {} rows", path.display(), HumanCount(report.rows))?;

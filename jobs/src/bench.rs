@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 use webstrata_layers::{Location, Store};
+use webstrata_pipeline::write_file;
 use webstrata_serve::Cells;
 use webstrata_serve::cell_bench;
 use webstrata_serve::codec::bv_files::import;
@@ -118,10 +119,10 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     }
     if let Some(path) = &args.json {
         let tables: Vec<_> = tables.iter().map(to_json).collect();
-        std::fs::write(path, serde_json::to_string_pretty(&tables)?)?;
+        write_file(path, serde_json::to_string_pretty(&tables)?.as_bytes())?;
     }
     if let Some(path) = &args.svg {
-        std::fs::write(path, picture(&tables))?;
+        write_file(path, picture(&tables).as_bytes())?;
     }
     Ok(Outcome::Done)
 }

@@ -2,8 +2,7 @@
 
 use crate::cli::{Format, FormatArgs, Outcome, location};
 use crate::info::print_counts;
-use crate::running::{Run, RunArgs};
-use anyhow::Context;
+use crate::running::{Run, RunArgs, write_json};
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
@@ -113,7 +112,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     };
     let (built, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
-        write_report(path, &built, &run).with_context(|| path.display().to_string())?;
+        write_report(path, &built, &run)?;
     }
     let report = built?;
     match args.format.format {
@@ -153,7 +152,7 @@ pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run:
         "rejects": rejects,
         "stages": run.stages,
     });
-    Ok(std::fs::write(path, format!("{value:#}\n"))?)
+    write_json(path, &value)
 }
 
 /// Counts by kind.

@@ -1,17 +1,17 @@
 //! `webstrata export`: a store as files of other tools.
 
 use crate::ask;
-use crate::cli::{Outcome, Usage, interval, location, time_from, time_to};
+use crate::cli::{Outcome, interval, location, time_from, time_to, unfit};
 use crate::running::RunArgs;
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::HumanCount;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use webstrata_layers::{Location, Window};
 use webstrata_pipeline::{
-    DRAWN_MAX, Error, ExportOptions, ExportReport, Fold, Format, Names, Target, Unfit, What, export,
+    DRAWN_MAX, Error, ExportOptions, ExportReport, Fold, Format, Names, Target, What, export, format_of,
 };
 
 const ABOUT: &str = "\
@@ -36,7 +36,11 @@ How they are written:
 
 UIDs are numbers of this epoch. --names calls columns as a tool wants them; with
 aut, edges have a row for each capture: crawl_date, src, dest. A time counts the
-captures in it alone. --out - writes text to standard output.
+captures in it alone.
+
+FILE ends with .parquet, .csv, .arrow, .feather, .graphml, .gexf or .mtx, unless
+--format is given; .gz after it (.csv.gz) compresses text. --out - writes text to
+standard output. FILE gets its name when it is whole, and is not in a store.
 
 One thread writes a file. With --parts each worker writes one, into a directory:
 FILE/part-00000.parquet and so on, one after the other the same table. Several
@@ -111,11 +115,14 @@ fn names() -> impl TypedValueParser<Value = Names> {
 impl ExportArgs {
     fn options(&self) -> anyhow::Result<ExportOptions> {
         let (from, to) = interval(self.from, self.to)?;
-        let target = if self.out.as_os_str() == "-" { Target::Stream } else { Target::File(self.out.clone()) };
-        let format = self.format.unwrap_or_else(|| match &target {
-            Target::Stream => Format::Csv,
-            Target::File(path) => of_ending(path.extension().and_then(|ending| ending.to_str())),
-        });
+        let target = Target::of(&self.out);
+        let format = match (self.format, &target) {
+            (Some(format), _) => format,
+            (None, Target::Stream) => Format::Csv,
+            // A directory needs no ending.
+            (None, Target::File(path)) if self.parts && path.extension().is_none() => Format::Parquet,
+            (None, Target::File(path)) => format_of(path).map_err(unfit)?,
+        };
         Ok(ExportOptions {
             run: self.run.options(&self.store)?,
             what: self.what,
@@ -130,19 +137,10 @@ impl ExportArgs {
     }
 }
 
-/// The format that the ending of a file asks for.
-fn of_ending(ending: Option<&str>) -> Format {
-    match ending {
-        Some("feather") => Format::Arrow,
-        Some(ending) => Format::from_name(ending).unwrap_or(Format::Parquet),
-        None => Format::Parquet,
-    }
-}
-
 pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = args.options()?;
-    options.fits().map_err(usage)?;
-    let (done, run) = args.run.shown(|progress| export(&options, out, progress))?;
+    options.fits().map_err(unfit)?;
+    let (done, run) = args.run.shown(|progress| export(&options, &mut BufWriter::new(io::stdout()), progress))?;
     args.run.tell(&run, done.as_ref().err())?;
     let report = match done {
         Ok(report) => report,
@@ -153,11 +151,6 @@ pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     };
     tell(&options, report, out)?;
     Ok(Outcome::Done)
-}
-
-/// What does not go together is an error of the command line.
-fn usage(unfit: Unfit) -> anyhow::Error {
-    anyhow::Error::new(unfit).context(Usage("these do not go together"))
 }
 
 fn tell(options: &ExportOptions, report: ExportReport, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! `webstrata fold`: the graph of hosts, domains or paths, by year or month.
 
-use crate::analyze::run_shown;
+use crate::analyze::{run_shown, target};
 use crate::cli::{FormatArgs, Outcome, interval, location, time_from, time_to};
 use crate::running::RunArgs;
 use clap::Args;
@@ -40,7 +40,8 @@ pub(crate) struct FoldArgs {
     /// Captures up to this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
-    /// File for the rows: Parquet, or CSV or Arrow as its name ends
+    /// File for the rows, or - for standard output (as CSV): .parquet, .csv,
+    /// .csv.gz, .arrow or .feather
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &FoldArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         run: args.run.options(&args.store)?,
         analysis: Analysis::Folded(args.by, args.every),
         dates: Dates::One(Window::Seen { from, to }),
-        out: args.out.clone(),
+        out: args.out.as_deref().map(target).transpose()?,
         urls: true,
     };
     run_shown(&options, &args.run, args.format.format, out)

@@ -1,13 +1,13 @@
 //! `webstrata generate`: a made-up crawl, the same for the same options, as WARC, JSON lines or Parquet.
 
-use crate::cli::{Outcome, Usage};
+use crate::cli::{Outcome, Usage, unfit};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use webstrata_datasets::generate::{write_jsonl, write_parquet, write_warc};
 use webstrata_datasets::{GenerateOptions, Generator};
+use webstrata_pipeline::{Ending, Outlet, Target, format_of};
 
 const HELP: &str = "\
 A crawl is a profile, and after a colon what is not as usual:
@@ -21,12 +21,14 @@ Profiles:
   hard            monthly, much change
   irregular       1 to 50 captures of a page, at any second
 
-The same options give the same bytes.
+The same options give the same bytes. What is written follows from the ending of
+FILE: .jsonl, .jsonl.gz, .warc, .warc.gz or .parquet. A WARC file is compressed
+with either ending, a gzip member a record.
 
 Examples:
   webstrata generate uk:occurrences=1000000 --out crawl.jsonl
   webstrata generate uk:from=9,to=12 --out autumn.jsonl
-  webstrata generate irregular:seed=7,months=60 --as warc --out crawl.warc";
+  webstrata generate irregular:seed=7,months=60 --out crawl.warc.gz";
 
 /// Arguments of `generate`.
 #[derive(Args, Debug)]
@@ -35,9 +37,10 @@ pub(crate) struct GenerateArgs {
     /// What to make up, see below
     #[arg(value_name = "CRAWL", default_value = "uk")]
     pub(crate) crawl: GenerateOptions,
-    /// What to write
-    #[arg(long = "as", value_name = "FORM", value_enum, default_value = "jsonl")]
-    pub(crate) form: Form,
+    /// What to write; as the ending of --out says if not given, JSON lines to
+    /// standard output
+    #[arg(long = "as", value_name = "FORM", value_enum)]
+    pub(crate) form: Option<Form>,
     /// File to write; - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
@@ -54,21 +57,42 @@ pub(crate) enum Form {
     Parquet,
 }
 
+impl Ending for Form {
+    const ENDINGS: &'static [(&'static str, Self, bool)] =
+        &[("jsonl", Form::Jsonl, true), ("warc", Form::Warc, true), ("parquet", Form::Parquet, false)];
+}
+
+impl GenerateArgs {
+    /// What to write, where the option and the name of the file agree.
+    fn form(&self, target: &Target) -> anyhow::Result<Form> {
+        let Target::File(path) = target else { return Ok(self.form.unwrap_or(Form::Jsonl)) };
+        match (self.form, format_of(path)) {
+            (None, named) => named.map_err(unfit),
+            (Some(form), Ok(named)) if form != named => {
+                Err(Usage("--as and the ending of --out say different things: leave one of them out").into())
+            }
+            (Some(form), _) => Ok(form),
+        }
+    }
+}
+
 pub(crate) fn run(args: &GenerateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut crawl = Generator::new(args.crawl);
-    if args.out == Path::new("-") {
-        write(args.form, &mut crawl, out)?;
+    let target = Target::of(&args.out);
+    let form = args.form(&target)?;
+    let Target::File(path) = &target else {
+        write(form, &mut crawl, out)?;
         return Ok(Outcome::Done);
-    }
-    let name = || args.out.display().to_string();
-    let file = File::create(&args.out).with_context(name)?;
-    if args.form == Form::Parquet {
-        write_parquet(file, &mut crawl).with_context(name)?;
+    };
+    // Its records are compressed already, one by one, as WARC files are.
+    let mut outlet = if form == Form::Warc { Outlet::plain(path) } else { Outlet::file(path) }?;
+    let name = || path.display().to_string();
+    if form == Form::Parquet {
+        write_parquet(&mut outlet, &mut crawl).with_context(name)?;
     } else {
-        let mut file = BufWriter::new(file);
-        write(args.form, &mut crawl, &mut file).with_context(name)?;
-        file.flush().with_context(name)?;
+        write(form, &mut crawl, &mut outlet).with_context(name)?;
     }
+    outlet.finish()?;
     Ok(Outcome::Done)
 }
 

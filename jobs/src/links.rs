@@ -53,12 +53,13 @@ pub(crate) struct LinksArgs {
     /// So many of the links, pages with like links giving like samples
     #[arg(long, value_name = "N", conflicts_with_all = ["lifespans", "count"])]
     pub(crate) sample: Option<usize>,
-    /// Draw samples that have nothing to do with those of other pages
+    /// Draw another sample each time, unless --seed is given
     #[arg(long, requires = "sample")]
     pub(crate) random: bool,
-    /// Another number draws another sample
-    #[arg(long, value_name = "S", default_value_t = 0, requires = "sample")]
-    pub(crate) seed: u64,
+    /// The same number draws the same sample, another one another [default: 0
+    /// without --random]
+    #[arg(long, value_name = "S", requires = "sample")]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -105,7 +106,7 @@ fn print_links(
     let mut found = links.links(asked.uid, direction, window)?;
     if let Some(count) = args.sample {
         let sampling = if args.random { Sampling::Random } else { Sampling::Consistent };
-        Sample { count, sampling, seed: args.seed }.draw(asked.uid, &mut found);
+        Sample { count, sampling, seed: sampling.seed(args.seed) }.draw(asked.uid, &mut found);
     }
     if args.format.format == Format::Json {
         let urls = links.urls_of(&found)?;

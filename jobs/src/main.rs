@@ -41,7 +41,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    let mut out = BufWriter::new(io::stdout().lock());
+    // Not locked: results of workers go there, too.
+    let mut out = BufWriter::new(io::stdout());
     let result = cli.command.run(&mut out).and_then(|outcome| {
         out.flush()?;
         Ok(outcome)

@@ -2,8 +2,7 @@
 
 use crate::cli::{Format, FormatArgs, Outcome, location};
 use crate::info::print_counts;
-use crate::running::{Run, RunArgs};
-use anyhow::Context;
+use crate::running::{Run, RunArgs, write_json};
 use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
@@ -81,7 +80,7 @@ pub(crate) fn run_shown(
             Err(error) => (None, Some(error.to_string())),
         };
         let value = json!({"epoch": epoch, "error": error, "seconds": run.seconds, "spilled_bytes": run.spilled, "stages": run.stages});
-        std::fs::write(path, format!("{value:#}\n")).with_context(|| path.display().to_string())?;
+        write_json(path, &value)?;
     }
     let report = merged?;
     match format {

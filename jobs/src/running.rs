@@ -1,14 +1,15 @@
 //! What jobs over a store have in common: the options that say with what they run, and what is shown meanwhile.
 
 use crate::{metrics, progress};
-use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use webstrata_layers::Location;
-use webstrata_pipeline::{Cluster, Error, Progress, RunOptions, StageReport, workers_within};
+use webstrata_pipeline::{
+    Cluster, Error, Progress, RunOptions, StageReport, outside_stores, workers_within, write_file,
+};
 
 use crate::cli::{processors, size};
 
@@ -70,6 +71,9 @@ impl RunArgs {
             // Of several jobs one after the other, the first has done it.
             let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
         }
+        if let Some(report) = &self.report {
+            outside_stores(report)?;
+        }
         let progress = Progress::default();
         if let Some(address) = &self.metrics {
             metrics::serve(address, &progress)?;
@@ -84,6 +88,11 @@ impl RunArgs {
     pub(crate) fn tell(&self, run: &Run, error: Option<&Error>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let value = json!({"error": error.map(ToString::to_string), "seconds": run.seconds, "stages": run.stages});
-        std::fs::write(path, format!("{value:#}\n")).with_context(|| path.display().to_string())
+        write_json(path, &value)
     }
+}
+
+/// Writes a report.
+pub(crate) fn write_json(path: &Path, value: &serde_json::Value) -> anyhow::Result<()> {
+    Ok(write_file(path, format!("{value:#}\n").as_bytes())?)
 }

@@ -4,12 +4,12 @@
 //! epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a page, and so answer as
 //! `webstrata links` does, in both dialects alike.
 
-use crate::cli::{Outcome, location};
+use crate::cli::{Outcome, location, unfit};
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use webstrata_layers::{Layer, Location, RowEntry, Store};
-use webstrata_pipeline::write_file;
+use webstrata_pipeline::{Ending, Target, format_of, write_file};
 
 const DUCKDB: &str = include_str!("sql/views.sql");
 const SPARK: &str = include_str!("sql/views-spark.sql");
@@ -57,7 +57,7 @@ pub(crate) struct SqlArgs {
     /// The engine that reads the views
     #[arg(long, value_name = "DIALECT", value_enum, default_value_t)]
     pub(crate) dialect: Dialect,
-    /// File to write; - for standard output
+    /// File to write, whose name ends with .sql; - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
 }
@@ -72,7 +72,19 @@ pub(crate) enum Dialect {
     Spark,
 }
 
+/// What the name of a file of views says.
+#[derive(Clone, Copy)]
+struct Views;
+
+impl Ending for Views {
+    const ENDINGS: &'static [(&'static str, Self, bool)] = &[("sql", Views, false)];
+}
+
 pub(crate) fn run(args: &SqlArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let target = Target::of(&args.out);
+    if let Target::File(path) = &target {
+        format_of::<Views>(path).map_err(unfit)?;
+    }
     let store = Store::open(&args.store)?;
     let rows = &store.manifest().rows;
     // A view may be asked from any directory.
@@ -85,10 +97,9 @@ pub(crate) fn run(args: &SqlArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     // A comment is one line, whatever the name of the store.
     let name = args.store.to_string().replace(char::is_control, " ");
     let text = views.replace("{store}", &name).replace("{epoch}", &store.manifest().epoch.to_string());
-    if args.out == Path::new("-") {
-        out.write_all(text.as_bytes())?;
-    } else {
-        write_file(&args.out, text.as_bytes())?;
+    match target {
+        Target::Stream => out.write_all(text.as_bytes())?,
+        Target::File(path) => write_file(&path, text.as_bytes())?,
     }
     Ok(Outcome::Done)
 }

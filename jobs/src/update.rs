@@ -5,7 +5,6 @@ use crate::cli::{Format, FormatArgs, Outcome, location};
 use crate::info::print_counts;
 use crate::merge;
 use crate::running::RunArgs;
-use anyhow::Context;
 use clap::Args;
 use indicatif::HumanCount;
 use std::io::{self, Write};
@@ -58,7 +57,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     };
     let (updated, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
-        write_report(path, &updated, &run).with_context(|| path.display().to_string())?;
+        write_report(path, &updated, &run)?;
     }
     let report = updated?;
     match args.format.format {

@@ -17,7 +17,7 @@ use webstrata_pipeline::standing::{
     ChangedRow, Event, FollowOptions, Part, Registered, Registration, Standing, Start, Tables, Value, follow,
     registered,
 };
-use webstrata_pipeline::{Error, Fold, Progress};
+use webstrata_pipeline::{Error, Fold, Progress, TableFormat, format_of, outside_stores};
 
 const ABOUT: &str = "\
 A page counts with the links of its latest capture whose links are known.
@@ -117,6 +117,15 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     };
     // No directory is made where there is no store.
     webstrata_layers::Store::open(&args.store)?;
+    if let Some(out) = &args.out {
+        if format_of::<TableFormat>(out).is_ok() && !out.is_dir() {
+            return Err(Usage(
+                "--out of watch is a directory, for Parquet files: give a name without the ending of a file",
+            )
+            .into());
+        }
+        outside_stores(out)?;
+    }
     let wanted = standing(name, args)?;
     let name = args.register.as_ref().unwrap_or(name);
     let is_sound =

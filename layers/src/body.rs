@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
+use crate::regular;
 
 /// The bytes of a layer file. What was read of it once, by this value or a clone, is what is read of it ever after, or an
 /// error is: a store may be removed and built anew under its readers.
@@ -51,7 +52,7 @@ impl FileId {
 impl FileBody {
     /// Opens the file: the one that was opened before.
     pub(crate) fn open(&self) -> Result<File, Error> {
-        let file = File::open(&self.path).map_err(Error::io(&self.path))?;
+        let file = regular::open(&self.path).map_err(Error::io(&self.path))?;
         let id = FileId::of(&file.metadata().map_err(Error::io(&self.path))?);
         if *self.seen.get_or_init(|| id) == id { Ok(file) } else { Err(Error::Exchanged { path: self.path.clone() }) }
     }

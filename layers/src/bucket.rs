@@ -11,7 +11,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Seek};
@@ -165,7 +165,12 @@ impl Place for Bucket {
         if name.is_empty() { self.url.clone().into() } else { format!("{}/{name}", self.url).into() }
     }
 
-    fn prepare(&self) -> Result<(), Error> {
+    fn prepare(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// A lock is removed with its writer.
+    fn forsake(&self, _: bool) -> Result<(), Error> {
         Ok(())
     }
 
@@ -213,8 +218,7 @@ impl Place for Bucket {
     }
 
     fn begin(&self, _: &str, staging: &Path) -> Result<(File, PathBuf), Error> {
-        let file = fs::create_dir_all(staging).and_then(|()| tempfile::tempfile_in(staging));
-        Ok((file.map_err(Error::io(staging))?, staging.to_owned()))
+        Ok((tempfile::tempfile_in(staging).map_err(Error::io(staging))?, staging.to_owned()))
     }
 
     fn finish(&self, name: &str, file: File) -> Result<(), Error> {

@@ -13,6 +13,7 @@ use crate::body::Body;
 use crate::error::Error;
 use crate::lease::{Lease, Leased, Retiring};
 use crate::location::{Lock, Place};
+use crate::regular;
 use crate::store::{LOCK, manifest_name};
 
 /// Bytes of the text of a lock that a message quotes, at most.
@@ -37,7 +38,7 @@ impl Directory {
     /// Locks a manifest against all leases; `None` where there is one.
     fn lock_manifest(&self, epoch: u64, options: &OpenOptions) -> Result<Option<File>, Error> {
         let path = self.path(&manifest_name(epoch));
-        let file = options.open(&path).map_err(Error::io(&path))?;
+        let file = regular::open_with(&path, options).map_err(Error::io(&path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -55,16 +56,27 @@ impl Place for Directory {
         if name.is_empty() { self.0.clone() } else { self.0.join(name) }
     }
 
-    fn prepare(&self) -> Result<(), Error> {
+    fn prepare(&self) -> Result<bool, Error> {
         if self.0.exists() && !self.0.is_dir() {
             return Err(Error::NotADirectory { path: self.0.clone() });
         }
-        fs::create_dir_all(&self.0).map_err(Error::io(&self.0))
+        let is_missing = !self.0.exists();
+        fs::create_dir_all(&self.0).map_err(Error::io(&self.0))?;
+        Ok(is_missing)
+    }
+
+    fn forsake(&self, made: bool) -> Result<(), Error> {
+        self.remove(LOCK)?;
+        if made {
+            // One that stays is empty, and no store.
+            let _ = fs::remove_dir(&self.0);
+        }
+        Ok(())
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.path(name);
-        match fs::read(&path) {
+        match regular::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::Io { path, source }),
@@ -97,7 +109,7 @@ impl Place for Directory {
         let (path, temporary) = (self.path(name), self.path(&format!("{name}.tmp")));
         self.make_room(&path)?;
         let write = || -> io::Result<()> {
-            let mut file = File::create(&temporary)?;
+            let mut file = create(&temporary)?;
             file.write_all(bytes)?;
             file.sync_all()
         };
@@ -136,7 +148,7 @@ impl Place for Directory {
     fn begin(&self, name: &str, _: &Path) -> Result<(File, PathBuf), Error> {
         let path = self.path(name);
         self.make_room(&path)?;
-        Ok((File::create(&path).map_err(Error::io(&path))?, path))
+        Ok((create(&path).map_err(Error::io(&path))?, path))
     }
 
     fn finish(&self, _: &str, _: File) -> Result<(), Error> {
@@ -147,7 +159,7 @@ impl Place for Directory {
         let mut directories = std::collections::BTreeSet::new();
         for &(name, expected) in files {
             let path = self.path(name);
-            let file = File::open(&path).map_err(Error::io(&path))?;
+            let file = regular::open(&path).map_err(Error::io(&path))?;
             let got = file.metadata().map_err(Error::io(&path))?.len();
             if got != expected {
                 return Err(Error::Size { path, expected, got });
@@ -172,7 +184,7 @@ impl Place for Directory {
 
     fn lease(&self, epoch: u64) -> Result<Leased, Error> {
         let path = self.path(&manifest_name(epoch));
-        let file = match File::open(&path) {
+        let file = match regular::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Leased::Gone),
             Err(source) => return Err(Error::Io { path, source }),
@@ -210,7 +222,8 @@ impl Directory {
         let path = self.path(name);
         self.make_room(&path)?;
         let mut options = File::options();
-        let file = options.create(true).truncate(false).read(true).write(true).open(&path).map_err(Error::io(&path))?;
+        let options = options.create(true).truncate(false).read(true).write(true);
+        let file = regular::open_with(&path, options).map_err(Error::io(&path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -252,6 +265,11 @@ impl Drop for DirectoryLock {
         // The next writer writes its own.
         let _ = self.write("");
     }
+}
+
+/// Opens a file to be written anew.
+fn create(path: &Path) -> io::Result<File> {
+    regular::open_with(path, File::options().write(true).create(true).truncate(true))
 }
 
 fn sync_dir(dir: &Path) -> Result<(), Error> {

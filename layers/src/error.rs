@@ -67,6 +67,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A store is to be written inside another one.
+    #[error("{path} is inside the store {store}: choose a place outside of it", path = path.display(), store = store.display())]
+    InsideStore {
+        /// Where it was to be.
+        path: PathBuf,
+        /// The store that is there.
+        store: PathBuf,
+    },
     /// A new store cannot be made in a directory that holds other things.
     #[error("{path} is not empty and not a store: it holds {found:?}", path = path.display())]
     NotEmpty {

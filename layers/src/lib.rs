@@ -15,7 +15,7 @@
 //! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file, `evidence` what revisits refer to; `location` where a store lies, `directory` and
 //! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
-//! [`log`](mod@log) which there are; [`notes`] what programs keep beside them;
+//! [`log`](mod@log) which there are; [`notes`] what programs keep beside them; [`regular`] how files are opened, [`draft`] files that are whole or not there;
 //! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row
 //! groups, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
 //! keeps its promises.
@@ -28,6 +28,7 @@ mod bucket;
 pub mod check;
 pub mod diff;
 mod directory;
+pub mod draft;
 mod error;
 mod evidence;
 pub mod format;
@@ -52,6 +53,7 @@ pub mod presence;
 pub mod query;
 mod read;
 mod records;
+pub mod regular;
 pub mod rows;
 pub mod sample;
 pub mod scan;
@@ -65,6 +67,7 @@ mod url;
 pub use batch::Batch;
 pub use check::{CheckReport, check};
 pub use diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
+pub use draft::Draft;
 pub use error::{Damage, Error};
 pub use evidence::{Evidence, Revisit};
 pub use helpers::{Attending, Helpers};
@@ -84,7 +87,7 @@ pub use query::{CaptureTime, Direction, Lifespan, Links, Precision, captures_in,
 pub use read::Reader;
 pub use sample::{Sample, Sampling};
 pub use schema::Layer;
-pub use store::{Effort, RowDir, Store, StoreWriter, verify_file};
+pub use store::{Effort, RowDir, Store, StoreWriter, store_around, verify_file};
 pub use time::{RangeLength, Window, format_iso, format_time, parse_time};
 pub use translation::{Translation, TranslationWriter, Translations};
 pub use url::{UrlWriter, url_in_row};

@@ -30,8 +30,11 @@ pub(crate) trait Place: Send + Sync {
     /// A file of the place as messages name it; in a directory also its path. The place itself for an empty name.
     fn path(&self, name: &str) -> PathBuf;
 
-    /// Makes the place ready for a store, where that takes anything.
-    fn prepare(&self) -> Result<(), Error>;
+    /// Makes the place ready for a store, where that takes anything; says whether it did.
+    fn prepare(&self) -> Result<bool, Error>;
+
+    /// Takes back what [`Place::lock`] has made, and what [`Place::prepare`] has `made`, where nothing else is there.
+    fn forsake(&self, made: bool) -> Result<(), Error>;
 
     /// A small file whole; `None` where there is none.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;

@@ -36,6 +36,7 @@ use crate::error::{Damage, Error};
 use crate::helpers::{Answer, Helpers};
 use crate::location::Location;
 use crate::manifest::FileEntry;
+use crate::regular;
 use crate::schema::Layer;
 use crate::store::{Effort, RowDir};
 

@@ -1,13 +1,15 @@
 //! Samples of links: a few of many, drawn where the links are.
 //!
 //! The sample of a list of UIDs are the `count` whose hashes are the least, in order of UIDs; a seed says which hash. So a sample
-//! is the same whenever it is drawn. *Consistent*: the hash is that of the link alone, so that lists that share links have
+//! with a seed is the same whenever it is drawn ([`Sampling::seed`] says which seed counts where none is given). *Consistent*: the hash is that of the link alone, so that lists that share links have
 //! samples that share them too: of the least `count` of two samples together, the share that is in both estimates the share
 //! that is in both lists (Jaccard), without bias. *Random*: the hash is that of the link and the page, so that samples of
 //! different pages have nothing to do with one another.
 //!
 //! Cost: linear in the list, no memory. Source: Najork 2009, section 3 (the call); Broder, Charikar, Frieze & Mitzenmacher
 //! 2000 (min-wise permutations); the hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64 bits.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// How links are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +19,18 @@ pub enum Sampling {
     Consistent,
     /// Anew for each page.
     Random,
+}
+
+impl Sampling {
+    /// The seed of a sample: the one that is given; else 0, so that consistent samples of different questions are alike, or at
+    /// random another one each time.
+    pub fn seed(self, given: Option<u64>) -> u64 {
+        given.unwrap_or_else(|| match self {
+            Sampling::Consistent => 0,
+            // Each state has keys of its own, which come from the system's random numbers.
+            Sampling::Random => RandomState::new().build_hasher().finish(),
+        })
+    }
 }
 
 /// What sample is wanted.
@@ -111,6 +125,15 @@ mod tests {
             // One sample's share is off by 5 % (one sigma), the mean of 200 by 0.4 %.
             assert!((sum[0] - expected).abs() < 0.02, "{shift}: {} for {expected}", sum[0]);
             assert!(shift == 1000 || sum[1] < expected / 2.0, "{shift}: {} at random", sum[1]);
+        }
+    }
+
+    #[test]
+    fn only_random_samples_have_another_seed_each_time() {
+        for sampling in [Sampling::Consistent, Sampling::Random] {
+            assert_eq!(sampling.seed(Some(7)), 7);
+            let seeds: BTreeSet<u64> = (0..100).map(|_| sampling.seed(None)).collect();
+            assert_eq!(seeds.len(), if sampling == Sampling::Random { 100 } else { 1 });
         }
     }
 

@@ -180,6 +180,8 @@ pub struct StoreWriter {
     /// The row that was begun last; before the first, the last that an epoch has.
     last_row: AtomicU32,
     lock: Box<dyn Lock>,
+    /// Whether the place was made for the store.
+    made: bool,
 }
 
 impl StoreWriter {
@@ -195,7 +197,12 @@ impl StoreWriter {
     /// cannot be read.
     pub fn open(location: impl Into<Location>, owner: &str, keep: Option<u32>) -> Result<StoreWriter, Error> {
         let location = location.into();
-        location.place().prepare()?;
+        if let Some(directory) = location.directory()
+            && let Some(store) = store_around(directory.parent().unwrap_or(directory))
+        {
+            return Err(Error::InsideStore { path: directory.to_owned(), store });
+        }
+        let made = location.place().prepare()?;
         if current(&location)?.is_none() {
             let ours =
                 |name: &str| [LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS].contains(&name) || name.starts_with(CURRENT);
@@ -208,7 +215,7 @@ impl StoreWriter {
         let current = self::current(&location)?;
         let rows = clean(&location, current, keep)?;
         let last_row = AtomicU32::new(rows.last().copied().unwrap_or(0));
-        Ok(StoreWriter { location, current, rows, keep, last_row, lock })
+        Ok(StoreWriter { location, current, rows, keep, last_row, lock, made })
     }
 
     /// The current epoch; `None` in a new store.
@@ -258,13 +265,21 @@ impl StoreWriter {
         Ok(RowDir::open(&self.location, row, &std::env::temp_dir()))
     }
 
-    /// Removes a row that was begun and is not to be committed, with the lock.
+    /// Removes a row that was begun and is not to be committed, with the lock; of a store without an epoch all that there is, so
+    /// that there is no store.
     ///
     /// # Errors
     /// What the disk or the server refuses.
     pub fn abandon(self, row: &RowDir) -> Result<(), Error> {
         self.lock.check()?;
-        self.location.place().remove_all(&row_name(row.row()))
+        let place = self.location.place();
+        place.remove_all(&row_name(row.row()))?;
+        if self.current.is_none() {
+            [ROWS, EPOCHS, TRANSLATIONS].iter().try_for_each(|name| place.remove_all(name))?;
+            drop(self.lock);
+            place.forsake(self.made)?;
+        }
+        Ok(())
     }
 
     fn cannot_resume(&self, row: u32, why: &'static str) -> Error {
@@ -465,6 +480,15 @@ pub(crate) fn read_manifest(location: &Location, id: EpochId) -> Result<Manifest
         Some(flaw) => Err(Error::BadManifest { path, flaw }),
         None => Ok(manifest),
     }
+}
+
+/// The store that a path is in, or would be in where it is not there yet; the store itself is in it, too.
+pub fn store_around(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    // As far as the path is there, without links; what follows is not there, and so no store.
+    let there = path.ancestors().find_map(|part| std::fs::canonicalize(part).ok())?;
+    let is_store = |directory: &&Path| directory.join(CURRENT).is_file() && directory.join(EPOCHS).is_dir();
+    there.ancestors().find(is_store).map(Path::to_owned)
 }
 
 /// The manifests of a store up to the current one, oldest first, each as the newest names it; none in a new store.

@@ -45,6 +45,7 @@ mod whole;
 use crate::engine::{self, RunOptions, work_together};
 use crate::hosts::{Fold, Parts};
 use crate::job::{Job, Stopped};
+use crate::outlet::Target;
 use crate::{Error, Progress};
 use adjacency::Adjacency;
 use exchange::{Number, exchange, from_bytes, to_bytes};
@@ -53,8 +54,8 @@ pub use output::{AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Top};
 pub use scc::strongly_connected;
 use serde::{Deserialize, Serialize};
 use slice::{Mirrors, Slice};
+use std::io::Write;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use union_find::UnionFind;
@@ -179,8 +180,8 @@ pub struct AnalyzeOptions {
     pub analysis: Analysis,
     /// At which dates, or in which window.
     pub dates: Dates,
-    /// Where values go, Parquet, CSV or Arrow as its name says; nowhere without.
-    pub out: Option<PathBuf>,
+    /// Where values go: a file as its name ends ([`crate::TableFormat`]), or CSV to the stream; nowhere without.
+    pub out: Option<Target>,
     /// Whether URLs stand beside UIDs.
     pub urls: bool,
 }
@@ -372,12 +373,16 @@ fn sizes(labels: &[u32]) -> Vec<u64> {
 const FIXED_BYTES: u64 = 64 << 20;
 
 /// Analyzes a store; in a cluster every process calls it with the same options but for its number and memory, process 0 writes
-/// the values, and all return the report.
+/// the values, and all return the report. `stream` is for [`Target::Stream`].
 ///
 /// # Errors
 /// A store that cannot be read or is damaged, more URLs or links than fit into the memory or into 32 bits, a process that has
 /// gone, a place that cannot be written.
-pub fn analyze(options: &AnalyzeOptions, progress: &Progress) -> Result<AnalyzeReport, Error> {
+pub fn analyze(
+    options: &AnalyzeOptions,
+    stream: impl Write + Send + 'static,
+    progress: &Progress,
+) -> Result<AnalyzeReport, Error> {
     let run = &options.run;
     let workers = run.workers.max(1);
     let (process, processes) = (run.cluster.as_ref().map_or(0, |cluster| cluster.process), run.processes());
@@ -395,11 +400,11 @@ pub fn analyze(options: &AnalyzeOptions, progress: &Progress) -> Result<AnalyzeR
         return Err(Error::GraphTooLarge { given: run.memory_max, needed, links: counts.links, urls: counts.urls });
     }
     let epoch = store.manifest().epoch;
-    let job = run.job(progress);
+    let job = run.job(progress)?;
     let reader = Arc::new(Reader::new(store, 32 << 20).for_scans(workers));
     let ranges = reader.ranges(workers * processes)?;
     let output = match &options.out {
-        Some(path) if process == 0 => Some(Mutex::new(Some(Output::new(path, options, epoch)?))),
+        Some(target) if process == 0 => Some(Mutex::new(Some(Output::new(target, stream, options, epoch)?))),
         _ => None,
     };
     let plan =

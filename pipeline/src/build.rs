@@ -78,6 +78,8 @@ pub struct BuildReport {
 
 /// What a build and an update do.
 struct Build {
+    /// As they were given.
+    paths: Vec<PathBuf>,
     inputs: Arc<Inputs>,
     update: bool,
     meaning: Meaning,
@@ -137,6 +139,13 @@ impl Work for Build {
             tally.add(state.tally.clone());
             captures_read += state.captures_read;
             captures_stored += state.captures_stored;
+        }
+        if captures_read == 0 && tally.counts().all(|(finding, _)| finding.is_damage()) {
+            if let Committing::Open(writer) = writer {
+                writer.abandon(&context.row)?;
+            }
+            let first = tally.examples().into_iter().cloned().collect();
+            return Err(Error::NothingRead { paths: self.paths.clone(), inputs: self.inputs_all, first });
         }
         let (entry, largest_over_mean) = row_of(context, 1, states);
         let (counts, partitions) = (entry.counts, entry.partitions.len());
@@ -205,7 +214,8 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[State]) -> (RowE
 ///
 /// # Errors
 /// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has
-/// gone; no store to update. Damage inside inputs is counted in the report. After an error the store answers as before,
+/// gone; no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and no epoch is
+/// made. Damage inside inputs is counted in the report. After an error the store answers as before,
 /// and the same call goes on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, kinds, in_range, min_sources, partition_urls, .. } = options;
@@ -218,6 +228,9 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generate::inputs(crawl)));
+    if inputs.is_empty() {
+        return Err(Error::NothingRead { paths: options.inputs.clone(), inputs: 0, first: Vec::new() });
+    }
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let identity = Identity {
         bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls} {files:?}"),
@@ -226,6 +239,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
+        paths: options.inputs.clone(),
         inputs: Arc::new(Inputs { inputs, kinds: meaning.kinds, next: 0.into() }),
         update,
         meaning,

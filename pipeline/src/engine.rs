@@ -53,9 +53,19 @@ impl RunOptions {
     }
 
     /// What workers share in a job that nothing goes on from: its temporary files are gone with it.
-    pub(crate) fn job(&self, progress: &Progress) -> Job {
-        let spill = self.spill.clone().unwrap_or_else(std::env::temp_dir);
-        Job::new(self.workers.max(1), self.memory_max, Scratch::temporary(&spill), progress.clone())
+    pub(crate) fn job(&self, progress: &Progress) -> Result<Job, Error> {
+        let scratch = Scratch::temporary(&self.spill()?);
+        Ok(Job::new(self.workers.max(1), self.memory_max, scratch, progress.clone()))
+    }
+
+    /// Where temporary files go: a directory that is there, since one that was made where a disk is not mounted would fill another.
+    fn spill(&self) -> Result<PathBuf, Error> {
+        let directory = self.spill.clone().unwrap_or_else(std::env::temp_dir);
+        match std::fs::metadata(&directory) {
+            Ok(found) if found.is_dir() => Ok(directory),
+            Ok(_) => Err(Error::NoSpill { directory, source: std::io::ErrorKind::NotADirectory.into() }),
+            Err(source) => Err(Error::NoSpill { directory, source }),
+        }
     }
 }
 
@@ -390,13 +400,13 @@ fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
 }
 
 /// Where the scratch directories of the processes are.
-fn scratch_directory(options: &RunOptions) -> PathBuf {
+fn scratch_directory(options: &RunOptions) -> Result<PathBuf, Error> {
     let store = PathBuf::from(options.store.to_string());
     // A URL is absolute as it is; a directory has one name wherever the job is started.
     let is_url = options.store.to_string().contains("://");
     let store = std::path::absolute(&store).ok().filter(|_| !is_url).unwrap_or(store);
-    let directory = options.spill.clone().unwrap_or_else(std::env::temp_dir);
-    directory.join(format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64))
+    let name = format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64);
+    Ok(options.spill()?.join(name))
 }
 
 /// What tells jobs apart, in two parts: what decides the bytes, and what tells whether it is the same again.
@@ -431,7 +441,7 @@ pub(crate) fn run<W: Work>(
     let job = format!("{} {version} {} {workers} {processes} {}", W::NAME, options.store, identity.bytes);
     let hash = |text: &str| format!("{:032x}", xxh3_128(text.as_bytes()));
     let (id, known_as) = (hash(&job), hash(&format!("{job} {} {boot}", identity.times)));
-    let scratch = Scratch::open(&scratch_directory(options), process, &known_as, progress.spill_counters())?;
+    let scratch = Scratch::open(&scratch_directory(options)?, process, &known_as, progress.spill_counters())?;
     scratch.clear_others(processes);
     let kept = scratch.job();
     let row = kept.as_ref().map(|job| job.row);
@@ -457,7 +467,8 @@ pub(crate) fn run<W: Work>(
     };
     let job = plan.job.clone();
     let report = execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan));
-    let cleared = if report.is_ok() || matches!(report, Err(Error::LostState)) {
+    // There is nothing to go on from where nothing was read, or the states are lost.
+    let cleared = if matches!(report, Ok(_) | Err(Error::NothingRead { .. } | Error::LostState)) {
         scratch.remove_all()
     } else {
         scratch.tidy(workers * process..workers * (process + 1), W::STAGES.len())

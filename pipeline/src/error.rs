@@ -1,6 +1,7 @@
 //! The errors of the jobs that write a store.
 
 use std::path::PathBuf;
+use webstrata_datasets::Example;
 
 /// Why a job ended without a store.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,24 @@ pub enum Error {
         /// Its value.
         value: String,
     },
+    /// The place for temporary files is not there.
+    #[error("temporary files go to {}, and {source}; make that directory, or name another one with --spill", directory.display())]
+    NoSpill {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No input holds anything that could be read.
+    #[error("nothing was read from {}; {FORMATS}", looked_at(paths, *inputs, first))]
+    NothingRead {
+        /// Where was looked.
+        paths: Vec<PathBuf>,
+        /// How many inputs were there.
+        inputs: u64,
+        /// The first of them that are no crawl files, and what they are.
+        first: Vec<Example>,
+    },
     /// A result cannot be written.
     #[error("{} cannot be written: {source}", path.display())]
     Output {
@@ -59,6 +78,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The name of a result does not say how it is to be written.
+    #[error(transparent)]
+    Ending(#[from] crate::outlet::UnknownEnding),
     /// What is asked of an export does not go together.
     #[error(transparent)]
     Unfit(#[from] crate::export::Unfit),
@@ -247,4 +269,29 @@ pub enum Error {
     /// A bound of the program was passed.
     #[error("{0}")]
     Internal(&'static str),
+}
+
+/// What inputs can be.
+const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, links files, JSON lines, capture Parquet, Archives Unleashed tables and \
+    LGA, plain or compressed with gzip or zstd";
+/// How many paths and inputs a message names.
+const NAMED: usize = 3;
+
+/// What was looked at, and what it is.
+fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
+    let mut text = paths.iter().take(NAMED).map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    if paths.is_empty() {
+        text += "made-up crawls";
+    } else if paths.len() > NAMED {
+        text += &format!(" and {} others", paths.len() - NAMED);
+    }
+    text += &match inputs {
+        0 => ": no file is there".to_owned(),
+        1 => ": the input has no record".to_owned(),
+        _ => format!(": none of {inputs} inputs has a record"),
+    };
+    let places = first.iter().take(NAMED);
+    let places = places.map(|place| format!("{}: {}, {}", place.path.display(), place.finding.name(), place.detail));
+    let places = places.collect::<Vec<_>>().join("; ");
+    if places.is_empty() { text } else { format!("{text} ({places})") }
 }

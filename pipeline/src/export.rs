@@ -26,18 +26,21 @@ mod options;
 mod pages;
 mod parts;
 mod table;
-mod text;
 mod texts;
 mod xml;
 
 use crate::job::Job;
+use crate::outlet::Target;
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::ops::Range;
 use webstrata_layers::{Links, Page, Reader, Store};
 
-pub use options::{ExportOptions, Format, Names, Target, Unfit, What};
+pub use options::{ExportOptions, Format, Names, Unfit, What};
+
+/// What takes the text of [`Target::Stream`].
+type Stream = dyn Write + Send;
 
 /// What an export has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,13 +61,17 @@ pub const DRAWN_MAX: u64 = 50_000;
 /// # Errors
 /// [`Unfit`] where what is asked for does not go together; what the store or the place of the file refuses;
 /// [`Error::Cancelled`].
-pub fn export(options: &ExportOptions, stream: &mut dyn Write, progress: &Progress) -> Result<ExportReport, Error> {
+pub fn export(
+    options: &ExportOptions,
+    stream: &mut (dyn Write + Send + 'static),
+    progress: &Progress,
+) -> Result<ExportReport, Error> {
     options.fits()?;
     let reader = Reader::new(Store::open(&options.run.store)?, options.run.memory_max / 2);
     if let (true, Target::File(directory)) = (options.parts, &options.target) {
         return parts::write(options, reader, directory, progress);
     }
-    let job = options.run.job(progress);
+    let job = options.run.job(progress)?;
     let export = Export { reader: &reader, options, job: &job, part: None };
     let written = match (options.what, options.format) {
         (_, Format::Graphml) => graph::write(&export, graphml::Graphml::create(&export, stream)?),
@@ -80,7 +87,7 @@ pub fn export(options: &ExportOptions, stream: &mut dyn Write, progress: &Progre
 }
 
 /// Writes a table, or a part of one.
-fn table(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+fn table(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     match export.options.what {
         What::Edges if export.options.names == Names::Aut => occurrences::write(export, stream),
         What::Edges => edges::write(export, stream),

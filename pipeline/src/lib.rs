@@ -27,7 +27,7 @@
 //! | `analyze`, and the files in `analyze/` | algorithms on the graph at a date, statistics of how it changes |
 //! | `spans` | the links of a page in a window, with the captures that have them |
 //! | `hosts` | URLs folded into hosts, domains or paths |
-//! | `table` | results as Parquet, CSV or Arrow |
+//! | `outlet`, `table` | where results go, and tables there as Parquet, CSV or Arrow |
 //! | `export`, and the files in `export/` | stores in the forms of other tools |
 //! | `standing`, and the files in `standing/` | results kept right as epochs come, on differential dataflow |
 //! | `page_record`, `wire` | how records are written |
@@ -49,6 +49,7 @@ mod known_links;
 mod meaning;
 mod merge;
 mod meter;
+mod outlet;
 mod outlinks;
 mod page_record;
 mod pages;
@@ -75,8 +76,9 @@ pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
 pub use cluster::{CLUSTER_WAIT, Cluster};
 pub use engine::{RunOptions, workers_within};
 pub use error::Error;
-pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Target, Unfit, What, export};
+pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};
 pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
+pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
 pub use progress::{Moment, Progress, StageReport};
-pub use table::{TableFormat, TableWriter, write_file};
+pub use table::{TableFormat, TableWriter};

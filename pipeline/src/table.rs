@@ -1,10 +1,11 @@
-//! Tables that leave the house: Parquet, CSV or Arrow files of columns, written a batch of rows at a time.
+//! Tables that leave the house: columns as Parquet, CSV or Arrow, written a batch of rows at a time to an [`Outlet`].
 //!
-//! Takes arrays in the schema's order; gives a file that DuckDB, pandas, Polars and Spark read with no help. It is a draft beside
-//! its place until [`TableWriter::finish`], so that nothing half-written opens; a writer that is dropped removes its draft.
+//! Takes arrays in the schema's order; gives what DuckDB, pandas, Polars and Spark read with no help. It is there when
+//! [`TableWriter::finish`] returns.
 //! Parquet: zstd 3, row groups of [`ROW_GROUP`] rows, encodings as `parquet` chooses them. Memory: a row group.
 
 use crate::Error;
+use crate::outlet::{Ending, Outlet};
 use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampMillisecondArray};
 use arrow::csv;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit, TimestampMillisecondType};
@@ -15,9 +16,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Rows of a row group.
@@ -34,15 +34,13 @@ pub enum TableFormat {
     Arrow,
 }
 
-impl TableFormat {
-    /// The format that the name of a file asks for: `.csv`, `.arrow` or `.feather`, else Parquet.
-    pub fn of(path: &Path) -> Self {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("csv") => TableFormat::Csv,
-            Some("arrow" | "feather") => TableFormat::Arrow,
-            _ => TableFormat::Parquet,
-        }
-    }
+impl Ending for TableFormat {
+    const ENDINGS: &'static [(&'static str, Self, bool)] = &[
+        ("parquet", TableFormat::Parquet, false),
+        ("csv", TableFormat::Csv, true),
+        ("arrow", TableFormat::Arrow, false),
+        ("feather", TableFormat::Arrow, false),
+    ];
 }
 
 /// The type of times: milliseconds, UTC, which every reader knows.
@@ -60,7 +58,7 @@ pub(crate) fn times(seconds: impl IntoIterator<Item = Option<i64>>) -> ArrayRef 
 const UTC_OFFSET: &str = "+00:00";
 
 /// Columns as the CSV writer takes them.
-pub(crate) fn csv_fields(columns: Vec<Field>) -> Vec<Field> {
+fn csv_fields(columns: Vec<Field>) -> Vec<Field> {
     let as_offset = |field: Field| match field.data_type() {
         DataType::Timestamp(unit, Some(_)) => {
             let offset = DataType::Timestamp(*unit, Some(UTC_OFFSET.into()));
@@ -72,7 +70,7 @@ pub(crate) fn csv_fields(columns: Vec<Field>) -> Vec<Field> {
 }
 
 /// The same for their values.
-pub(crate) fn csv_columns(columns: Vec<ArrayRef>) -> Vec<ArrayRef> {
+fn csv_columns(columns: Vec<ArrayRef>) -> Vec<ArrayRef> {
     let as_offset = |column: ArrayRef| match column.as_primitive_opt::<TimestampMillisecondType>() {
         Some(times) => Arc::new(times.clone().with_timezone(UTC_OFFSET)),
         None => column,
@@ -86,35 +84,36 @@ pub(crate) fn column(name: &str, of: DataType) -> Field {
 }
 
 /// Writes one table; see the head of this file.
-pub struct TableWriter {
-    file: Option<Sheet>,
+pub struct TableWriter<'a> {
+    sheet: Sheet<'a>,
     schema: Arc<Schema>,
-    place: Draft,
+    /// What messages call it.
+    path: PathBuf,
     rows: u64,
 }
 
-enum Sheet {
-    Parquet(Box<ArrowWriter<BufWriter<File>>>),
-    Csv(Box<csv::Writer<BufWriter<File>>>),
-    Arrow(Box<ipc::writer::FileWriter<BufWriter<File>>>),
+enum Sheet<'a> {
+    Parquet(Box<ArrowWriter<Outlet<'a>>>),
+    Csv(Box<csv::Writer<Outlet<'a>>>),
+    Arrow(Box<ipc::writer::FileWriter<Outlet<'a>>>),
 }
 
-impl TableWriter {
+impl<'a> TableWriter<'a> {
     /// Begins a table. `about` goes into the footer of Parquet files, as names and values.
     ///
     /// # Errors
     /// What the system refuses.
     pub fn create(
-        path: &Path,
+        outlet: Outlet<'a>,
         format: TableFormat,
         columns: Vec<Field>,
         about: &[(&str, String)],
     ) -> Result<Self, Error> {
         let columns = if format == TableFormat::Csv { csv_fields(columns) } else { columns };
         let schema = Arc::new(Schema::new(columns));
-        let (place, file) = Draft::create(path)?;
-        let failed = |source| Error::Output { path: path.to_owned(), source };
-        let file = match format {
+        let path = outlet.path().to_owned();
+        let failed = |source| Error::Output { path: path.clone(), source };
+        let sheet = match format {
             TableFormat::Parquet => {
                 let about =
                     about.iter().map(|(name, value)| KeyValue::new((*name).to_owned(), value.clone())).collect();
@@ -124,16 +123,16 @@ impl TableWriter {
                     .set_max_row_group_row_count(Some(ROW_GROUP))
                     .set_key_value_metadata(Some(about))
                     .build();
-                let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties));
+                let writer = ArrowWriter::try_new(outlet, Arc::clone(&schema), Some(properties));
                 Sheet::Parquet(Box::new(writer.map_err(parquet_error).map_err(failed)?))
             }
-            TableFormat::Csv => Sheet::Csv(Box::new(csv::WriterBuilder::new().with_header(true).build(file))),
+            TableFormat::Csv => Sheet::Csv(Box::new(csv::WriterBuilder::new().with_header(true).build(outlet))),
             TableFormat::Arrow => {
-                let writer = ipc::writer::FileWriter::try_new(file, &schema);
+                let writer = ipc::writer::FileWriter::try_new(outlet, &schema);
                 Sheet::Arrow(Box::new(writer.map_err(arrow_error).map_err(failed)?))
             }
         };
-        Ok(Self { file: Some(file), schema, place, rows: 0 })
+        Ok(Self { sheet, schema, path, rows: 0 })
     }
 
     /// Writes rows, given by columns of one length.
@@ -141,106 +140,44 @@ impl TableWriter {
     /// # Errors
     /// What the system refuses; columns that are not of the schema.
     pub fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
-        let columns = if matches!(self.file, Some(Sheet::Csv(_))) { csv_columns(columns) } else { columns };
+        let columns = if matches!(self.sheet, Sheet::Csv(_)) { csv_columns(columns) } else { columns };
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(arrow_error);
         let written = batch.and_then(|batch| {
             self.rows += batch.num_rows() as u64;
-            match &mut self.file {
-                Some(Sheet::Parquet(writer)) => writer.write(&batch).map_err(parquet_error),
-                Some(Sheet::Csv(writer)) => writer.write(&batch).map_err(arrow_error),
-                Some(Sheet::Arrow(writer)) => writer.write(&batch).map_err(arrow_error),
-                None => Ok(()),
+            match &mut self.sheet {
+                Sheet::Parquet(writer) => writer.write(&batch).map_err(parquet_error),
+                Sheet::Csv(writer) => writer.write(&batch).map_err(arrow_error),
+                Sheet::Arrow(writer) => writer.write(&batch).map_err(arrow_error),
             }
         });
-        written.map_err(|source| self.place.failed(source))
+        written.map_err(|source| Error::Output { path: self.path.clone(), source })
     }
 
     /// Ends the table and puts it in its place; the number of its rows.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn finish(mut self) -> Result<u64, Error> {
-        let file = match self.file.take() {
-            Some(Sheet::Parquet(writer)) => writer.into_inner().map_err(parquet_error),
-            Some(Sheet::Csv(mut writer)) => {
+    pub fn finish(self) -> Result<u64, Error> {
+        let Self { sheet, schema, path, rows } = self;
+        let outlet = match sheet {
+            Sheet::Parquet(writer) => writer.into_inner().map_err(parquet_error),
+            Sheet::Csv(mut writer) => {
                 // A table without rows has its header, too.
-                let empty = RecordBatch::new_empty(Arc::clone(&self.schema));
-                let header = if self.rows == 0 { writer.write(&empty) } else { Ok(()) };
+                let header = if rows == 0 { writer.write(&RecordBatch::new_empty(schema)) } else { Ok(()) };
                 header.map(|()| (*writer).into_inner()).map_err(arrow_error)
             }
-            Some(Sheet::Arrow(writer)) => writer.into_inner().map_err(arrow_error),
-            None => return Ok(self.rows),
+            Sheet::Arrow(writer) => writer.into_inner().map_err(arrow_error),
         };
-        let file = file.and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error));
-        file.map_err(|source| self.place.failed(source)).and_then(|file| self.place.keep(file))?;
-        Ok(self.rows)
-    }
-}
-
-/// Writes a file that is whole or not there.
-///
-/// # Errors
-/// What the system refuses.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let (mut draft, mut file) = Draft::create(path)?;
-    let file = file.write_all(bytes).and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error));
-    file.map_err(|source| draft.failed(source)).and_then(|file| draft.keep(file))
-}
-
-/// A file that is there when it is whole: until then it has another name, and it goes where it is not kept.
-pub(crate) struct Draft {
-    path: PathBuf,
-    draft: PathBuf,
-    kept: bool,
-}
-
-impl Draft {
-    /// Begins a file.
-    pub(crate) fn create(path: &Path) -> Result<(Self, BufWriter<File>), Error> {
-        let failed = |source| Error::Output { path: path.to_owned(), source };
-        let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::IsADirectory.into()))?;
-        if path.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
-        }
-        let mut draft = std::ffi::OsString::from(".");
-        draft.push(name);
-        draft.push(format!(".{}.draft", std::process::id()));
-        let draft = path.with_file_name(draft);
-        let file = File::create(&draft).map_err(failed)?;
-        Ok((Self { path: path.to_owned(), draft, kept: false }, BufWriter::with_capacity(1 << 16, file)))
-    }
-
-    /// Where the file is until it is kept.
-    pub(crate) fn draft(&self) -> &Path {
-        &self.draft
-    }
-
-    /// What an error of writing is.
-    pub(crate) fn failed(&self, source: io::Error) -> Error {
-        Error::Output { path: self.path.clone(), source }
-    }
-
-    /// Puts the file in its place.
-    pub(crate) fn keep(&mut self, mut file: File) -> Result<(), Error> {
-        let kept = file.flush().and_then(|()| file.sync_all()).and_then(|()| fs::rename(&self.draft, &self.path));
-        kept.map_err(|source| self.failed(source))?;
-        self.kept = true;
-        Ok(())
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.kept {
-            // What else could be done about it?
-            let _ = fs::remove_file(&self.draft);
-        }
+        outlet.map_err(|source| Error::Output { path, source })?.finish()?;
+        Ok(rows)
     }
 }
 
 fn arrow_error(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, source) => source,
+        // The CSV writer hides the error of the system in its own.
+        ArrowError::CsvError(text) if text.contains("Broken pipe") => io::ErrorKind::BrokenPipe.into(),
         other => io::Error::other(other),
     }
 }
@@ -258,21 +195,25 @@ fn parquet_error(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outlet::format_of;
     use arrow::array::{StringArray, TimestampMillisecondArray, UInt64Array};
+    use std::fs::{self, File};
+    use std::path::Path;
 
     fn columns() -> Vec<Field> {
         vec![column("uid", DataType::UInt64), column("url", DataType::Utf8)]
     }
 
+    fn create(path: &Path, columns: Vec<Field>) -> Result<TableWriter<'static>, Error> {
+        TableWriter::create(Outlet::file(path)?, format_of(path).unwrap(), columns, &[])
+    }
+
     #[test]
     fn a_table_is_there_when_it_is_whole() {
         let directory = tempfile::tempdir().unwrap();
-        for (name, format) in
-            [("a.parquet", TableFormat::Parquet), ("a.csv", TableFormat::Csv), ("a.arrow", TableFormat::Arrow)]
-        {
+        for name in ["a.parquet", "a.csv", "a.arrow"] {
             let path = directory.path().join(name);
-            assert_eq!(TableFormat::of(&path), format);
-            let mut table = TableWriter::create(&path, format, columns(), &[]).unwrap();
+            let mut table = create(&path, columns()).unwrap();
             let urls = ["http://a/", "http://b/?x=\"1,2\""];
             table
                 .write(vec![Arc::new(UInt64Array::from(vec![1, 2])), Arc::new(StringArray::from(urls.to_vec()))])
@@ -283,7 +224,7 @@ mod tests {
         }
         let csv = fs::read_to_string(directory.path().join("a.csv")).unwrap();
         assert_eq!(csv, "uid,url\n1,http://a/\n2,\"http://b/?x=\"\"1,2\"\"\"\n");
-        drop(TableWriter::create(&directory.path().join("b.csv"), TableFormat::Csv, columns(), &[]).unwrap());
+        drop(create(&directory.path().join("b.csv"), columns()).unwrap());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "a draft is left");
     }
 
@@ -293,7 +234,7 @@ mod tests {
         for name in ["a.parquet", "a.csv", "a.arrow"] {
             let path = directory.path().join(name);
             let fields = vec![column("time", time())];
-            let mut table = TableWriter::create(&path, TableFormat::of(&path), fields, &[]).unwrap();
+            let mut table = create(&path, fields).unwrap();
             let times = TimestampMillisecondArray::from(vec![1_180_698_245_000]).with_timezone("UTC");
             table.write(vec![Arc::new(times)]).unwrap();
             table.finish().unwrap();
@@ -308,7 +249,7 @@ mod tests {
     fn an_empty_table_has_its_header() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.csv");
-        TableWriter::create(&path, TableFormat::Csv, columns(), &[]).unwrap().finish().unwrap();
+        create(&path, columns()).unwrap().finish().unwrap();
         assert_eq!(fs::read_to_string(path).unwrap(), "uid,url\n");
     }
 
@@ -316,8 +257,8 @@ mod tests {
     fn a_place_that_cannot_be_written_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("none").join("a.csv");
-        let error = TableWriter::create(&path, TableFormat::Csv, columns(), &[]).err().unwrap().to_string();
+        let error = create(&path, columns()).err().unwrap().to_string();
         assert!(error.contains("none"), "{error}");
-        assert!(TableWriter::create(directory.path(), TableFormat::Csv, columns(), &[]).is_err());
+        assert!(Outlet::file(directory.path()).is_err());
     }
 }

@@ -20,16 +20,14 @@
 //! whose layers are others, does not open.
 
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use webstrata_layers::{InLinks, Page, RangeLength};
+use webstrata_layers::{Draft, InLinks, Page, RangeLength, regular};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::codec::CodecTag;
-use crate::draft::Draft;
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
@@ -133,10 +131,19 @@ fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u
 
 /// Writes an image under its final name, whole or not at all. Gives its size.
 pub(crate) fn write(path: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
-    let mut draft = Draft::create(path)?;
-    let bytes = write_all(&mut |part| draft.push(part), label, counts, sections)?;
-    draft.finish()?;
-    Ok(bytes)
+    let write = || {
+        let draft = begin(path)?;
+        let bytes = write_all(&mut |part| draft.file().write_all(part), label, counts, sections)?;
+        draft.finish()?;
+        Ok(bytes)
+    };
+    write().map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+/// Begins a file in a directory that is made where there is none.
+pub(crate) fn begin(path: &Path) -> io::Result<Draft> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    Draft::create(path)
 }
 
 /// Gives the parts of an image to `write`, in order. How many bytes these are.
@@ -204,9 +211,9 @@ impl Image {
     pub(crate) fn open(path: &Path, residence: Residence) -> Result<Self, Error> {
         let failed = |source| Error::Io { path: path.to_owned(), source };
         if residence == Residence::Memory {
-            return Self::read(path, Bytes::from(std::fs::read(path).map_err(failed)?));
+            return Self::read(path, Bytes::from(regular::read(path).map_err(failed)?));
         }
-        let file = File::open(path).map_err(failed)?;
+        let file = regular::open(path).map_err(failed)?;
         #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
         // SAFETY: nobody changes the file while it is mapped: writers make new files, and what is removed stays mapped.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
@@ -285,7 +292,7 @@ impl Head {
 /// The label of an image, from its head alone; `None` where there is no image.
 pub(crate) fn label_at(path: &Path) -> Result<Option<Label>, Error> {
     let failed = |source| Error::Io { path: path.to_owned(), source };
-    let file = match File::open(path) {
+    let file = match regular::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(failed)?,
     };

@@ -13,7 +13,7 @@
 //!
 //! Cells: [`url_store`] URLs and their numbers; [`codec`] lists of links, one encoding a file, of which [`codec::strata`] also
 //! knows time; [`backward`] in-links over strata; [`union`] any encoding with its times beside it (`side`); [`store`] what is
-//! asked of all of them; [`image`] the file of a cell, [`load`] writes it from layers, `draft` a file that is not there before
+//! asked of all of them; [`image`] the file of a cell, [`load`] writes it from layers, a file that is not there before
 //! it is whole, `numbers` the places of its URLs; [`cell`] answers from it, [`row`] from those cells of a row that are held,
 //! [`cells`] from all of an epoch; `bits` and `huffman` what they are written in. [`codec_bench`] measures encodings,
 //! [`cell_bench`] cells; [`probe`] damages all of it.
@@ -33,7 +33,6 @@ pub mod cluster;
 pub mod codec;
 pub mod codec_bench;
 pub mod dial;
-mod draft;
 mod error;
 pub mod gaps;
 pub mod guard;

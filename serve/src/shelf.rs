@@ -9,14 +9,13 @@
 //! when they are whole, verified and durable; what was mapped stays so when it is removed. Threads share a shelf freely.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::Store;
 use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::{Draft, Store, draft, regular};
 
 use crate::cell::Cell;
-use crate::draft::{self, Draft};
 use crate::error::Error;
 use crate::image::{self, Image, Residence};
 use crate::load::{self, Options};
@@ -47,7 +46,8 @@ impl Shelf {
             return Err(wrong("it is a store, and cells of a server need a directory of their own"));
         }
         std::fs::create_dir_all(directory.join(image::CELLS)).map_err(failed)?;
-        let lock = File::options().create(true).append(true).open(directory.join("LOCK")).map_err(failed)?;
+        let lock =
+            regular::open_with(&directory.join("LOCK"), File::options().create(true).append(true)).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {
@@ -56,7 +56,7 @@ impl Shelf {
             Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
         }
         for row in rows_in(&directory).map_err(failed)? {
-            draft::clear(&row, ".").map_err(failed)?;
+            draft::clear(&row).map_err(failed)?;
             match std::fs::remove_dir(&row) {
                 Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => return Err(failed(error)),
                 _ => {}
@@ -112,7 +112,8 @@ impl Shelf {
     /// # Errors
     /// A directory that cannot be written to.
     pub fn receive(&self, row: u32, partition: u32) -> Result<Receiver, Error> {
-        let draft = Draft::create(&self.path_of(row, partition))?;
+        let path = self.path_of(row, partition);
+        let draft = image::begin(&path).map_err(|source| Error::Io { path, source })?;
         Ok(Receiver { draft, row, partition })
     }
 
@@ -168,7 +169,8 @@ impl Receiver {
     /// # Errors
     /// A file that cannot be written.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.draft.push(bytes)
+        let written = self.draft.file().write_all(bytes);
+        written.map_err(|source| Error::Io { path: self.draft.place().to_owned(), source })
     }
 
     /// Verifies the whole image, and that it is the one of the partition, made from layers with this hash
@@ -195,7 +197,8 @@ impl Receiver {
             Err(Error::Damaged { .. }) => return Err(wrong("its sections do not fit together")),
             cell => drop(cell?),
         }
-        draft.finish()
+        let path = draft.place().to_owned();
+        draft.finish().map_err(|source| Error::Io { path, source })
     }
 }
 

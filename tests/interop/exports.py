@@ -233,7 +233,7 @@ def check_numbers(exports, urls, edges):
     return f"SciPy {scipy.__version__}, NetworKit {networkit.__version__}"
 
 
-def check_drawings(exports, urls, edges, schema):
+def check_drawings(exports, urls, edges, hosts, schema):
     plain = {pair: own[3] for pair, own in edges.items()}
     for what in ["edges", "hosts"]:
         path = exports.file("graph.graphml", "--what", what)
@@ -246,12 +246,23 @@ def check_drawings(exports, urls, edges, schema):
             same("NetworkX: edges of GraphML", got, plain)
         path = exports.file("graph.gexf", "--what", what)
         schema.validate(path)
-        # NetworkX knows dates, which it takes as text, and no dateTime.
-        text = open(path, encoding="utf-8").read().replace('timeformat="dateTime"', 'timeformat="date"', 1)
-        drawn = networkx.read_gexf(io.BytesIO(text.encode()), version="1.3")
+        drawn = networkx.read_gexf(path)
         same(f"NetworkX: GEXF of {what}", (len(drawn), drawn.number_of_edges()), (len(graph), graph.number_of_edges()))
-        if what == "edges":
-            spans = lambda own: tuple((from_iso(first), from_iso(last)) for first, last in own["spells"])
+        ends = lambda graph: {(a, b): weight for a, b, weight in graph.edges(data="weight")}
+        same(f"NetworkX: edges of GEXF and of GraphML, {what}", ends(drawn), ends(graph))
+        spans = lambda own: tuple((from_iso(first), from_iso(last)) for first, last in own["spells"])
+        same(f"NetworkX: nodes of GEXF, {what}", dict(drawn.nodes(data="label")),
+             dict(graph.nodes(data="url" if what == "edges" else "host")))
+        lives = {id: (own["start"], own["end"]) for id, own in drawn.nodes(data=True)}
+        for a, b, own in drawn.edges(data=True):
+            inside = all(lives[end][0] <= first and last <= lives[end][1] for end in (a, b) for first, last in own["spells"])
+            same(f"NetworkX: spells inside the lives of their nodes, {what}", inside, True)
+        if what == "hosts":
+            named = lambda end: drawn.nodes[end]["label"]
+            got = {(named(a), named(b)): spans(own) for a, b, own in drawn.edges(data=True)}
+            expected = {pair: ((own[3], own[4]),) for pair, own in hosts.items()}
+            same("NetworkX: spells of GEXF of hosts", got, expected)
+        else:
             got = {(urls[int(a)], urls[int(b)]): spans(own) for a, b, own in drawn.edges(data=True)}
             same("NetworkX: spells of GEXF", got, {pair: own[4] for pair, own in edges.items()})
     return f"NetworkX {networkx.__version__}, igraph {igraph.__version__}, schema of GEXF"
@@ -299,7 +310,7 @@ def main():
             done = [check_edges(exports, urls, edges), check_duckdb(exports, oracle, urls, edges, window),
                     check_numbers(exports, urls, edges)]
             if len(edges) <= DRAWN_MAX:
-                done.append(check_drawings(exports, urls, edges, schema))
+                done.append(check_drawings(exports, urls, edges, oracle.hosts(edges), schema))
             if not window:
                 done += [check_again(exports, oracle, directory), check_parts(exports)]
             print(f"{window or 'all time'}: {len(urls)} URLs, {len(edges)} edges: {'; '.join(done)}: the same", flush=True)

@@ -99,6 +99,35 @@ impl Raw {
         })
     }
 
+    /// A sample of the links of a UID: so many, at random or not, of a seed or of none.
+    ///
+    /// # Errors
+    /// What the call fails with.
+    ///
+    /// # Panics
+    /// Where the answer does not fit its question.
+    pub fn sample(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        count: usize,
+        (random, seed): (bool, Option<u64>),
+    ) -> Result<Vec<u64>, Error> {
+        let request = SampleLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid],
+            direction: direction_to(direction),
+            window: Some(window_to(window)),
+            samples: u32::try_from(count).unwrap_or(u32::MAX),
+            random,
+            seed,
+        };
+        let answer = self.ask(|mut client| async move { client.sample_links(request).await })?;
+        assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.links.len()]);
+        Ok(answer.links)
+    }
+
     /// The links of many UIDs, each list whole.
     ///
     /// # Errors
@@ -268,18 +297,8 @@ impl Links for Raw {
         sample: Sample,
         links: &mut Vec<u64>,
     ) -> Result<(), Error> {
-        let request = SampleLinksRequest {
-            epoch: self.epoch,
-            uids: vec![uid],
-            direction: direction_to(direction),
-            window: Some(window_to(window)),
-            samples: u32::try_from(sample.count).unwrap_or(u32::MAX),
-            random: sample.sampling == Sampling::Random,
-            seed: sample.seed,
-        };
-        let answer = self.ask(|mut client| async move { client.sample_links(request).await })?;
-        assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.links.len()]);
-        *links = answer.links;
+        let random = sample.sampling == Sampling::Random;
+        *links = self.sample(uid, direction, window, sample.count, (random, Some(sample.seed)))?;
         Ok(())
     }
 

@@ -5,9 +5,12 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use webstrata_layers::{Links, Location, RangeLength, Reader, Store, Window};
-use webstrata_pipeline::{Analysis, AnalyzeOptions, Dates, Error, Fold, Iterations, Progress, RunOptions, analyze};
+use webstrata_pipeline::{
+    Analysis, AnalyzeOptions, Dates, Error, Fold, Iterations, Progress, RunOptions, Target, analyze,
+};
 use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
 
@@ -40,14 +43,14 @@ impl Setting {
 
     fn analyze(&self, analysis: Analysis, dates: Dates, workers: usize) -> Table {
         let out = self.path("values.csv");
-        analyze(&self.options(analysis, dates, workers, Some(&out)), &Progress::default()).unwrap();
+        analyze(&self.options(analysis, dates, workers, Some(&out)), io::sink(), &Progress::default()).unwrap();
         read(&out)
     }
 
     fn options(&self, analysis: Analysis, dates: Dates, workers: usize, out: Option<&Path>) -> AnalyzeOptions {
         let store: Location = self.path("store").into();
         let run = RunOptions { store, workers, memory_max: 1 << 30, spill: None, cluster: None };
-        AnalyzeOptions { run, analysis, dates, out: out.map(Path::to_owned), urls: false }
+        AnalyzeOptions { run, analysis, dates, out: out.map(|path| Target::File(path.to_owned())), urls: false }
     }
 
     /// Links by UID, in a window.
@@ -314,20 +317,20 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
     let setting = Setting::random(40);
     let mut options = setting.options(Analysis::Harmonic(14), Dates::One(Window::ALWAYS), 2, None);
     options.run.memory_max = 1 << 20;
-    let error = analyze(&options, &Progress::default()).unwrap_err();
+    let error = analyze(&options, io::sink(), &Progress::default()).unwrap_err();
     assert!(matches!(error, Error::GraphTooLarge { .. }), "{error}");
     let path = setting.path("none").join("values.csv");
-    let error =
-        analyze(&setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 1, Some(&path)), &Progress::default());
+    let options = setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 1, Some(&path));
+    let error = analyze(&options, io::sink(), &Progress::default());
     assert!(matches!(error.unwrap_err(), Error::Output { .. }));
     let early = Dates::Every { length: RangeLength::Month, from: i64::MAX - 1, to: i64::MAX };
-    let error = analyze(&setting.options(Analysis::Scc, early, 1, None), &Progress::default()).unwrap_err();
+    let error = analyze(&setting.options(Analysis::Scc, early, 1, None), io::sink(), &Progress::default()).unwrap_err();
     assert!(matches!(error, Error::NoDates), "{error}");
     let progress = Progress::default();
     progress.cancel();
     let out = setting.path("stopped.csv");
-    let error =
-        analyze(&setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 2, Some(&out)), &progress).unwrap_err();
+    let options = setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 2, Some(&out));
+    let error = analyze(&options, io::sink(), &progress).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
     let left = std::fs::read_dir(setting.directory.path()).unwrap().count();
     assert_eq!(left, 1, "only the store is there");

@@ -441,6 +441,9 @@ fn hubs_have_more_links_than_an_answer() {
             layers.sample_into(hub, direction, window, sample, &mut drawn.0).unwrap();
             through.sample_into(hub, direction, window, sample, &mut drawn.1).unwrap();
             assert_eq!(drawn.0, drawn.1);
+            // At random, another one each time, unless a seed is given.
+            let draw = |seed| raw.sample(hub, direction, window, 20, (true, seed)).unwrap();
+            assert!(draw(None) != draw(None) && draw(Some(seed)) == draw(Some(seed)));
         }
     }
 }

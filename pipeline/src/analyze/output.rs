@@ -8,12 +8,13 @@ use super::{Analysis, AnalyzeOptions, Found, Values};
 use crate::Error;
 use crate::hosts::SUFFIX_LIST;
 use crate::job::Job;
-use crate::table::{Draft, TableFormat, TableWriter, column, time, times};
+use crate::outlet::{Outlet, Target, format_of};
+use crate::table::{TableFormat, TableWriter, column, time, times};
 use arrow::array::{ArrayRef, Float64Array, StringArray, StringBuilder, UInt64Array};
 use arrow::datatypes::{DataType, Field};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use webstrata_layers::{Links, Reader};
 
@@ -191,17 +192,28 @@ fn ranked(found: &Found) -> (&'static str, Vec<(u64, f64)>) {
 
 /// Writes the table.
 pub(super) struct Output {
-    path: PathBuf,
+    /// Until the columns are known, the place for them.
+    outlet: Option<Outlet<'static>>,
     format: TableFormat,
     about: Vec<(&'static str, String)>,
     urls: bool,
-    table: Option<TableWriter>,
+    table: Option<TableWriter<'static>>,
 }
 
 impl Output {
-    /// A table at `path`. Looks whether it can be written there, which is better known before than after.
-    pub(super) fn new(path: &Path, options: &AnalyzeOptions, epoch: u64) -> Result<Self, Error> {
-        drop(Draft::create(path)?);
+    /// A table, CSV where it goes to the stream. Opens its place, since that it cannot be written is better known before than
+    /// after.
+    pub(super) fn new(
+        target: &Target,
+        stream: impl Write + Send + 'static,
+        options: &AnalyzeOptions,
+        epoch: u64,
+    ) -> Result<Self, Error> {
+        let format = match target {
+            Target::Stream => TableFormat::Csv,
+            Target::File(path) => format_of(path)?,
+        };
+        let outlet = Some(Outlet::open(target, stream)?);
         let about = vec![
             ("webstrata.analysis", format!("{:?}", options.analysis)),
             ("webstrata.dates", format!("{:?}", options.dates)),
@@ -209,7 +221,7 @@ impl Output {
             ("webstrata.epoch", epoch.to_string()),
             ("webstrata.suffixes", SUFFIX_LIST.to_owned()),
         ];
-        Ok(Self { path: path.to_owned(), format: TableFormat::of(path), about, urls: options.urls, table: None })
+        Ok(Self { outlet, format, about, urls: options.urls, table: None })
     }
 
     /// Writes what was found at a date.
@@ -222,11 +234,10 @@ impl Output {
 
     fn write_rows(&mut self, columns: Vec<(Field, ArrayRef)>) -> Result<(), Error> {
         let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-        let table = match &mut self.table {
-            Some(table) => table,
-            None => self.table.insert(TableWriter::create(&self.path, self.format, fields, &self.about)?),
-        };
-        table.write(arrays)
+        if let Some(outlet) = self.outlet.take() {
+            self.table = Some(TableWriter::create(outlet, self.format, fields, &self.about)?);
+        }
+        self.table.as_mut().map_or(Ok(()), |table| table.write(arrays))
     }
 
     fn write_urls(&mut self, store: &Reader, at: Option<i64>, found: &Found, job: &Job) -> Result<(), Error> {

@@ -11,12 +11,12 @@
 //! with `.properties`, without which nothing opens, last. Links are turned by an external sort in `memory_max`; the index `.ef`
 //! is made in memory, at most two bytes a node.
 
-use super::text::Text;
-use super::{Export, ExportReport, Target};
+use super::{Export, ExportReport};
 use crate::Error;
 use crate::external_sort::{Sorted, Sorter};
+use crate::outlet::{Outlet, Target, draft};
+use crate::scratch::Scratch;
 use crate::spans::for_each_link;
-use crate::table::Draft;
 use dsi_bitstream::prelude::{BE, BufBitWriter, WordAdapter};
 use dsi_progress_logger::ProgressLogger;
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use webgraph::prelude::{BvComp, CompFlags, ConstCodesEncoder, OffsetsWriter, store_ef_with_data};
-use webstrata_layers::Links;
+use webstrata_layers::{Draft, Links};
 
 /// Lists before a list that it may copy from, steps from a list to one that copies from none, and the shortest interval: the
 /// defaults of WebGraph.
@@ -41,7 +41,9 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     };
     let (window, nodes) = (export.options.window, export.reader.urls());
     let mut graph = Drafts::create(basename, nodes)?;
-    let mut turned = Sorter::new(export.job.scratch(), "turned-links", export.job.memory_max() / 2);
+    let sorting =
+        Draft::temporary(export.job.scratch().directory()).map_err(|source| export.job.scratch().error(source))?;
+    let mut turned = Sorter::new(&Scratch::temporary(sorting.path()), "turned-links", export.job.memory_max() / 2);
     let (mut links, mut records) = (Vec::new(), 0);
     export.pages("links", |page| {
         links.clear();
@@ -56,8 +58,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     let mut transpose = Drafts::create(&with_ending(basename, "-t"), nodes)?;
     turn(export, &mut turned.finish()?, &mut transpose, records)?;
     let transpose = transpose.finish()?;
-    let mut stream = io::sink();
-    let mut urls = Text::create(&Target::File(with_ending(basename, ".urls")), &mut stream)?;
+    let mut urls = Outlet::file(&with_ending(basename, ".urls"))?;
     export.urls("urls", false, |_, url, _| writeln!(urls, "{url}").map_err(|source| urls.failed(source)))?;
     urls.finish()?;
     // Files of an earlier export must not open with parts of this one.
@@ -161,13 +162,14 @@ impl Drafts {
     fn create(basename: &Path, nodes: u64) -> Result<Self, Error> {
         let failure = Failure::default();
         let patient = |path: PathBuf| {
-            let (draft, file) = Draft::create(&path)?;
-            Ok::<_, Error>((draft, Patient { path, file, failure: Rc::clone(&failure) }))
+            let draft = draft(&path)?;
+            let file = draft.file().try_clone().map_err(|source| Error::Output { path: path.clone(), source })?;
+            Ok::<_, Error>((draft, Patient { path, file: BufWriter::new(file), failure: Rc::clone(&failure) }))
         };
         let (graph, bits) = patient(with_ending(basename, ".graph"))?;
         let (offsets, starts) = patient(with_ending(basename, ".offsets"))?;
         let starts =
-            OffsetsWriter::from_write(starts, true).map_err(|error| offsets.failed(io::Error::other(error)))?;
+            OffsetsWriter::from_write(starts, true).map_err(|error| failed(&offsets, io::Error::other(error)))?;
         let encoder = ConstCodesEncoder::new(BufBitWriter::new(WordAdapter::new(bits)));
         let compressor = BvComp::new(encoder, starts, WINDOW, CHAIN_MAX, INTERVAL_MIN, 0, ());
         Ok(Self { basename: basename.to_owned(), graph, offsets, compressor, failure, next: 0, nodes })
@@ -184,7 +186,7 @@ impl Drafts {
     fn push(&mut self, links: &[usize]) -> Result<(), Error> {
         self.next += 1;
         let pushed = self.compressor.push(links.iter().map(|&link| (link, ())));
-        pushed.map_err(|error| self.graph.failed(io::Error::other(error)))?;
+        pushed.map_err(|error| failed(&self.graph, io::Error::other(error)))?;
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -194,16 +196,16 @@ impl Drafts {
             self.push(&[])?;
         }
         let Self { basename, graph, offsets, compressor, failure, nodes, .. } = self;
-        let failed = |error| graph.failed(io::Error::other::<Box<dyn std::error::Error + Send + Sync>>(error));
+        let failed = |error| failed(&graph, io::Error::other::<Box<dyn std::error::Error + Send + Sync>>(error));
         let stats = compressor.flush().map_err(|error| failed(error.into()))?;
         failure.take().map_or(Ok(()), Err)?;
         let flags = CompFlags { compression_window: WINDOW, max_ref_count: CHAIN_MAX, ..CompFlags::default() };
         let text = flags.to_properties::<BE>(&stats).map_err(|error| failed(error.into()))?;
-        let (properties, mut file) = Draft::create(&with_ending(&basename, ".properties"))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|source| properties.failed(source))?;
-        let (index_file, _) = Draft::create(&with_ending(&basename, ".ef"))?;
+        let mut properties = Outlet::file(&with_ending(&basename, ".properties"))?;
+        properties.write_all(text.as_bytes()).map_err(|source| properties.failed(source))?;
+        let index_file = draft(&with_ending(&basename, ".ef"))?;
         let pl = &mut None::<ProgressLogger>;
-        let made = store_ef_with_data(index(nodes)?, graph.draft(), offsets.draft(), index_file.draft(), pl);
+        let made = store_ef_with_data(index(nodes)?, graph.path(), offsets.path(), index_file.path(), pl);
         made.map_err(|error| failed(error.into()))?;
         Ok(Whole { parts: [graph, offsets, index_file], properties })
     }
@@ -212,7 +214,7 @@ impl Drafts {
 /// The files of one graph when they are whole.
 struct Whole {
     parts: [Draft; 3],
-    properties: Draft,
+    properties: Outlet<'static>,
 }
 
 impl Whole {
@@ -224,11 +226,11 @@ impl Whole {
 }
 
 /// What makes a graph one that opens.
-struct Last(Draft);
+struct Last(Outlet<'static>);
 
 impl Last {
     fn keep(self) -> Result<(), Error> {
-        keep(self.0)
+        self.0.finish()
     }
 }
 
@@ -239,8 +241,13 @@ fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Puts a file in its place that was written by its name.
-fn keep(mut draft: Draft) -> Result<(), Error> {
-    let file = File::options().append(true).open(draft.draft()).map_err(|source| draft.failed(source))?;
-    draft.keep(file)
+/// Puts a file in its place.
+fn keep(draft: Draft) -> Result<(), Error> {
+    let path = draft.place().to_owned();
+    draft.finish().map_err(|source| Error::Output { path, source })
+}
+
+/// What an error of writing is.
+fn failed(draft: &Draft, source: io::Error) -> Error {
+    Error::Output { path: draft.place().to_owned(), source }
 }

@@ -10,15 +10,14 @@
 //! Rows are in order of (page, link). For Gephi the columns are `Source`, `Target`, `Type` (`Directed`), `Weight` (captures
 //! with the link) and `Time Interval`, which has each run of captures with the link.
 
-use super::table::{CHUNK, Table, intervals};
+use super::table::{CHUNK, create, intervals};
 use super::texts::Ends;
-use super::{Export, ExportReport, Names};
+use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
 use crate::spans::{captures_known, captures_of, for_each_link};
-use crate::table::{column, time, times};
+use crate::table::{TableWriter, column, time, times};
 use arrow::array::{ArrayRef, StringArray, UInt32Array};
 use arrow::datatypes::{DataType, Field};
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use webstrata_layers::Links;
@@ -59,7 +58,7 @@ impl Batch {
         self.intervals.clear();
     }
 
-    fn write(&mut self, table: &mut Table<'_>, ends: &mut Ends<'_>, names: Names) -> Result<(), Error> {
+    fn write(&mut self, table: &mut TableWriter<'_>, ends: &mut Ends<'_>, names: Names) -> Result<(), Error> {
         ends.load(self.src.iter().chain(&self.dst))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
             table.write(self.columns(ends, names, start..(start + CHUNK).min(self.src.len())))?;
@@ -81,11 +80,11 @@ fn fields(names: Names, ends: &DataType) -> Vec<Field> {
 }
 
 /// Writes the table.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let (names, window) = (export.options.names, export.options.window);
     let mut ends = Ends::new(export);
     let rows_max = ends.batch(export);
-    let mut table = Table::create(export, stream, fields(names, &ends.data_type()))?;
+    let mut table = create(export, stream, fields(names, &ends.data_type()))?;
     let mut batch = Batch::default();
     export.pages("edges", |page| {
         let captures = number(captures_known(page, window));

@@ -10,15 +10,14 @@
 //! chooses among the events of all time, so the events of consecutive windows are together those of both. Rows are in order of
 //! (page, link, time), and `present` is true and false in turn.
 
-use super::table::{CHUNK, Table};
+use super::table::{CHUNK, create};
 use super::texts::Ends;
-use super::{Export, ExportReport};
+use super::{Export, ExportReport, Stream};
 use crate::Error;
 use crate::spans::{for_each_link, next_known};
-use crate::table::{column, time, times};
+use crate::table::{TableWriter, column, time, times};
 use arrow::array::BooleanArray;
 use arrow::datatypes::DataType;
-use std::io::Write;
 use std::sync::Arc;
 use webstrata_layers::{Links, Window};
 
@@ -31,7 +30,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn write(&mut self, table: &mut Table<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
+    fn write(&mut self, table: &mut TableWriter<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
         ends.load(self.src.iter().chain(&self.dst))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
             let rows = start..(start + CHUNK).min(self.src.len());
@@ -45,12 +44,12 @@ impl Batch {
 }
 
 /// Writes the table.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let mut ends = Ends::new(export);
     let rows_max = ends.batch(export);
     let [src, dst] = export.options.names.ends().map(|name| column(name, ends.data_type()));
     let fields = vec![src, dst, column("timestamp", time()), column("present", DataType::Boolean)];
-    let mut table = Table::create(export, stream, fields)?;
+    let mut table = create(export, stream, fields)?;
     let (from, to) = match export.options.window {
         Window::Seen { from, to } => (from, to),
         Window::AsOf(at) => (at, at),

@@ -1,16 +1,17 @@
-//! GEXF 1.3 (gexf.net), dynamic: nodes and edges with the time in which they are there, for Gephi 0.9.3 and later.
+//! GEXF 1.3 (gexf.net), dynamic: nodes and edges with the time in which they are there, for Gephi 0.9.3 and later and NetworkX.
 //!
-//! `timerepresentation` is `interval` and `timeformat` `dateTime`, UTC. An edge has a spell for each run of captures with the
+//! `timerepresentation` is `interval`. Times are dates with their time of day, UTC, and yet `timeformat` is `date`: NetworkX knows no
+//! `dateTime`, and takes dates as the text that they are; Gephi reads both alike, to the second, and only labels its timeline by
+//! days. An edge has a spell for each run of captures with the
 //! link, both ends included; a node one `start` and `end` around its captures and links. The weight of an edge is the number of
 //! captures with the link, or of links between hosts. Attributes are static.
 
-use super::Export;
 use super::graph::{Attributes, Edge, Graph, Node, Shape, Value};
 use super::table::in_words;
-use super::text::Text;
 use super::xml::{Xml, in_text, kind};
+use super::{Export, Stream};
 use crate::Error;
-use std::io::Write;
+use crate::outlet::Outlet;
 use webstrata_layers::{Links, Window, format_iso};
 
 /// See the head of this file.
@@ -23,8 +24,8 @@ pub(super) struct Gexf<'a> {
 }
 
 impl<'a> Gexf<'a> {
-    pub(super) fn create(export: &Export<'_>, stream: &'a mut dyn Write) -> Result<Self, Error> {
-        let xml = Xml::begin(Text::create(&export.options.target, stream)?)?;
+    pub(super) fn create(export: &Export<'_>, stream: &'a mut Stream) -> Result<Self, Error> {
+        let xml = Xml::begin(Outlet::open(&export.options.target, stream)?)?;
         Ok(Self { xml, window: export.options.window, epoch: export.reader.epoch(), shape: None, edges: 0 })
     }
 
@@ -58,7 +59,7 @@ impl Graph for Gexf<'_> {
         let mode = [
             ("mode", "dynamic"),
             ("defaultedgetype", "directed"),
-            ("timeformat", "dateTime"),
+            ("timeformat", "date"),
             ("timerepresentation", "interval"),
         ];
         self.xml.open("graph", &mode)?;

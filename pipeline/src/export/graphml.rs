@@ -3,12 +3,11 @@
 //! Nodes have their number as id, their URL or host under its name, and what [`super::graph`] gives them; edges have a `weight`
 //! besides: captures with the link, or links of hosts.
 
-use super::Export;
 use super::graph::{Attributes, Edge, Graph, Kind, Node, Shape, Value};
-use super::text::Text;
 use super::xml::{Xml, in_text, kind};
+use super::{Export, Stream};
 use crate::Error;
-use std::io::Write;
+use crate::outlet::Outlet;
 
 const NAMESPACE: &str = "http://graphml.graphdrawing.org/xmlns";
 const SCHEMA: &str = "http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd";
@@ -22,8 +21,8 @@ pub(super) struct Graphml<'a> {
 }
 
 impl<'a> Graphml<'a> {
-    pub(super) fn create(export: &Export<'_>, stream: &'a mut dyn Write) -> Result<Self, Error> {
-        let xml = Xml::begin(Text::create(&export.options.target, stream)?)?;
+    pub(super) fn create(export: &Export<'_>, stream: &'a mut Stream) -> Result<Self, Error> {
+        let xml = Xml::begin(Outlet::open(&export.options.target, stream)?)?;
         Ok(Self { xml, nodes: Vec::new(), edges: Vec::new() })
     }
 

@@ -11,8 +11,8 @@
 //! Rows are in order of names. For Gephi the columns are `Source`, `Target`, `Type`, `Weight` (links), `Pages`, `Occurrences` and `Time
 //! Interval`. Memory: all pairs, some 100 bytes each, and the names.
 
-use super::table::{CHUNK, Table, intervals};
-use super::{Export, ExportReport, Names};
+use super::table::{CHUNK, create, intervals};
+use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
 use crate::hosts::{Fold, Parts};
 use crate::spans::{captures_of, for_each_link};
@@ -20,7 +20,6 @@ use crate::table::{column, time, times};
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field};
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
 use webstrata_layers::Links;
 
@@ -96,9 +95,9 @@ fn fields(names: Names) -> Vec<Field> {
 }
 
 /// Writes the table.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let names = export.options.names;
-    let mut table = Table::create(export, stream, fields(names))?;
+    let mut table = create(export, stream, fields(names))?;
     let (parts, pairs) = folded(export)?;
     for rows in pairs.chunks(CHUNK) {
         export.job.go_on()?;

@@ -12,15 +12,14 @@
 //! last.
 
 use super::edges::number;
-use super::table::{CHUNK, Table, intervals};
-use super::{Export, ExportReport, Names};
+use super::table::{CHUNK, create, intervals};
+use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
 use crate::hosts::{domain_of, host_in};
 use crate::spans::captures_selected;
-use crate::table::{column, time, times};
+use crate::table::{TableWriter, column, time, times};
 use arrow::array::{ArrayRef, StringArray, StringBuilder, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field};
-use std::io::Write;
 use std::sync::Arc;
 use webstrata_layers::{Links, Page};
 
@@ -37,7 +36,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn write(&mut self, table: &mut Table<'_>, names: Names) -> Result<(), Error> {
+    fn write(&mut self, table: &mut TableWriter<'_>, names: Names) -> Result<(), Error> {
         let Batch { ids, mut urls, mut surts, mut hosts, mut domains, captures, times: spans } = std::mem::take(self);
         if ids.is_empty() {
             return Ok(());
@@ -71,9 +70,9 @@ fn fields(names: Names) -> Vec<Field> {
 }
 
 /// Writes the table.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let (names, window) = (export.options.names, export.options.window);
-    let mut table = Table::create(export, stream, fields(names))?;
+    let mut table = create(export, stream, fields(names))?;
     let mut pages = export.reader.pages(export.uids());
     let mut page = Page::default();
     let mut has_page = pages.read(&mut page)?;

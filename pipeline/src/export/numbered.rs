@@ -8,17 +8,17 @@
 //!   format forgets the direction. URLs after the last one that has a link are not told.
 
 use super::table::in_words;
-use super::text::Text;
-use super::{Export, ExportReport, Format};
+use super::{Export, ExportReport, Format, Stream};
 use crate::Error;
+use crate::outlet::Outlet;
 use crate::spans::for_each_link;
 use std::io::Write;
 use webstrata_layers::Links;
 
 /// Writes the file.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let (window, urls, epoch) = (export.options.window, export.reader.urls(), export.reader.epoch());
-    let mut text = Text::create(&export.options.target, stream)?;
+    let mut text = Outlet::open(&export.options.target, stream)?;
     let is_matrix = export.options.format == Format::Mtx;
     if is_matrix {
         let mut links = 0u64;

@@ -9,15 +9,14 @@
 //! in a store, so there is no column for them; captures without links have no rows. This is many times larger than edges as
 //! intervals. Memory: the spans of one page beside a batch.
 
-use super::table::{CHUNK, Table};
+use super::table::{CHUNK, create};
 use super::texts::{Ends, Texts};
-use super::{Export, ExportReport, Names};
+use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
 use crate::spans::{Span, for_each_link};
-use crate::table::column;
+use crate::table::{TableWriter, column};
 use arrow::array::StringArray;
 use arrow::datatypes::DataType;
-use std::io::Write;
 use std::sync::Arc;
 use webstrata_layers::{Links, captures_in, format_time};
 
@@ -29,7 +28,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn write(&mut self, table: &mut Table<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
+    fn write(&mut self, table: &mut TableWriter<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
         ends.load(self.src.iter().chain(&self.dest))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
             let rows = start..(start + CHUNK).min(self.src.len());
@@ -43,11 +42,11 @@ impl Batch {
 }
 
 /// Writes the table.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let window = export.options.window;
     let [src, dest] = Names::Aut.ends();
     let fields = ["crawl_date", src, dest].map(|name| column(name, DataType::Utf8)).to_vec();
-    let mut table = Table::create(export, stream, fields)?;
+    let mut table = create(export, stream, fields)?;
     let mut ends = Ends::Urls(Texts::new(export.reader));
     let rows_max = ends.batch(export);
     let (mut batch, mut links) = (Batch::default(), Vec::<(u64, Vec<Span>)>::new());

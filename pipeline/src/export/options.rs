@@ -1,5 +1,6 @@
 //! What can be asked of an export, and what of it goes together.
 
+use crate::outlet::{Ending, Target, format_of, is_gzip};
 use crate::{Fold, RunOptions};
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ pub struct ExportOptions {
     pub format: Format,
     /// How columns are called.
     pub names: Names,
-    /// Where to.
+    /// Where to; the beginning of the names of files for [`Format::Webgraph`].
     pub target: Target,
     /// Which captures count.
     pub window: Window,
@@ -26,15 +27,6 @@ pub struct ExportOptions {
     pub urls: bool,
     /// Whether the file is a directory with a part of the table from each worker.
     pub parts: bool,
-}
-
-/// Where an export goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A file; the beginning of the names of files for [`Format::Webgraph`].
-    File(PathBuf),
-    /// The stream that is given to [`super::export`].
-    Stream,
 }
 
 /// An enum whose values have names on the command line.
@@ -152,6 +144,19 @@ impl Format {
     }
 }
 
+/// Those of formats that a name can tell; the others have files of many names.
+impl Ending for Format {
+    const ENDINGS: &'static [(&'static str, Self, bool)] = &[
+        ("parquet", Format::Parquet, false),
+        ("csv", Format::Csv, true),
+        ("arrow", Format::Arrow, false),
+        ("feather", Format::Arrow, false),
+        ("graphml", Format::Graphml, true),
+        ("gexf", Format::Gexf, true),
+        ("mtx", Format::Mtx, true),
+    ];
+}
+
 impl What {
     /// The formats in which it can be written.
     pub fn formats(self) -> &'static [Format] {
@@ -216,6 +221,19 @@ pub enum Unfit {
     /// Several processes and one file.
     #[error("one process writes one file; several write a table in parts")]
     Cluster,
+    /// A name that says another format than the one that is asked for.
+    #[error("{} names a file of {named}, and --format asks for {format}", path.display())]
+    Ending {
+        /// The file.
+        path: PathBuf,
+        /// The format of its ending.
+        named: Format,
+        /// The format that is asked for.
+        format: Format,
+    },
+    /// A name that asks for compression of what is compressed in itself.
+    #[error("{0} is compressed in itself; .gz is for csv, graphml, gexf, mtx and networkit")]
+    Gzip(Format),
     /// The beginning of names of files that WebGraph would cut.
     #[error("{}: a basename has no dot, because WebGraph puts its own endings there", .0.display())]
     Basename(PathBuf),
@@ -258,6 +276,11 @@ impl ExportOptions {
             Target::File(path) if format == Format::Webgraph && path.extension().is_some() => {
                 Err(Unfit::Basename(path.clone()))
             }
+            Target::File(path) if is_gzip(path) && !format.is_text() => Err(Unfit::Gzip(format)),
+            Target::File(path) => match format_of(path) {
+                Ok(named) if named != format => Err(Unfit::Ending { path: path.clone(), named, format }),
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }

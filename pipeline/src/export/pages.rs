@@ -14,15 +14,14 @@
 //! in order of UIDs. So `SELECT uid, unnest(lifespans, recursive := true)` gives all links with their time in DuckDB.
 
 use super::edges::number;
-use super::table::{CHUNK, Table};
-use super::{Export, ExportReport};
+use super::table::{CHUNK, create};
+use super::{Export, ExportReport, Stream};
 use crate::Error;
 use crate::spans::{captures_selected, for_each_link};
-use crate::table::{column, time, times};
+use crate::table::{TableWriter, column, time, times};
 use arrow::array::{Array, ArrayRef, BooleanArray, ListArray, StringBuilder, StructArray, UInt32Array, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
-use std::io::Write;
 use std::sync::Arc;
 use webstrata_layers::{Links, Page};
 
@@ -46,7 +45,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn write(&mut self, table: &mut Table<'_>) -> Result<(), Error> {
+    fn write(&mut self, table: &mut TableWriter<'_>) -> Result<(), Error> {
         let mut own = std::mem::take(self);
         if own.uids.is_empty() {
             return Ok(());
@@ -89,7 +88,7 @@ fn span_fields() -> Fields {
 }
 
 /// Writes the table.
-pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<ExportReport, Error> {
+pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let window = export.options.window;
     let list_of = |name, of| column(name, DataType::List(element(of)));
     let fields = vec![
@@ -99,7 +98,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut dyn Write) -> Result<Expor
         list_of("known", DataType::Boolean),
         list_of("lifespans", DataType::Struct(span_fields())),
     ];
-    let mut table = Table::create(export, stream, fields)?;
+    let mut table = create(export, stream, fields)?;
     let mut pages = export.reader.pages(export.uids());
     let (mut page, mut next) = (Page::default(), Page::default());
     let mut has_next = pages.read(&mut next)?;

@@ -6,17 +6,16 @@
 //! ```
 //!
 //! There are as many parts as workers, some of them perhaps without rows. Until all are whole the directory has another name
-//! (`.edges.draft`), which is the same for all processes: they share the disk. What a job leaves there that was killed, the next
-//! one clears away. Memory: as for one file, for each worker, with its share of the budget.
+//! ([`Draft`]), which is the same for all processes: they share the disk. Memory: as for one file, for each worker, with its share of the budget.
 
-use super::{Export, ExportOptions, ExportReport, Target, table};
+use super::{Export, ExportOptions, ExportReport, table};
 use crate::engine::{gather, work_together};
+use crate::outlet::{Target, is_gzip, outside_stores};
 use crate::{Error, Progress};
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use webstrata_layers::{Links, Reader};
+use webstrata_layers::{Draft, Links, Reader};
 
 /// Writes the parts of this process; all processes return the report of all.
 pub(super) fn write(
@@ -30,17 +29,18 @@ pub(super) fn write(
     let reader = Arc::new(reader.for_scans(workers));
     let parts = workers * run.processes();
     let ranges = reader.ranges(parts)?;
-    let job = run.job(progress);
+    let job = run.job(progress)?;
     let ExportOptions { what, format, names, window, urls, .. } = options;
     let identity = format!("{} {what} {format} {names} {window:?} {urls} {}", reader.epoch(), out.display());
     let (shared, options, out) = (job.clone(), options.clone(), out.to_owned());
     work_together(run, &job, "export", &identity, move |worker| {
         let (job, index) = (&shared, worker.index());
         let first = index.is_multiple_of(workers);
-        let made = if index == 0 { Some(job.check(Directory::create(&out))?) } else { None };
+        let made = if index == 0 { Some(job.check(Directory::create(&out, parts))?) } else { None };
         // The directory is there for all.
         gather(worker, job, None, &())?;
-        let part = draft(&out).join(format!("part-{index:05}.{}", options.format));
+        let gzip = if is_gzip(&out) { ".gz" } else { "" };
+        let part = Draft::directory_of(&out).join(format!("part-{index:05}.{}{gzip}", options.format));
         let mut options = ExportOptions { target: Target::File(part), ..options.clone() };
         options.run.memory_max /= workers;
         if first {
@@ -53,8 +53,8 @@ pub(super) fn write(
         if first {
             job.progress().leave();
         }
-        if let Some(mut made) = made {
-            job.check(made.keep(parts))?;
+        if let Some(made) = made {
+            job.check(made.keep())?;
         }
         // It has its name before anyone ends.
         gather(worker, job, None, &())?;
@@ -62,77 +62,65 @@ pub(super) fn write(
     })
 }
 
-/// What the directory is called until it is whole.
-fn draft(out: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(out.file_name().unwrap_or_default());
-    name.push(".draft");
-    out.with_file_name(name)
-}
-
-/// A directory that is there when it is whole.
+/// A directory of parts that is there when it is whole.
 struct Directory {
-    out: PathBuf,
-    kept: bool,
+    draft: Draft,
+    parts: usize,
 }
 
 impl Directory {
-    fn create(out: &Path) -> Result<Self, Error> {
-        let failed = |source| Error::Output { path: out.to_owned(), source };
-        if out.file_name().is_none() || out.exists() {
-            let text = "it is there already, and parts go into a directory of their own";
-            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, text)));
-        }
-        let draft = draft(out);
-        match fs::remove_dir_all(&draft) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(failed(source)),
-            _ => fs::create_dir(&draft).map_err(failed)?,
-        }
-        Ok(Self { out: out.to_owned(), kept: false })
+    fn create(out: &Path, parts: usize) -> Result<Self, Error> {
+        outside_stores(out)?;
+        let draft = Draft::directory(out).map_err(|source| {
+            let source = match source.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    io::Error::new(source.kind(), "it is there already, and parts go into a directory of their own")
+                }
+                io::ErrorKind::ResourceBusy => io::Error::new(source.kind(), "another export writes it now"),
+                _ => source,
+            };
+            Error::Output { path: out.to_owned(), source }
+        })?;
+        Ok(Self { draft, parts })
     }
 
-    /// Gives it its name, if it has so many parts.
-    fn keep(&mut self, parts: usize) -> Result<(), Error> {
-        let failed = |source| Error::Output { path: self.out.clone(), source };
-        let draft = draft(&self.out);
-        let there = fs::read_dir(&draft).map_err(failed)?.count();
-        if there != parts {
+    /// Gives it its name, if all parts are there.
+    fn keep(self) -> Result<(), Error> {
+        let Self { draft, parts } = self;
+        let path = draft.place().to_owned();
+        let kept = draft.names().and_then(|names| {
+            if names.len() == parts {
+                return draft.finish();
+            }
+            let there = names.len();
             let text = format!("{there} of {parts} parts are there; all processes must write to one shared disk");
-            return Err(failed(io::Error::other(text)));
-        }
-        fs::rename(draft, &self.out).map_err(failed)?;
-        self.kept = true;
-        Ok(())
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if !self.kept {
-            // What else could be done about it? The next job clears it away.
-            let _ = fs::remove_dir_all(draft(&self.out));
-        }
+            Err(io::Error::other(text))
+        });
+        kept.map_err(|source| Error::Output { path, source })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_directory_is_there_when_all_parts_are() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("edges");
-        let mut made = Directory::create(&out).unwrap();
-        fs::write(draft(&out).join("part-00000.csv"), "src,dst\n").unwrap();
-        assert!(made.keep(2).unwrap_err().to_string().contains("1 of 2 parts"));
-        drop(made);
+        let draft = Draft::directory_of(&out);
+        let made = Directory::create(&out, 2).unwrap();
+        fs::write(draft.join("part-00000.csv"), "src,dst\n").unwrap();
+        let error = Directory::create(&out, 2).err().unwrap().to_string();
+        assert!(error.contains("another export"), "{error}");
+        assert!(made.keep().unwrap_err().to_string().contains("1 of 2 parts"));
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a draft is left");
         // What a killed job has left is no hindrance.
-        fs::create_dir(draft(&out)).unwrap();
-        fs::write(draft(&out).join("part-00007.csv"), "").unwrap();
-        Directory::create(&out).unwrap().keep(0).unwrap();
+        fs::create_dir(&draft).unwrap();
+        fs::write(draft.join("part-00007.csv"), "").unwrap();
+        Directory::create(&out, 0).unwrap().keep().unwrap();
         assert!(out.is_dir());
-        assert!(Directory::create(&out).is_err(), "what is there is not replaced");
+        assert!(Directory::create(&out, 0).is_err(), "what is there is not replaced");
     }
 }

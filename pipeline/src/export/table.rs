@@ -1,85 +1,33 @@
-//! A table of an export: a file of any table format, or CSV to a stream; and columns that several of them have.
+//! Tables of exports: how each begins, and columns that several of them have.
 
-use super::text::failed_stream;
-use super::{Export, Format, Target};
+use super::{Export, Format, Stream};
 use crate::Error;
-use crate::table::{TableFormat, TableWriter, csv_columns, csv_fields};
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::csv;
-use arrow::datatypes::{Field, Schema};
-use arrow::error::ArrowError;
-use std::io::{self, Write};
-use std::sync::Arc;
+use crate::outlet::Outlet;
+use crate::table::{TableFormat, TableWriter};
+use arrow::datatypes::Field;
 use webstrata_layers::{Links, Window, format_iso};
 
 /// Rows that are written at a time, so that no column of texts gets too long.
 pub(super) const CHUNK: usize = 1 << 13;
 
-/// See the head of this file.
-pub(super) enum Table<'a> {
-    File(Box<TableWriter>),
-    Stream { csv: Box<csv::Writer<&'a mut dyn Write>>, schema: Arc<Schema>, rows: u64 },
-}
-
-impl<'a> Table<'a> {
-    pub(super) fn create(export: &Export<'_>, stream: &'a mut dyn Write, columns: Vec<Field>) -> Result<Self, Error> {
-        let options = export.options;
-        let path = match &options.target {
-            Target::Stream => {
-                let csv = Box::new(csv::WriterBuilder::new().with_header(true).build(stream));
-                return Ok(Table::Stream { csv, schema: Arc::new(Schema::new(csv_fields(columns))), rows: 0 });
-            }
-            Target::File(path) => path,
-        };
-        let format = match options.format {
-            Format::Csv => TableFormat::Csv,
-            Format::Arrow => TableFormat::Arrow,
-            _ => TableFormat::Parquet,
-        };
-        let about = [
-            ("webstrata.what", options.what.to_string()),
-            ("webstrata.epoch", export.reader.epoch().to_string()),
-            ("webstrata.window", in_words(options.window)),
-        ];
-        Ok(Table::File(Box::new(TableWriter::create(path, format, columns, &about)?)))
-    }
-
-    pub(super) fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
-        match self {
-            Table::File(table) => table.write(columns),
-            Table::Stream { csv, schema, rows } => {
-                let batch = RecordBatch::try_new(Arc::clone(schema), csv_columns(columns));
-                let written = batch.and_then(|batch| {
-                    *rows += batch.num_rows() as u64;
-                    csv.write(&batch)
-                });
-                written.map_err(failed)
-            }
-        }
-    }
-
-    /// Ends the table; the number of its rows.
-    pub(super) fn finish(self) -> Result<u64, Error> {
-        match self {
-            Table::File(table) => table.finish(),
-            Table::Stream { mut csv, schema, rows } => {
-                if rows == 0 {
-                    csv.write(&RecordBatch::new_empty(schema)).map_err(failed)?;
-                }
-                csv.into_inner().flush().map_err(failed_stream)?;
-                Ok(rows)
-            }
-        }
-    }
-}
-
-fn failed(error: ArrowError) -> Error {
-    failed_stream(match error {
-        ArrowError::IoError(_, source) => source,
-        // The CSV writer hides the error of the system in its own.
-        ArrowError::CsvError(text) if text.contains("Broken pipe") => io::ErrorKind::BrokenPipe.into(),
-        other => io::Error::other(other),
-    })
+/// Begins the table of an export.
+pub(super) fn create<'a>(
+    export: &Export<'_>,
+    stream: &'a mut Stream,
+    columns: Vec<Field>,
+) -> Result<TableWriter<'a>, Error> {
+    let options = export.options;
+    let format = match options.format {
+        Format::Csv => TableFormat::Csv,
+        Format::Arrow => TableFormat::Arrow,
+        _ => TableFormat::Parquet,
+    };
+    let about = [
+        ("webstrata.what", options.what.to_string()),
+        ("webstrata.epoch", export.reader.epoch().to_string()),
+        ("webstrata.window", in_words(options.window)),
+    ];
+    TableWriter::create(Outlet::open(&options.target, stream)?, format, columns, &about)
 }
 
 /// Intervals of time in the way of Gephi, closed.

@@ -1,8 +1,8 @@
 //! XML 1.0 whatever texts hold: what has a meaning in XML is escaped, and characters that XML has no way to write are left out.
 
 use super::graph::{Kind, Value};
-use super::text::Text;
 use crate::Error;
+use crate::outlet::Outlet;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::borrow::Cow;
@@ -10,12 +10,12 @@ use std::io;
 use webstrata_layers::format_iso;
 
 /// Writes elements, indented.
-pub(super) struct Xml<'a>(Writer<Text<'a>>);
+pub(super) struct Xml<'a>(Writer<Outlet<'a>>);
 
 impl<'a> Xml<'a> {
     /// Begins a document.
-    pub(super) fn begin(text: Text<'a>) -> Result<Self, Error> {
-        let mut xml = Self(Writer::new_with_indent(text, b' ', 1));
+    pub(super) fn begin(outlet: Outlet<'a>) -> Result<Self, Error> {
+        let mut xml = Self(Writer::new_with_indent(outlet, b' ', 1));
         xml.event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
         Ok(xml)
     }
@@ -48,9 +48,9 @@ impl<'a> Xml<'a> {
 
     /// Ends the document.
     pub(super) fn finish(self) -> Result<(), Error> {
-        let mut text = self.0.into_inner();
-        io::Write::write_all(&mut text, b"\n").map_err(|source| text.failed(source))?;
-        text.finish()
+        let mut outlet = self.0.into_inner();
+        io::Write::write_all(&mut outlet, b"\n").map_err(|source| outlet.failed(source))?;
+        outlet.finish()
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn any_text_is_xml() {
         let mut out = Vec::new();
-        let mut xml = Xml::begin(Text::create(&Target::Stream, &mut out).unwrap()).unwrap();
+        let mut xml = Xml::begin(Outlet::open(&Target::Stream, &mut out).unwrap()).unwrap();
         let hostile = "a<b>&\"'\u{0}\u{1b}\u{ffff}\n]]>é";
         xml.open("graph", &[("name", hostile)]).unwrap();
         xml.text("data", &[], hostile).unwrap();

@@ -18,6 +18,7 @@
 //! | newlinks | `page`, `link` | `gained`: whether it is new, else all captures that had it were replaced |
 
 use super::{ChangedRow, Event, Part, Standing, Value};
+use crate::outlet::{Outlet, outside_stores};
 use crate::table::column;
 use crate::{Error, TableFormat, TableWriter};
 use arrow::array::{ArrayRef, BooleanArray, StringArray, UInt64Array};
@@ -25,7 +26,7 @@ use arrow::datatypes::{DataType, Field};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use webstrata_layers::EpochId;
+use webstrata_layers::{EpochId, draft};
 
 /// Writes events to files.
 pub struct Tables {
@@ -37,20 +38,22 @@ pub struct Tables {
 
 /// The file that is being written.
 struct Open {
-    table: TableWriter,
+    table: TableWriter<'static>,
     path: PathBuf,
     /// Whether it is one of changes.
     changes: bool,
 }
 
 impl Tables {
-    /// Files in a directory, which is made where it is missing; their names begin with `name`.
+    /// Files in a directory, which is made where it is missing, and cleared of what killed writers have left; their names begin
+    /// with `name`.
     ///
     /// # Errors
-    /// A directory that cannot be made.
+    /// A directory inside a store, or that cannot be made.
     pub fn open(directory: &Path, name: &str, standing: &Standing) -> Result<Self, Error> {
         let failed = |source| Error::Output { path: directory.to_owned(), source };
-        fs::create_dir_all(directory).map_err(failed)?;
+        outside_stores(directory)?;
+        fs::create_dir_all(directory).and_then(|()| draft::clear(directory)).map_err(failed)?;
         Ok(Self { directory: directory.to_owned(), name: name.to_owned(), standing: standing.clone(), open: None })
     }
 
@@ -64,7 +67,7 @@ impl Tables {
                 let path = self.directory.join(self.file_name(part));
                 let about = [("epoch", part.id.epoch.to_string()), ("watch", self.standing.to_string())];
                 let columns = columns(&self.standing, part.since.is_some());
-                let table = TableWriter::create(&path, TableFormat::Parquet, columns, &about)?;
+                let table = TableWriter::create(Outlet::file(&path)?, TableFormat::Parquet, columns, &about)?;
                 self.open = Some(Open { table, path, changes: part.since.is_some() });
             }
             Event::Rows(rows) => {

@@ -103,7 +103,8 @@ impl Value for Lifespan {
 }
 
 impl Asked {
-    fn of(params: &Params) -> Result<Self, Status> {
+    /// A random sample without a seed gets one, which `start` keeps: the next answer goes on with it.
+    fn of(params: &Params, start: &mut Start) -> Result<Self, Status> {
         let inward = is_inward(params)?;
         let precision = params.choice("precision", [("exact", Precision::Exact), ("range", Precision::Range)])?;
         let direction = match (inward, params.get("precision")?) {
@@ -124,11 +125,13 @@ impl Asked {
             (false, None) => Wanted::All,
             (true, None) => Wanted::Count,
             (true, Some(_)) => return Err(bad("count: it does not go with sample")),
-            (false, Some(count)) => Wanted::Sample(Sample {
-                count: usize::try_from(count).unwrap_or(usize::MAX),
-                sampling: if random { Sampling::Random } else { Sampling::Consistent },
-                seed: seed.unwrap_or(0),
-            }),
+            (false, Some(count)) => {
+                let sampling = if random { Sampling::Random } else { Sampling::Consistent };
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let seed = sampling.seed(seed.or(start.seed));
+                start.seed = random.then_some(seed);
+                Wanted::Sample(Sample { count, sampling, seed })
+            }
         };
         Ok(Self { direction, window: params.window()?, wanted })
     }
@@ -229,8 +232,8 @@ pub(super) fn is_unknown(captures: &[CaptureTime], at: i64) -> bool {
 /// `/v1/links`.
 pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), LINKS, &[])?;
-    let asked = Asked::of(&params)?;
-    let start = Start::of("/v1/links", &params)?;
+    let mut start = Start::of("/v1/links", &params)?;
+    let asked = Asked::of(&params, &mut start)?;
     let matched = Match::of(&params)?;
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;

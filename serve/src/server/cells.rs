@@ -128,7 +128,7 @@ impl Cells for CellsService {
 
 /// Sends a file in pieces until it ends or nobody listens.
 fn send_file(path: &std::path::Path, sender: &mpsc::Sender<Result<FetchResponse, Status>>) -> io::Result<()> {
-    let mut file = std::fs::File::open(path)?;
+    let mut file = webstrata_layers::regular::open(path)?;
     loop {
         let mut chunk = Vec::with_capacity(CHUNK);
         Read::by_ref(&mut file).take(CHUNK as u64).read_to_end(&mut chunk)?;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::{Batch, key};
+use webstrata_layers::{Batch, Sampling, key};
 
 use super::Shared;
 use crate::clerk::{Pinned, WAIT};
@@ -177,7 +177,9 @@ impl Links for LinksService {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
-        let sample = sample_of(&Drawing { samples: request.samples, random: request.random, seed: request.seed });
+        let sampling = if request.random { Sampling::Random } else { Sampling::Consistent };
+        let seed = sampling.seed(request.seed);
+        let sample = sample_of(&Drawing { samples: request.samples, random: request.random, seed });
         let samples = pinned.samples(&request.uids, direction, window, sample).await?;
         self.values(samples.values().len())?;
         let counts = counts(&samples);
