@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use tonic::Status;
-use webstrata_layers::{Window, parse_time};
+use webstrata_layers::{Window, interval, parse_time};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::status::bad;
@@ -92,11 +92,7 @@ impl Params {
         if from.is_none() && to.is_none() {
             return Ok(None);
         }
-        let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
-        if from > to {
-            return Err(bad("from: it is later than to"));
-        }
-        Ok(Some((from, to)))
+        interval(from, to).map(Some).map_err(|error| bad(error.to_string()))
     }
 
     /// The window of `from` and `to`, or `at`.
@@ -113,7 +109,7 @@ impl Params {
     fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         let time = parse_time(text, end).ok_or_else(|| {
-            bad(format!("{name}: {text:?} is no time; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339"))
+            bad(format!("{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339"))
         });
         time.map(Some)
     }
