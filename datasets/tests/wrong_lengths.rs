@@ -142,6 +142,23 @@ fn members_inside_of_members() {
     assert_eq!((captures, tally.damaged() > 0), (0, true));
 }
 
+/// One record as long as a record may be read, and one that is longer: what stands in front and behind is read.
+#[test]
+fn records_of_sixty_megabytes_and_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for (number, megabytes) in [0, 60, 0, 70, 0].into_iter().enumerate() {
+        let html = format!("<a href=x>{}", "text ".repeat(megabytes * 200_000));
+        let block = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{html}");
+        let uri = format!("WARC-Target-URI: http://a.example/{number}\r\nWARC-Date: 2020-01-01T00:00:00Z");
+        let len = block.len();
+        write!(text, "WARC/1.0\r\nWARC-Type: response\r\n{uri}\r\nContent-Length: {len}\r\n\r\n{block}\r\n\r\n")
+            .unwrap();
+    }
+    let (captures, tally) = read(dir.path(), "long.warc", text.as_bytes());
+    assert_eq!((captures, tally.of(Finding::Truncated), tally.damaged()), (5, 1, 1));
+}
+
 /// A broken member among sound ones costs no other, as long as most are sound.
 #[test]
 fn damage_here_and_there_costs_what_is_damaged() {

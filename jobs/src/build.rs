@@ -21,6 +21,10 @@ const EXAMPLES: &str = "\
 Formats are told by content, not by name: WARC, ARC, WAT, links files, JSON
 lines, capture Parquet, Archives Unleashed tables, LGA; plain, gzip or zstd.
 
+Dates: 14 digits are YYYYMMDDhhmmss; texts may be shorter or ISO 8601; numbers of
+JSON and of integer columns may have 10 digits (seconds since 1970) or 13
+(milliseconds). Anything else, and any year but 1 to 9999, is damage.
+
 Damaged records are counted and passed over, the good ones around them kept.
 
 Examples:

@@ -8,7 +8,7 @@ use memchr::memmem;
 use std::io::{self, Read};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-use super::{CHUNK_BYTES, Coding, KEPT_BYTES_MAX, State, Text};
+use super::{Coding, KEPT_BYTES_MAX, State, Text};
 use crate::Finding;
 
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;

@@ -223,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn windows_run_forwards_in_the_years_that_captures_have() {
+        for (query, refused) in [
+            ("from=2007&to=2006", "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z"),
+            ("from=0000", "from: \"0000\" is no time of the years 1 to 9999"),
+            ("at=1209588506000", "at: \"1209588506000\" is no time"),
+        ] {
+            let status = params(query).unwrap().window().unwrap_err();
+            assert!(status.message().contains(refused), "{query}: {status:?}");
+        }
+        assert!(params("from=2006&to=2006").unwrap().window().is_ok());
+    }
+
+    #[test]
     fn other_questions_have_other_fingerprints() {
         let print = |query: &str| params(query).unwrap().fingerprint("/v1/links");
         assert_eq!(print("url=a&from=2006"), print("from=2006&limit=7&epoch=3&url=a"));
