@@ -4,10 +4,15 @@
 //! spaces, so the fields are found from the right, by the date behind an IP address. Writes: a capture for each response
 //! that is an HTML page. There is no digest.
 //!
+//! The `filedesc` record that a file begins with may be missing.
+//!
 //! Damage is passed over: where a length does not lead to the next header line, the record ends at the next one found.
 //!
-//! Memory: the block of one record, at most 64 MiB of it.
+//! Memory: the block of one record, at most 64 MiB of it. Time: linear, however wrong the lengths are; a block is looked
+//! at where it lies in the text, as in [`crate::warc`].
 
+use memchr::{memchr, memrchr_iter};
+use std::io::BufRead;
 use std::path::PathBuf;
 
 use crate::compressed::Text;
@@ -16,6 +21,12 @@ use crate::record::{self, BODY_BYTES_MAX, Place};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 const LINE_BYTES_MAX: usize = 64 << 10;
+/// Most fields of a header line behind its URL; version 2 has nine.
+const FIELDS_MAX: usize = 24;
+/// How many line feeds may stand between a block and the next header line.
+const GAP_BYTES: usize = 4;
+/// How much more text is looked through at a time.
+const STEP_BYTES: usize = 64 << 10;
 
 /// A header line, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,10 +44,12 @@ impl<'a> Header<'a> {
         if colon == 0 || !line[..colon].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
             return None;
         }
-        let starts: Vec<usize> =
-            std::iter::once(0).chain(memchr::memchr_iter(b' ', line.as_bytes()).map(|at| at + 1)).collect();
+        // Where the last fields begin, from the right; what is left of them is the URL.
+        let mut starts: Vec<usize> =
+            memrchr_iter(b' ', line.as_bytes()).take(FIELDS_MAX).map(|space| space + 1).collect();
+        starts.reverse();
         let field = |at: usize| &line[starts[at]..starts.get(at + 1).map_or(line.len(), |next| next - 1)];
-        let date = (2..starts.len().saturating_sub(2)).rev().find(|&at| {
+        let date = (1..starts.len().saturating_sub(2)).rev().find(|&at| {
             let text = field(at);
             (12..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && ip(field(at - 1))
         })?;
@@ -49,19 +62,25 @@ impl<'a> Header<'a> {
     }
 }
 
-fn ip(text: &str) -> bool {
-    text == "-" || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':'))
+/// Whether a line is a header with all its fields, and a link of no other kind of file.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    Header::parse(&String::from_utf8_lossy(line)).is_some_and(|header| header.len.is_some())
 }
 
-/// Whether a header line comes next.
-fn header_next(text: &mut Text) -> std::io::Result<bool> {
-    if !text.peek(1)?.first().is_some_and(u8::is_ascii_alphabetic) {
+fn ip(text: &str) -> bool {
+    let digits = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
+    text == "-" || text.contains(['.', ':']) && text.bytes().all(digits)
+}
+
+/// Whether a header line begins so many bytes on.
+fn header_next(text: &mut Text, at: usize) -> std::io::Result<bool> {
+    if !text.peek(at + 1)?.get(at).is_some_and(u8::is_ascii_alphabetic) {
         return Ok(false);
     }
     let mut wanted = 512;
     loop {
-        let head = text.peek(wanted)?;
-        let end = memchr::memchr(b'\n', head);
+        let head = &text.peek(at + wanted)?[at..];
+        let end = memchr(b'\n', head);
         if end.is_some() || head.len() < wanted || wanted >= LINE_BYTES_MAX {
             let line = &head[..end.unwrap_or(head.len())];
             return Ok(Header::parse(&String::from_utf8_lossy(line)).is_some());
@@ -76,116 +95,124 @@ pub(crate) struct ArcReader {
     path: PathBuf,
     documents: Documents,
     line: Vec<u8>,
-    block: Vec<u8>,
 }
 
 impl ArcReader {
     pub(crate) fn new(text: Text, path: PathBuf, documents: Documents) -> Self {
-        ArcReader { text, path, documents, line: Vec::new(), block: Vec::new() }
+        ArcReader { text, path, documents, line: Vec::new() }
     }
 
     /// The next record; whether it is a capture, `None` at the end.
     fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
-        if !record::seek(&mut self.text, &self.path, tally, header_next)? {
+        let ArcReader { text, path, documents, line } = self;
+        if !record::seek(text, path, tally, |text| header_next(text, 0))? {
             return Ok(None);
         }
-        let path = std::mem::take(&mut self.path);
-        let mut place = Place { at: self.text.place(), tally, path: &path };
-        self.line.clear();
-        let mut line = std::mem::take(&mut self.line);
-        let read = self.text.line(&mut line, LINE_BYTES_MAX);
-        let text = String::from_utf8_lossy(&line);
-        let is_capture = match (read, Header::parse(&text)) {
-            (Ok(_), Some(header)) => {
-                self.block(header.len, &mut place).map(|()| self.capture(&header, capture, &mut place))
-            }
-            (Ok(_), None) => Ok(false),
-            (Err(error), _) => Err(error),
-        };
-        drop(text);
-        self.line = line;
-        self.path = path;
-        is_capture.map(Some)
+        let mut place = Place { at: text.place(), tally, path };
+        line.clear();
+        text.line(line, LINE_BYTES_MAX)?;
+        let line = String::from_utf8_lossy(line);
+        let Some(header) = Header::parse(&line) else { return Ok(Some(false)) };
+        let Block { bytes, skipped } = block(text, header.len, &mut place)?;
+        let is_capture = header.capture(&text.peek(bytes)?[..bytes], documents, capture, &mut place);
+        text.consume(bytes);
+        text.skip(skipped)?;
+        Ok(Some(is_capture))
     }
+}
 
-    fn block(&mut self, len: Option<u64>, place: &mut Place<'_>) -> std::io::Result<()> {
-        self.block.clear();
-        let Some(len) = len else {
-            place.damage(Finding::BadHeader, "no length");
-            return self.rest_of_block();
-        };
-        let bytes_max = BODY_BYTES_MAX as u64;
-        let read = self.text.block(len.min(bytes_max), &mut self.block)?;
-        if read < len.min(bytes_max) {
-            if !self.end_at_next_record(place) && !self.text.at_break() {
-                place.damage(Finding::Truncated, "record block");
-            }
-            return Ok(());
+/// The block of a record in the text that comes next.
+struct Block {
+    /// How many bytes are read; all of them are at hand.
+    bytes: usize,
+    /// How many more belong to it.
+    skipped: u64,
+}
+
+/// Finds the block of a record by its length; where that is wrong, up to the next header line.
+fn block(text: &mut Text, len: Option<u64>, place: &mut Place<'_>) -> std::io::Result<Block> {
+    let whole = |bytes| Block { bytes, skipped: 0 };
+    let Some(len) = len else {
+        place.damage(Finding::BadHeader, "no length");
+        let next = next_header(text, 0, usize::MAX)?;
+        return Ok(whole(next.unwrap_or_else(|end| end)));
+    };
+    let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(BODY_BYTES_MAX);
+    let at_hand = text.peek(bytes)?.len();
+    if at_hand < bytes {
+        let next = next_header_in(text, at_hand, place)?;
+        if next.is_none() && !text.ends_at_break() {
+            place.damage(Finding::Truncated, "record block");
         }
-        if len > bytes_max {
-            place.damage(Finding::Truncated, "record block longer than 64 MiB");
-            self.text.skip(len - read)?;
-        }
-        let mut line_feeds = 0;
-        while line_feeds < 4 && matches!(self.text.peek(1)?, [b'\r' | b'\n', ..]) {
-            std::io::BufRead::consume(&mut self.text, 1);
-            line_feeds += 1;
-        }
-        if self.text.peek(1)?.is_empty() || header_next(&mut self.text)? {
-            return Ok(());
-        }
-        self.block.extend(std::iter::repeat_n(b'\n', line_feeds)); // they may have to be put back
-        if !self.end_at_next_record(place) {
-            place.damage(Finding::BadLength, "the block goes on behind its end");
-            self.rest_of_block()?;
-        }
-        Ok(())
+        return Ok(whole(next.unwrap_or(at_hand)));
     }
-
-    fn end_at_next_record(&mut self, place: &mut Place<'_>) -> bool {
-        let mut at = 0;
-        while let Some(feed) = memchr::memchr(b'\n', &self.block[at..]) {
-            at += feed + 1;
-            let rest = &self.block[at..];
-            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            let candidate = end < LINE_BYTES_MAX && rest.first().is_some_and(u8::is_ascii_alphabetic);
-            if candidate && Header::parse(&String::from_utf8_lossy(&rest[..end])).is_some() {
-                place.damage(Finding::BadLength, "the next record begins inside the block");
-                self.text.put_back(&self.block[at..]);
-                self.block.truncate(at);
-                return true;
-            }
-        }
-        false
+    if len > bytes as u64 {
+        place.damage(Finding::Truncated, "record block longer than 64 MiB");
+        return Ok(Block { bytes, skipped: len - bytes as u64 });
     }
-
-    fn rest_of_block(&mut self) -> std::io::Result<()> {
-        while !header_next(&mut self.text)? {
-            self.line.clear();
-            let mut line = std::mem::take(&mut self.line);
-            let read = self.text.line(&mut line, LINE_BYTES_MAX);
-            if self.block.len() + line.len() <= BODY_BYTES_MAX {
-                self.block.extend_from_slice(&line);
-            }
-            self.line = line;
-            if read? == 0 {
-                break;
-            }
-        }
-        Ok(())
+    let behind = &text.peek(bytes + GAP_BYTES + 1)?[bytes..];
+    let gap = behind.iter().take(GAP_BYTES).take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    if gap == behind.len() || header_next(text, bytes + gap)? {
+        return Ok(whole(bytes));
     }
+    if let Some(next) = next_header_in(text, bytes, place)? {
+        return Ok(whole(next));
+    }
+    place.damage(Finding::BadLength, "the block goes on behind its end");
+    let next = next_header(text, bytes, usize::MAX)?;
+    Ok(whole(next.unwrap_or_else(|end| end)))
+}
 
-    fn capture(&mut self, header: &Header<'_>, capture: &mut Capture, place: &mut Place<'_>) -> bool {
-        if ["filedesc:", "dns:", "warcinfo:"].iter().any(|scheme| header.url.starts_with(scheme)) {
-            place.count(Finding::OtherRecord);
+/// Where a header line begins inside a block, counted as damage.
+fn next_header_in(text: &mut Text, bytes: usize, place: &mut Place<'_>) -> std::io::Result<Option<usize>> {
+    let next = next_header(text, 0, bytes)?.ok();
+    if next.is_some() {
+        place.damage(Finding::BadLength, "the next record begins inside the block");
+    }
+    Ok(next)
+}
+
+/// Where the next line begins that is a header, at once or behind a line feed that is `from` or more bytes on, and before
+/// `end`; where there is none, how much of a block is read at most.
+fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<Result<usize, usize>> {
+    if from == 0 && header_next(text, 0)? {
+        return Ok(Ok(0));
+    }
+    let mut wanted = 0;
+    loop {
+        let ahead = text.peek(wanted)?;
+        let feed = ahead.get(from..).and_then(|rest| memchr(b'\n', rest));
+        if let Some(feed) = feed {
+            from += feed + 1;
+            if from >= end {
+                return Ok(Err(end));
+            }
+            if header_next(text, from)? {
+                return Ok(Ok(from));
+            }
+        } else if ahead.len() < wanted || wanted >= end.min(BODY_BYTES_MAX) {
+            return Ok(Err(ahead.len().min(BODY_BYTES_MAX)));
+        } else {
+            from = from.max(ahead.len());
+            wanted = from + STEP_BYTES;
+        }
+    }
+}
+
+impl Header<'_> {
+    /// Makes the record a capture, or counts why it is none.
+    fn capture(&self, block: &[u8], documents: &mut Documents, capture: &mut Capture, place: &mut Place<'_>) -> bool {
+        let finding = record::without_page("response", self.url);
+        if finding != Finding::OtherRecord {
+            place.count(finding);
             return false;
         }
         capture.clear();
-        capture.url.push_str(header.url);
-        if !self.documents.response(&self.block, Some(header.media_type), capture, place) {
+        capture.url.push_str(self.url);
+        if !documents.response(block, Some(self.media_type), capture, place) {
             return false;
         }
-        let Some(time) = place.time(header.date) else { return false };
+        let Some(time) = place.time(self.date) else { return false };
         capture.time = time;
         true
     }
@@ -220,5 +247,6 @@ mod tests {
         assert_eq!(Header::parse("http://a/ 1.2.3.4 20140102000000 text/html -1").unwrap().len, None);
         assert_eq!(Header::parse("URL IP-address Archive-date Content-type Archive-length"), None);
         assert_eq!(Header::parse("http://a/ 20140102000000 b c"), None);
+        assert_eq!(Header::parse("http://a/ 20140102 20140102000000 http://b/ http://c/"), None);
     }
 }

@@ -48,11 +48,8 @@ impl CaptureReader for WebgraphCsv {
                     if !is_begun {
                         is_begun = true;
                         capture.url.push_str(source);
-                        capture.time = date.seconds;
-                        if date.finer {
-                            tally.count(Finding::FinerDate);
-                        }
-                    } else if capture.time != date.seconds || capture.url != source {
+                        capture.time = date.counted(tally);
+                    } else if capture.time != date.seconds() || capture.url != source {
                         self.is_held = true;
                         return Ok(true);
                     }
@@ -147,7 +144,7 @@ mod tests {
         for header in ["crawl_date,src,dest,anchor\n", "crawl_date, source, target, anchor_text\r\n", ""] {
             let (captures, tally) = read_all(&format!("{header}{rows}"));
             assert_eq!(captures, ["http://a/ 1209588506 x|y,z", "http://a/ 1209600000 x", "http://b/ 1209600000 x"]);
-            assert_eq!(tally, Tally::default());
+            assert_eq!((tally.of(Finding::CoarserDate), tally.counts().count()), (2, 1));
         }
         assert_eq!(read_all("dest,crawl_date,src\nx,20080501,http://a/").0, ["http://a/ 1209600000 x"]);
     }

@@ -27,6 +27,9 @@ pub struct Capture {
     pub content: Content,
     /// Digest of the payload, where the crawl file has one.
     pub digest: Option<Digest>,
+    /// Where the record has no date, and `time` stands for none: how new it is. Of such records of one page the newest
+    /// counts, that is the one with the greatest bytes here.
+    pub undated: Option<Vec<u8>>,
 }
 
 impl Capture {
@@ -38,6 +41,7 @@ impl Capture {
         self.links.clear();
         self.content = Content::Links;
         self.digest = None;
+        self.undated = None;
     }
 }
 

@@ -1,11 +1,11 @@
 //! The character encoding of an HTML document, as the WHATWG finds it: byte order mark, HTTP header, `<meta>` in the first
 //! 1024 bytes, and where all say nothing usable a guess (chardetng).
 //!
-//! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8 already.
-//! Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
+//! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8 already;
+//! and references with their queries in the encoding of the document, as browsers send them ([`with_query`]). Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -24,6 +24,8 @@ pub(crate) struct Document<'a> {
     pub(crate) markup: Cow<'a, [u8]>,
     url: &'a str,
     encoding: OnceCell<&'static Encoding>,
+    /// What the document was in before all of it was decoded.
+    before: Option<&'static Encoding>,
 }
 
 impl<'a> Document<'a> {
@@ -34,10 +36,12 @@ impl<'a> Document<'a> {
             None => (label.map(|label| label.trim_matches(['"', '\'', ' '])).and_then(for_label), bytes),
         };
         let encoding = named.map_or_else(OnceCell::new, OnceCell::from);
-        let mut document = Document { markup: Cow::Borrowed(bytes), url, encoding };
+        let mut document = Document { markup: Cow::Borrowed(bytes), url, encoding, before: None };
         let all = named.map_or_else(|| memchr(ESCAPE, bytes).is_some(), |encoding| !encoding.is_ascii_compatible());
         if all {
-            document.markup = decode(document.encoding(), bytes);
+            let before = document.encoding();
+            document.markup = decode(before, bytes);
+            document.before = Some(before);
             document.encoding = OnceCell::from(UTF_8);
         }
         document
@@ -48,6 +52,14 @@ impl<'a> Document<'a> {
         if text.is_ascii() { Cow::Borrowed(text) } else { decode(self.encoding(), text) }
     }
 
+    /// A reference of the document, its query as a browser sends it.
+    pub(crate) fn with_query<'b>(&self, reference: &'b str) -> Cow<'b, str> {
+        if reference.is_ascii() {
+            return Cow::Borrowed(reference);
+        }
+        with_query(reference, self.before.unwrap_or_else(|| self.encoding()))
+    }
+
     fn encoding(&self) -> &'static Encoding {
         self.encoding.get_or_init(|| {
             let head = &self.markup[..self.markup.len().min(META_BYTES)];
@@ -56,7 +68,48 @@ impl<'a> Document<'a> {
     }
 }
 
-fn for_label(label: &str) -> Option<&'static Encoding> {
+/// A reference whose query is percent-encoded in an encoding (WHATWG URL, query state, for http and https; references of
+/// other schemes are no links). Path and fragment stay; a character that the encoding has not becomes `&#1234;`, encoded.
+pub(crate) fn with_query<'a>(reference: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
+    let encoding = encoding.output_encoding();
+    let fragment = memchr(b'#', reference.as_bytes()).unwrap_or(reference.len());
+    let (head, fragment) = reference.split_at(fragment);
+    let Some(query) = memchr(b'?', head.as_bytes()).map(|mark| mark + 1) else { return Cow::Borrowed(reference) };
+    let (path, query) = head.split_at(query);
+    if encoding == UTF_8 || query.is_ascii() {
+        return Cow::Borrowed(reference);
+    }
+    // The parser of URLs drops these before anything else; here they would be encoded.
+    let query: String = query.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
+    let mut text = path.to_owned();
+    let mut encoder = encoding.new_encoder();
+    let (mut rest, mut bytes) = (&query[..], [0; 256]);
+    loop {
+        let (result, read, written) = encoder.encode_from_utf8_without_replacement(rest, &mut bytes, true);
+        percent_encode(&bytes[..written], &mut text);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => break,
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(letter) => text.push_str(&format!("%26%23{}%3B", u32::from(letter))),
+        }
+    }
+    text.push_str(fragment);
+    Cow::Owned(text)
+}
+
+/// Writes bytes with those of the special-query percent-encode set escaped.
+fn percent_encode(bytes: &[u8], text: &mut String) {
+    for &byte in bytes {
+        if matches!(byte, b'!' | b'$'..=b'&' | b'('..=b';' | b'=' | b'?'..=b'~') {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+pub(crate) fn for_label(label: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
@@ -174,6 +227,38 @@ mod tests {
         assert_eq!(text(japanese, None), "<meta charset=iso-2022-jp>あ");
         let document = Document::new(japanese, None, "");
         assert!(matches!(document.markup, Cow::Owned(_)));
+    }
+
+    /// What browsers send, after the tests of the web platform (`url/percent-encoding`, `encoding/legacy-mb-*`).
+    #[test]
+    fn queries_are_encoded_as_browsers_send_them() {
+        for (label, reference, expected) in [
+            ("utf-8", "/\u{e9}?\u{e9}#\u{e9}", "/\u{e9}?\u{e9}#\u{e9}"),
+            ("utf-16le", "?\u{e9}", "?\u{e9}"),
+            ("replacement", "?\u{e9}", "?\u{e9}"),
+            ("windows-1252", "/\u{e9}?\u{e9}=a b&\u{2020}#\u{e9}", "/\u{e9}?%E9=a%20b&%86#\u{e9}"),
+            ("windows-1252", "/\u{e9}#?\u{e9}", "/\u{e9}#?\u{e9}"),
+            ("windows-1252", "?a=%2f'?\u{e9}", "?a=%2f%27?%E9"),
+            ("windows-1252", "?\u{20ac}\u{416}x", "?%80%26%231046%3Bx"),
+            ("windows-1251", "http://a/?q=\u{416}", "http://a/?q=%C6"),
+            ("koi8-r", "?\u{43f}\n\u{440}\u{438}", "?%D0%D2%C9"),
+            ("shift_jis", "?q=\u{8868}\u{2193}", "?q=%95\\%81%AB"),
+            ("iso-2022-jp", "?\u{2193}a", "?%1B$B%22-%1B(Ba"),
+            ("euc-jp", "?\u{2193}", "?%A2%AD"),
+            ("gb18030", "?\u{2193}\u{1f600}", "?%A1%FD%949%FC6"),
+            ("big5", "?\u{2193}", "?%A1%F5"),
+            ("euc-kr", "?\u{2193}", "?%A1%E9"),
+            ("gbk", "?\u{1f4a9}", "?%26%23128169%3B"),
+        ] {
+            let encoding = Encoding::for_label_no_replacement(label.as_bytes()).unwrap_or(encoding_rs::REPLACEMENT);
+            assert_eq!(with_query(reference, encoding), expected, "{label}");
+        }
+        let long = format!("?{}", "\u{e9}".repeat(1000));
+        assert_eq!(with_query(&long, WINDOWS_1252), format!("?{}", "%E9".repeat(1000)));
+        let page = |bytes: &'static [u8]| Document::new(bytes, None, "").with_query("?\u{2193}").into_owned();
+        assert_eq!(page(b"<meta charset=iso-2022-jp>\x1b$B$\"\x1b(B"), "?%1B$B%22-%1B(B");
+        assert_eq!(page(b"<meta charset=shift_jis>"), "?%81%AB");
+        assert_eq!(page(b"\xff\xfea\0"), "?\u{2193}");
     }
 
     #[test]

@@ -7,19 +7,23 @@
 //! next plausible member header. There the text has a *break*: [`Text::fill_buf`] gives nothing until [`Text::resume`] is
 //! called, so that a record cut by the damage does not swallow the next one. [`Lines`] passes over breaks.
 //!
-//! Memory: 64 KiB of output, 64 KiB of input and at most 1 MiB of the current member's input (to look for the next header
+//! Time: linear. Input is decoded a second time where a member is broken, but of a file no more than its size so far and
+//! [`KEPT_BYTES_MAX`] ([`Text::broken`]).
+//!
+//! Memory: 64 KiB of output, or twice what a caller wants to see at once; 64 KiB of input and at most 1 MiB of the current member's input (to look for the next header
 //! inside a broken one). A zstd dictionary is at most 16 MiB, a zstd window at most 128 MiB.
 
 mod members;
 
 use flate2::{Crc, Decompress};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use zstd::stream::raw::Decoder;
 
 use self::members::{GZIP, ZSTD, skippable};
-use crate::Finding;
+use crate::{EXAMPLES_PER_KIND_MAX, Finding, Tally};
 
 const CHUNK_BYTES: usize = 64 << 10;
 const KEPT_BYTES_MAX: usize = 1 << 20;
@@ -33,7 +37,34 @@ pub(crate) struct Note {
 }
 
 /// Notes not yet taken over into a tally.
-pub(crate) type Notes = Arc<Mutex<Vec<Note>>>;
+pub(crate) type Notes = Arc<Mutex<Taken>>;
+
+/// The first notes, and how many more there are: a file can be nothing but damage.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    notes: Vec<Note>,
+    more: BTreeMap<Finding, u64>,
+}
+
+impl Taken {
+    fn add(&mut self, note: Note) {
+        if self.notes.len() < EXAMPLES_PER_KIND_MAX {
+            self.notes.push(note);
+        } else {
+            *self.more.entry(note.finding).or_default() += 1;
+        }
+    }
+
+    /// Takes all notes over into a tally.
+    pub(crate) fn drain(&mut self, tally: &mut Tally, path: &Path) {
+        for note in self.notes.drain(..) {
+            tally.damage(note.finding, path, note.offset, note.detail);
+        }
+        for (finding, count) in std::mem::take(&mut self.more) {
+            tally.count_many(finding, count);
+        }
+    }
+}
 
 enum Coding {
     Plain,
@@ -60,6 +91,8 @@ pub(crate) struct Text {
     input_offset: u64,
     /// Offset in the file of the current member.
     member: u64,
+    /// What a member is decoded into, piece by piece.
+    piece: Box<[u8]>,
     out: Vec<u8>,
     start: usize,
     /// Position in the text of `out[start]`.
@@ -68,6 +101,8 @@ pub(crate) struct Text {
     members: VecDeque<(u64, u64)>,
     breaks: VecDeque<u64>,
     notes: Notes,
+    /// Bytes of input that were looked at again after damage.
+    looked_again: u64,
 }
 
 impl Text {
@@ -81,12 +116,14 @@ impl Text {
             input_at: 0,
             input_offset: 0,
             member: 0,
+            piece: vec![0; CHUNK_BYTES].into(),
             out: Vec::new(),
             start: 0,
             position: 0,
             members: VecDeque::new(),
             breaks: VecDeque::new(),
             notes: Notes::default(),
+            looked_again: 0,
         };
         text.need(4)?;
         let head = text.unread_input();
@@ -138,6 +175,11 @@ impl Text {
         self.breaks.front() == Some(&self.position)
     }
 
+    /// Whether what [`Text::peek`] gives ends at damage of the container, and not at the end of the text.
+    pub(crate) fn ends_at_break(&self) -> bool {
+        !self.breaks.is_empty()
+    }
+
     /// Appends a line with its line feed; nothing at a break or the end. A line longer than `bytes_max` comes in pieces.
     pub(crate) fn line(&mut self, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<usize> {
         let mut read = 0;
@@ -159,22 +201,6 @@ impl Text {
         Ok(read)
     }
 
-    /// Appends `len` bytes, fewer only before a break or the end.
-    pub(crate) fn block(&mut self, mut len: u64, block: &mut Vec<u8>) -> io::Result<u64> {
-        let wanted = len;
-        while len > 0 {
-            let text = self.fill_buf()?;
-            if text.is_empty() {
-                break;
-            }
-            let part = text.len().min(usize::try_from(len).unwrap_or(usize::MAX));
-            block.extend_from_slice(&text[..part]);
-            self.consume(part);
-            len -= part as u64;
-        }
-        Ok(wanted - len)
-    }
-
     /// Passes over `len` bytes, fewer only before a break or the end.
     pub(crate) fn skip(&mut self, mut len: u64) -> io::Result<u64> {
         let wanted = len;
@@ -188,17 +214,6 @@ impl Text {
             len -= part as u64;
         }
         Ok(wanted - len)
-    }
-
-    /// Puts back bytes that were just read.
-    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
-        self.position -= bytes.len() as u64;
-        if self.start >= bytes.len() && &self.out[self.start - bytes.len()..self.start] == bytes {
-            self.start -= bytes.len();
-            return;
-        }
-        self.out.splice(..self.start, bytes.iter().copied());
-        self.start = 0;
     }
 
     fn available(&self) -> usize {
@@ -257,12 +272,10 @@ impl Text {
         Ok(true)
     }
 
-    /// Decodes some more; `false` at the end of the file.
+    /// Decodes some more; `false` at the end of the file. Text that was not yet consumed is moved only when as much of it
+    /// was consumed: so it moves twice at most, however much a caller wants to see at once.
     fn more(&mut self) -> io::Result<bool> {
-        if self.start == self.out.len() {
-            self.out.clear();
-            self.start = 0;
-        } else if self.start >= CHUNK_BYTES {
+        if self.start >= CHUNK_BYTES.max(self.out.len() / 2) || self.start == self.out.len() {
             self.out.drain(..self.start);
             self.start = 0;
         }
@@ -284,7 +297,7 @@ impl Text {
             self.breaks.push_back(end);
         }
         if let Ok(mut notes) = self.notes.lock() {
-            notes.push(Note { finding, offset, detail });
+            notes.add(Note { finding, offset, detail });
         }
     }
 }

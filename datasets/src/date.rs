@@ -1,24 +1,61 @@
-//! Dates as crawl files and tables spell them, read leniently into seconds since 1970, UTC.
+//! Dates as crawl files and tables spell them, read into seconds since 1970, UTC. The same rule for every format:
 //!
-//! Texts: 4 to 14 digits (`YYYY[MM[DD[hh[mm[ss]]]]]`, what is missing is the beginning), more than 14 digits (a
-//! fraction of a second follows), `2008-04-30T20:48:26.5Z` with `T`, `t` or a space, any offset, and parts missing from the
-//! end, epoch seconds of 9 or 10 digits. Ten digits that read as an hour since 1990 are one.
-//! Numbers: epoch seconds, or 14 digits.
+//! | date | means |
+//! |---|---|
+//! | 14 digits, text or number | `YYYYMMDDhhmmss` |
+//! | text of 4, 6, 8, 10 or 12 digits | the beginning of that year, month, day, hour or minute |
+//! | text of 17 or 18 digits | 14 digits, then a fraction of a second |
+//! | text `2008-04-30T20:48:26.5Z` | with `T`, `t` or a space, any offset, and parts missing from the end: the beginning |
+//! | number of 10 digits | seconds since 1970 |
+//! | number of 13 digits | milliseconds since 1970 |
+//! | column of type timestamp or date (Parquet) | what the type says |
+//!
+//! Numbers are those of JSON and of integer columns, whole or not: 1.2e9 is a number of 10 digits. Digits of a text are
+//! never seconds. Everything else is damage, and so is what lies outside of [`TIMES`].
 //!
 //! ClueWeb09 writes the day of the year behind the month (`2008-10-294T...`); that is understood where both agree.
 //!
-//! Parts finer than a second are dropped and said so. A leap second counts as the second after it.
+//! Parts finer than a second are dropped and counted; so are dates that do not name their second. A leap second counts as
+//! the second after it.
 
+use crate::{Finding, Tally};
 use chrono::{Datelike, NaiveDate};
+use std::ops::RangeInclusive;
 
-/// A date as a text has it.
+/// The seconds that a capture can have: the years 1 to 9999, which 14 digits can name.
+pub const TIMES: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// A date as an input has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Date {
-    pub(crate) seconds: i64,
+    /// In [`TIMES`].
+    seconds: i64,
     /// It had parts finer than a second, not all zero.
-    pub(crate) finer: bool,
+    finer: bool,
     /// It named its second; otherwise missing parts are the beginning.
-    pub(crate) whole: bool,
+    whole: bool,
+}
+
+impl Date {
+    fn new(seconds: i64, finer: bool, whole: bool) -> Option<Date> {
+        TIMES.contains(&seconds).then_some(Date { seconds, finer, whole })
+    }
+
+    /// Its second; counts what the date had more or less than that.
+    pub(crate) fn counted(self, tally: &mut Tally) -> i64 {
+        if self.finer {
+            tally.count(Finding::FinerDate);
+        }
+        if !self.whole {
+            tally.count(Finding::CoarserDate);
+        }
+        self.seconds
+    }
+
+    /// Its second, where nothing is counted.
+    pub(crate) fn seconds(self) -> i64 {
+        self.seconds
+    }
 }
 
 /// Reads a date from text; `None` where it is none.
@@ -27,37 +64,44 @@ pub(crate) fn parse(text: &str) -> Option<Date> {
     if bytes.iter().all(u8::is_ascii_digit) { digits(bytes) } else { parts(bytes) }
 }
 
-/// Reads a date from an integer: epoch seconds, or 14 digits.
-pub(crate) fn from_number(number: i64) -> Option<i64> {
-    const SECONDS_MAX: i64 = 100_000_000_000;
-    if (-SECONDS_MAX..SECONDS_MAX).contains(&number) {
-        return Some(number);
+/// Reads a date from a whole number; `None` where it is none.
+pub(crate) fn from_number(number: i64) -> Option<Date> {
+    const SECONDS: RangeInclusive<i64> = 1_000_000_000..=9_999_999_999;
+    match number {
+        seconds if SECONDS.contains(&seconds) => from_units(seconds, 1),
+        milliseconds if SECONDS.contains(&milliseconds.div_euclid(1000)) => from_units(milliseconds, 1000),
+        10_000_000_000_000..=99_999_999_999_999 => digits(number.to_string().as_bytes()),
+        _ => None,
     }
-    let two = |place: i64| number / place % 100;
-    let year = number / 10_000_000_000;
-    seconds(year, two(100_000_000), two(1_000_000), two(10_000), two(100), two(1))
+}
+
+/// Reads a date from a number that need not be whole.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a float out of range becomes the largest integer, which is no date"
+)]
+pub(crate) fn from_float(number: f64) -> Option<Date> {
+    let date = from_number(number.floor() as i64)?;
+    Some(Date { finer: date.finer || number.fract() != 0.0, ..date })
+}
+
+/// The date of so many units since 1970, `a_second` of which make a second.
+pub(crate) fn from_units(units: i64, a_second: i64) -> Option<Date> {
+    Date::new(units.div_euclid(a_second), units.rem_euclid(a_second) != 0, true)
 }
 
 fn digits(bytes: &[u8]) -> Option<Date> {
     let field =
         |start: usize, end: usize, missing| if bytes.len() < end { Some(missing) } else { number(&bytes[start..end]) };
-    let compact = || {
-        let [year, month, day] = [field(0, 4, 0)?, field(4, 6, 1)?, field(6, 8, 1)?];
-        seconds(year, month, day, field(8, 10, 0)?, field(10, 12, 0)?, field(12, 14, 0)?)
+    let fraction = match bytes.len() {
+        4 | 6 | 8 | 10 | 12 | 14 => &[][..],
+        // Not 16 and 19: micro- and nanoseconds since 1970 have those.
+        17 | 18 => &bytes[14..],
+        _ => return None,
     };
-    let exact = |seconds| Date { seconds, finer: false, whole: true };
-    let rough = |seconds| Date { seconds, finer: false, whole: false };
-    match bytes.len() {
-        9 => number(bytes).map(exact),
-        10 if bytes < b"1990".as_slice() => number(bytes).map(exact),
-        10 => compact().map(rough).or_else(|| number(bytes).map(exact)),
-        4 | 6 | 8 | 12 => compact().map(rough),
-        14 => compact().map(exact),
-        15..=23 => {
-            compact().map(|seconds| Date { finer: bytes[14..].iter().any(|&digit| digit != b'0'), ..exact(seconds) })
-        }
-        _ => None,
-    }
+    let [year, month, day] = [field(0, 4, 0)?, field(4, 6, 1)?, field(6, 8, 1)?];
+    let seconds = seconds(year, month, day, field(8, 10, 0)?, field(10, 12, 0)?, field(12, 14, 0)?)?;
+    Date::new(seconds, fraction.iter().any(|&digit| digit != b'0'), bytes.len() >= 14)
 }
 
 /// `YYYY-MM[-DD[Thh:mm[:ss[.fraction]][offset]]]`.
@@ -105,7 +149,7 @@ fn parts(bytes: &[u8]) -> Option<Date> {
         }
         _ => return None,
     };
-    Some(Date { seconds: seconds(year, month, day, hour, minute, second)? - offset, finer, whole })
+    Date::new(seconds(year, month, day, hour, minute, second)? - offset, finer, whole)
 }
 
 /// Whether three digits stand where the two of the day are.
@@ -141,10 +185,10 @@ mod tests {
         assert!(!whole("2014-01") && !whole("20140430") && !whole("2008-04-30T20:48Z"));
         for (text, expected) in [
             ("20080430204826", (1_209_588_506, false)),
+            ("2008", (1_199_145_600, false)),
             ("20080430", (1_209_513_600, false)),
             ("200804302048", (1_209_588_480, false)),
             ("2008043020", (1_209_585_600, false)),
-            ("1209588506", (1_209_588_506, false)),
             ("20080430204826123", (1_209_588_506, true)),
             ("200804302048260000", (1_209_588_506, false)),
             ("2008-04-30T20:48:26Z", (1_209_588_506, false)),
@@ -152,10 +196,13 @@ mod tests {
             ("2008-04-30T22:48:26.25+02:00", (1_209_588_506, true)),
             ("2008-04-30 19:48:26-0100", (1_209_588_506, false)),
             (" 2008-04 ", (1_207_008_000, false)),
+            ("2008-04-30T20:48Z", (1_209_588_480, false)),
             ("2008-10-294T05:21:46-0700", (1_224_505_306, false)),
             ("2000-02-29T00:00:00Z", (951_782_400, false)),
             ("1969-12-31T23:59:59Z", (-1, false)),
             ("20161231235960", (1_483_228_800, false)),
+            ("00010101000000", (*TIMES.start(), false)),
+            ("9999-12-31T23:59:59Z", (*TIMES.end(), false)),
         ] {
             assert_eq!(rough(text), Some(expected), "{text}");
         }
@@ -168,9 +215,26 @@ mod tests {
             "20080431000000",
             "2008-04-30T20:48:26X",
             "200804302048261x",
+            "2008-04-30 20 48 26",
+            "2008 04 30",
             "20080",
             "1",
             "2008-",
+            "+20080430204826",
+            "-20080430204826",
+            "1996022924",
+            "961524179",
+            "1209588506",
+            "1401010000000",
+            "1401010000000000",
+            "1401010000000000000",
+            "1.4e9",
+            "00000101000000",
+            "0000",
+            "99991231235960",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "18446744073709551615",
         ] {
             assert_eq!(rough(text), None, "{text}");
         }
@@ -178,20 +242,54 @@ mod tests {
 
     #[test]
     fn numbers() {
-        assert_eq!(from_number(1_209_588_506), Some(1_209_588_506));
-        assert_eq!(from_number(20_080_430_204_826), Some(1_209_588_506));
-        assert_eq!(from_number(-1), Some(-1));
-        assert_eq!(from_number(1_209_588_506_000), None);
-        assert_eq!(from_number(i64::MIN + 1), None);
+        let date = |number| from_number(number).map(|date| (date.seconds, date.finer));
+        assert_eq!(date(1_209_588_506), Some((1_209_588_506, false)));
+        assert_eq!(date(1_209_588_506_000), Some((1_209_588_506, false)));
+        assert_eq!(date(1_401_010_000_001), Some((1_401_010_000, true)));
+        assert_eq!(date(20_080_430_204_826), Some((1_209_588_506, false)));
+        for number in [0, -1, -1_209_588_506, -20_080_430_204_826, 20_081_330_204_826, i64::MIN, i64::MIN + 1, i64::MAX]
+        {
+            assert_eq!(date(number), None, "{number}");
+        }
+        let date = |number| from_float(number).map(|date| (date.seconds, date.finer));
+        assert_eq!(date(1.209_588_506e9), Some((1_209_588_506, false)));
+        assert_eq!(date(1_209_588_506.25), Some((1_209_588_506, true)));
+        assert_eq!(date(1_209_588_506_000.5), Some((1_209_588_506, true)));
+        for number in [0.5, -1.0, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e9 - 0.5, f64::MIN_POSITIVE] {
+            assert_eq!(date(number), None, "{number}");
+        }
     }
 
     proptest! {
         #[test]
-        fn agrees_with_chrono(seconds in -62_135_596_800i64..253_402_300_800) {
+        fn agrees_with_chrono(seconds in TIMES) {
             let date: DateTime<Utc> = DateTime::from_timestamp(seconds, 0).unwrap();
             let expected = Some(Date { seconds, finer: false, whole: true });
             prop_assert_eq!(parse(&date.format("%Y%m%d%H%M%S").to_string()), expected);
             prop_assert_eq!(parse(&date.to_rfc3339()), expected);
+        }
+
+        #[test]
+        fn numbers_of_every_length(digits in "[1-9][0-9]{0,18}") {
+            let date = digits.parse().ok().and_then(from_number);
+            match digits.len() {
+                10 => prop_assert_eq!(date.map(|date| date.seconds), digits.parse().ok()),
+                13 => prop_assert_eq!(date.map(|date| date.seconds), digits[..10].parse().ok()),
+                14 => prop_assert_eq!(date, parse(&digits)),
+                _ => prop_assert_eq!(date, None),
+            }
+            prop_assert_eq!(format!("-{digits}").parse().ok().and_then(from_number), None);
+        }
+
+        #[test]
+        fn whatever_is_read_lies_in_the_years_that_can_be_asked_for(
+            text in "[0-9]{1,20}|[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([+-][0-9]{2}:?[0-9]{2}|Z)?)?)?)?",
+            number: i64,
+            units in prop::sample::select(vec![1, 1_000, 1_000_000, 1_000_000_000]),
+        ) {
+            for date in [parse(&text), from_number(number), from_units(number, units)].into_iter().flatten() {
+                prop_assert!(TIMES.contains(&date.seconds));
+            }
         }
     }
 }

@@ -58,6 +58,9 @@ pub(crate) fn format(head: &[u8]) -> Format {
         return Format::Arc;
     }
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if crate::arc::is_header(line) {
+        return Format::Arc;
+    }
     if line.starts_with(b"{") {
         let has = |name: &[u8]| memmem::find(line, name).is_some();
         let lga = has(b"\"surt_url\"") || has(b"\"outlink_ids\"");
@@ -115,6 +118,8 @@ mod tests {
             (b"{\"id\":1,\"timestamp\":\"2008\",\"outlink_ids\":[]}", Format::Lga),
             (b"crawl_date, source, target, anchor_text\n", Format::AutCsv),
             (b"\"crawl_date\",\"src\",\"dest\"\n", Format::AutCsv),
+            (b"http://a/ 1.2.3.4 20140102030405 text/html 12\nHTTP/1.0 200 OK\n", Format::Arc),
+            (b"http://a/ 20140102 20140102030405 http://b/ 12\n", Format::LinksFile),
             (b"http://a/\n\thttp://b/\n", Format::LinksFile),
             (b"http://a/ 20140102030405 http://b/\n", Format::LinksFile),
             (b"PAR1\0\0", Format::Parquet),

@@ -5,7 +5,8 @@
 //! space trimmed; they are not resolved, and none is left out by scheme. The first of two attributes of one name counts.
 //!
 //! Text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes` and after `plaintext` is no
-//! markup; that of `noscript` is, because an archive's reader runs no scripts. In XHTML and in embedded SVG or MathML
+//! markup; that of `noscript` is, because an archive's reader runs no scripts. What stands inside `template` is no part of
+//! the document, unless the template is a declarative shadow root (`shadowrootmode`). In XHTML and in embedded SVG or MathML
 //! `<script/>` and its like end where they begin.
 //!
 //! Memory: one tag.
@@ -28,6 +29,8 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
     let mut base_seen = false;
     // How many `svg` and `math` elements are open.
     let mut foreign = 0u32;
+    // How many `template` elements are open, the outermost of which is no shadow root.
+    let mut templates = 0u32;
     while let Some(tag) = tags.tag(foreign > 0) {
         let name = Name::new(tag.name);
         let name = name.bytes();
@@ -51,9 +54,17 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
         let foreign_root = matches!(name, b"svg" | b"math");
         if tag.is_end {
             foreign = foreign.saturating_sub(u32::from(foreign_root));
+            if name == b"template" && templates > 0 {
+                templates -= 1;
+                // A template is only opened outside of these, and its end closes all inside it.
+                foreign = if templates == 0 { 0 } else { foreign };
+            }
             continue;
         }
-        if !attributes.is_empty() {
+        if wanted == Wanted::Template {
+            let opens = templates > 0 || foreign == 0 && !is_shadow_root(&attributes);
+            templates += u32::from(opens && !(self_closing && xhtml));
+        } else if !attributes.is_empty() && templates == 0 {
             base_seen |= wanted == Wanted::Base;
             add(document, &attributes, wanted, capture);
         }
@@ -81,6 +92,12 @@ pub(crate) fn content(name: &[u8]) -> Content {
     }
 }
 
+/// Whether a template with these attributes is shown as part of the document (HTML, declarative shadow roots).
+fn is_shadow_root(attributes: &[(Attribute, &[u8])]) -> bool {
+    let mode = attributes.iter().find(|(attribute, _)| *attribute == Attribute::ShadowRootMode);
+    mode.is_some_and(|(_, mode)| [&b"open"[..], b"closed"].iter().any(|known| mode.eq_ignore_ascii_case(known)))
+}
+
 /// Adds what the wanted attributes of a tag say.
 fn add(document: &Document<'_>, attributes: &[(Attribute, &[u8])], wanted: Wanted, capture: &mut Capture) {
     let (mut refreshes, mut content) = (false, None);
@@ -89,16 +106,17 @@ fn add(document: &Document<'_>, attributes: &[(Attribute, &[u8])], wanted: Wante
         let value = decoded(&value);
         let value = String::from_utf8_lossy(&value);
         let value = trim(&value);
+        let url = |url| document.with_query(url);
         match (wanted, attribute) {
-            (Wanted::Base, Attribute::Href) => capture.base.push_str(value),
+            (Wanted::Base, Attribute::Href) => capture.base.push_str(&url(value)),
             (Wanted::Meta, Attribute::HttpEquiv) => refreshes = value.eq_ignore_ascii_case("refresh"),
             (Wanted::Meta, Attribute::Content) => content = Some(value.to_owned()),
-            (_, Attribute::Srcset) => srcset(value).for_each(|url| capture.links.push(url)),
-            _ => capture.links.push(value),
+            (_, Attribute::Srcset) => srcset(value).for_each(|value| capture.links.push(&url(value))),
+            _ => capture.links.push(&url(value)),
         }
     }
     if let Some(url) = content.as_deref().filter(|_| refreshes).and_then(refresh) {
-        capture.links.push(url);
+        capture.links.push(&document.with_query(url));
     }
 }
 
@@ -212,6 +230,7 @@ enum Attribute {
     Srcset,
     HttpEquiv,
     Content,
+    ShadowRootMode,
     /// Any other attribute that holds one URL, told apart by its place in the list of its tag.
     Other(u8),
 }
@@ -225,7 +244,8 @@ impl Attribute {
             (b"src", Wanted::Anchor(Attribute::Src)) => Some(Attribute::Src),
             (b"http-equiv", Wanted::Meta) => Some(Attribute::HttpEquiv),
             (b"content", Wanted::Meta) => Some(Attribute::Content),
-            (_, Wanted::Base | Wanted::Meta) => None,
+            (b"shadowrootmode", Wanted::Template) => Some(Attribute::ShadowRootMode),
+            (_, Wanted::Base | Wanted::Meta | Wanted::Template) => None,
             (b"href" | b"xlink:href", Wanted::Embeds) => Some(Attribute::Href),
             (b"src", Wanted::Embeds) => Some(Attribute::Src),
             (b"srcset" | b"imagesrcset", _) if kinds.embeds => Some(Attribute::Srcset),
@@ -242,6 +262,7 @@ enum Wanted {
     Anchor(Attribute),
     Base,
     Meta,
+    Template,
     /// Only embedded things.
     Embeds,
     Nothing,
@@ -254,6 +275,7 @@ impl Wanted {
             b"frame" | b"iframe" if kinds.anchors => Wanted::Anchor(Attribute::Src),
             b"base" if !base_seen => Wanted::Base,
             b"meta" if kinds.redirects => Wanted::Meta,
+            b"template" => Wanted::Template,
             b"a" | b"area" | b"frame" | b"iframe" | b"base" | b"meta" => Wanted::Nothing,
             _ if kinds.embeds => Wanted::Embeds,
             _ => Wanted::Nothing,
@@ -349,6 +371,27 @@ mod tests {
         assert_eq!(found(page, LinkKinds::default(), true).0, ["y"]);
         assert_eq!(anchors(page), Vec::<String>::new());
         assert_eq!(anchors("<svg><script/><![CDATA[<a href=no>]]></svg><a href=y>"), ["y"]);
+    }
+
+    #[test]
+    fn templates_are_no_part_of_the_document() {
+        for (page, links) in [
+            ("<a href=1><template><a href=no><base href=/no/></template><a href=2>", "1 2"),
+            ("<template><template><a href=no></template><a href=no></template><a href=1>", "1"),
+            ("<template/><a href=no></template><a href=1>", "1"),
+            ("<template><script>'</template>'</script><a href=no></template><a href=1>", "1"),
+            ("<template><svg></template><a href=1><![CDATA[ > ]]><a href=2>", "1 2"),
+            ("</template><a href=1><template><a href=no>", "1"),
+            ("<svg><template><a href=1></template></svg><a href=2>", "1 2"),
+            ("<template shadowrootmode=Open><a href=1></template><a href=2>", "1 2"),
+            ("<template shadowrootmode=x><a href=no></template><a href=2>", "2"),
+            ("<template shadowrootmode=closed><template><a href=no></template><a href=1></template><a href=2>", "1 2"),
+            ("<template><template shadowrootmode=open><a href=no></template><a href=no></template><a href=1>", "1"),
+        ] {
+            assert_eq!(anchors(page).join(" "), links, "{page}");
+            assert_eq!(found(page, ALL, false).1, "", "{page}");
+        }
+        assert_eq!(found("<template/><a href=1>", LinkKinds::default(), true).0, ["1"]);
     }
 
     #[test]

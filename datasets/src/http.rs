@@ -1,7 +1,8 @@
 //! HTTP responses as crawlers store them: status line, header fields, transfer coding, content encoding.
 //!
-//! Reads: the block of a record. Writes: status, fields, and the body decoded. Tolerant: bodies flagged as chunked or
-//! compressed that are not are taken as they are, broken ones up to where they break; both are counted.
+//! Reads: the block of a record. Writes: status, fields, and the body decoded. Tolerant: bodies flagged as compressed that
+//! are not are taken as they are, broken ones up to where they break; both are counted. A body flagged as chunked that
+//! begins with no chunk is sound: Webrecorder and others put the chunks together and leave the field.
 //!
 //! Memory: at most [`BODY_BYTES_MAX`] of decoded body.
 
@@ -32,11 +33,10 @@ pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut Place<'_>) ->
     let mut body = Cow::Borrowed(raw);
     let names = |value: &str| value.to_ascii_lowercase();
     if fields.get("transfer-encoding").is_some_and(|value| names(&value).contains("chunked")) && !raw.is_empty() {
-        let (whole, good) = unchunk(raw);
-        if !good {
-            place.damage(Finding::BadChunks, if whole.is_some() { "broken chunk" } else { "not chunked" });
-        }
-        if let Some(whole) = whole {
+        if let (Some(whole), good) = unchunk(raw) {
+            if !good {
+                place.damage(Finding::BadChunks, "broken chunk");
+            }
             body = Cow::Owned(whole);
         }
     }
@@ -202,7 +202,7 @@ mod tests {
         let head = "Transfer-Encoding: chunked";
         assert_eq!(decoded(head, b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n").0, b"abcde");
         let (body, tally) = decoded(head, b"<html> not chunked\r\n");
-        assert_eq!((&body[..], tally.of(Finding::BadChunks)), (&b"<html> not chunked\r\n"[..], 1));
+        assert_eq!((&body[..], tally.damaged()), (&b"<html> not chunked\r\n"[..], 0));
         let (body, tally) = decoded(head, b"3\r\nabc\r\nff\r\nde");
         assert_eq!((&body[..], tally.of(Finding::BadChunks)), (&b"abcde"[..], 1));
     }

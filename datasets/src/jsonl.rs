@@ -1,7 +1,7 @@
 //! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
 //!
-//! `ts` is text (14 digits, or any form of [`crate::date`]) or a number (epoch seconds, or 14 digits); `digest` is optional;
-//! other fields are passed over. Links may be relative to `url`. A line that is no such object is damage, counted with its
+//! `ts` is text (14 digits, or any form of [`crate::date`]) or a number: of 14 digits, of 10 (seconds since 1970) or of
+//! 13 (milliseconds). `digest` is optional; other fields are passed over. Links may be relative to `url`. A line that is no such object is damage, counted with its
 //! offset in the uncompressed text, and reading goes on at the next.
 //!
 //! Fields go straight from the line into the capture; memory is the longest line.
@@ -31,14 +31,11 @@ impl CaptureReader for JsonLines {
             }
             capture.clear();
             match parse(line, capture) {
-                Ok(Some(date)) => {
-                    capture.time = date.seconds;
-                    if date.finer {
-                        tally.count(Finding::FinerDate);
-                    }
+                Ok(Ok(date)) => {
+                    capture.time = date.counted(tally);
                     return Ok(true);
                 }
-                Ok(None) => tally.damage(Finding::BadDate, &self.0.path, self.0.start, "ts is no date"),
+                Ok(Err(ts)) => tally.damage(Finding::BadDate, &self.0.path, self.0.start, format!("ts: {ts}")),
                 Err(detail) => tally.damage(Finding::BadJson, &self.0.path, self.0.start, detail),
             }
         }
@@ -47,8 +44,11 @@ impl CaptureReader for JsonLines {
     }
 }
 
-/// Fills all of `capture` but its time, which may be none.
-fn parse(line: &[u8], capture: &mut Capture) -> Result<Option<Date>, String> {
+/// The date, or the beginning of what stands in its place.
+type Dated = Result<Date, String>;
+
+/// Fills all of `capture` but its time.
+fn parse(line: &[u8], capture: &mut Capture) -> Result<Dated, String> {
     let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let mut json = serde_json::Deserializer::from_str(line);
     let date = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
@@ -77,10 +77,10 @@ macro_rules! seed {
 }
 
 struct Fields<'a>(&'a mut Capture);
-seed!(Fields<'_>, Option<Date>, deserialize_map);
+seed!(Fields<'_>, Dated, deserialize_map);
 
 impl<'de> Visitor<'de> for Fields<'_> {
-    type Value = Option<Date>;
+    type Value = Dated;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("an object with url, ts and links")
@@ -173,36 +173,33 @@ impl<'de> Visitor<'de> for Links<'_> {
     }
 }
 
-/// `None`: there is a text or number, and it is no date.
 struct Time;
-seed!(Time, Option<Date>, deserialize_any);
+seed!(Time, Dated, deserialize_any);
+
+/// The most of a text that a message shows.
+const SHOWN_CHARS: usize = 40;
 
 impl Visitor<'_> for Time {
-    type Value = Option<Date>;
+    type Value = Dated;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("a date as text or number")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Option<Date>, E> {
-        Ok(date::parse(text))
+    fn visit_str<E>(self, text: &str) -> Result<Dated, E> {
+        Ok(date::parse(text).ok_or_else(|| text.chars().take(SHOWN_CHARS).collect()))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Option<Date>, E> {
-        Ok(date::from_number(number).map(|seconds| Date { seconds, finer: false, whole: true }))
+    fn visit_i64<E>(self, number: i64) -> Result<Dated, E> {
+        Ok(date::from_number(number).ok_or_else(|| number.to_string()))
     }
 
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Option<Date>, E> {
-        self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+    fn visit_u64<E>(self, number: u64) -> Result<Dated, E> {
+        Ok(i64::try_from(number).ok().and_then(date::from_number).ok_or_else(|| number.to_string()))
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a float out of range becomes the largest integer, which is no date"
-    )]
-    fn visit_f64<E>(self, number: f64) -> Result<Option<Date>, E> {
-        let date = date::from_number(number.floor() as i64);
-        Ok(date.map(|seconds| Date { seconds, finer: number.fract() != 0.0, whole: true }))
+    fn visit_f64<E>(self, number: f64) -> Result<Dated, E> {
+        Ok(date::from_float(number).ok_or_else(|| number.to_string()))
     }
 }
 
@@ -244,16 +241,16 @@ mod tests {
 
     #[test]
     fn bad_lines_are_counted_where_they_stand() {
-        let good = r#"{"url":"u","ts":0,"links":["x"]}"#;
+        let good = r#"{"url":"u","ts":1209588506,"links":["x"]}"#;
         let bad = [
             "no json",
-            r#"{"url":"u","ts":0,"links":["x""#,
-            r#"{"url":"u","ts":0}"#,
+            r#"{"url":"u","ts":1209588506,"links":["x""#,
+            r#"{"url":"u","ts":1209588506}"#,
             r#"{"url":"u","links":[]}"#,
-            r#"{"ts":0,"links":[]}"#,
-            r#"{"url":"u","ts":0,"links":[null]}"#,
-            r#"{"url":7,"ts":0,"links":[]}"#,
-            r#"{"url":"u","ts":0,"links":[]} x"#,
+            r#"{"ts":1209588506,"links":[]}"#,
+            r#"{"url":"u","ts":1209588506,"links":[null]}"#,
+            r#"{"url":7,"ts":1209588506,"links":[]}"#,
+            r#"{"url":"u","ts":1209588506,"links":[]} x"#,
             r#"["u"]"#,
         ];
         let (mut text, mut places) = (format!("{good}\n"), Vec::new());
@@ -269,5 +266,40 @@ mod tests {
             tally.examples().iter().filter(|e| e.finding == Finding::BadJson).map(|e| e.offset).collect();
         assert_eq!(found, places);
         assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 10));
+    }
+
+    #[test]
+    fn numbers_that_are_no_dates_are_damage_and_named() {
+        let line = |ts: &str| format!("{{\"url\":\"u\",\"ts\":{ts},\"links\":[]}}\n");
+        let numbers = [
+            "0",
+            "-0",
+            "7",
+            "-1",
+            "961524179",
+            "-1209588506",
+            "12095885060",
+            "201401010000",
+            "140101000000000",
+            "1401010000000000",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e300",
+            "0.5",
+            "-1.5e9",
+        ];
+        let texts =
+            ["\"1401010000\"", "\"1401010000000\"", "\"1996022924\"", "\" \"", "\"-20140101000000\"", "\"0000\""];
+        let all = [&numbers[..], &texts[..]].concat();
+        let text: String = all.iter().map(|ts| line(ts)).collect();
+        let (captures, tally) = read_all(text.leak());
+        assert_eq!(captures, []);
+        assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (all.len() as u64, all.len() as u64));
+        assert!(tally.examples().iter().any(|example| example.detail == "ts: 961524179"), "{:?}", tally.examples());
+        let good =
+            ["1401010000", "1401010000000", "1.40101e9", "1401010000000.0", "20140525092640", "\"20140525092640\""];
+        let (captures, tally) = read_all(good.map(line).concat().leak());
+        let times: Vec<i64> = captures.iter().map(|capture| capture.time).collect();
+        assert_eq!((times, tally), (vec![1_401_010_000; good.len()], Tally::default()));
     }
 }

@@ -83,10 +83,7 @@ impl CaptureReader for Graph {
                 continue;
             };
             capture.url.push_str(url);
-            capture.time = date.seconds;
-            if date.finer {
-                tally.count(Finding::FinerDate);
-            }
+            capture.time = date.counted(tally);
             for link in links {
                 match map.url(link) {
                     Some(url) => capture.links.push(url),

@@ -45,6 +45,7 @@ mod wat;
 
 pub use self::url::canonical;
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
+pub use date::TIMES;
 pub use error::Error;
 pub use generate::{GenerateOptions, Generator};
 pub use interner::{Base, Fingerprint, Interner};

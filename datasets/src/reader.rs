@@ -258,9 +258,7 @@ impl CaptureReader for Watched {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
         let read = self.reader.read(capture, tally);
         if let Ok(mut notes) = self.notes.lock() {
-            for note in notes.drain(..) {
-                tally.damage(note.finding, &self.path, note.offset, note.detail);
-            }
+            notes.drain(tally, &self.path);
         }
         read
     }

@@ -34,16 +34,13 @@ impl Place<'_> {
         self.tally.count(finding);
     }
 
-    /// The seconds of a date; counts bad and finer ones. A date without its second gives nothing: it names no time.
+    /// The seconds of a date; counts bad, finer and coarser ones.
     pub(crate) fn time(&mut self, text: &str) -> Option<i64> {
-        let Some(date) = date::parse(text).filter(|date| date.whole) else {
+        let Some(date) = date::parse(text) else {
             self.damage(Finding::BadDate, text.get(..40).unwrap_or(text));
             return None;
         };
-        if date.finer {
-            self.count(Finding::FinerDate);
-        }
-        Some(date.seconds)
+        Some(date.counted(self.tally))
     }
 }
 
@@ -147,6 +144,18 @@ impl Fields {
     /// The first value of a name in any case, if it is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.bytes(name).filter(|value| !value.is_empty()).map(String::from_utf8_lossy)
+    }
+}
+
+/// What a record counts as that is no page by its type or by what it is of; [`Finding::OtherRecord`] for others.
+pub(crate) fn without_page(kind: &str, url: &str) -> Finding {
+    match kind {
+        "request" => Finding::Request,
+        "warcinfo" => Finding::FileInfo,
+        "metadata" => Finding::Metadata,
+        _ if url.starts_with("dns:") => Finding::Dns,
+        _ if ["filedesc:", "warcinfo:"].iter().any(|scheme| url.starts_with(scheme)) => Finding::FileInfo,
+        _ => Finding::OtherRecord,
     }
 }
 

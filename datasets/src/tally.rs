@@ -1,8 +1,8 @@
 //! What a reader met besides captures, counted by kind: nothing of the input disappears without a number.
 //!
-//! A [`Finding`] is *damage* (the input is broken there; `--strict` makes it an error) or *left out* (sound input that
-//! is no capture by the rules asked for). Damage is kept with file and offset, the first
-//! [`EXAMPLES_PER_KIND_MAX`] of a kind.
+//! A [`Finding`] is *damage* (the input is broken there; `--strict` makes it an error), *left out or changed* (sound input
+//! that is no capture by the rules asked for, or not as it stands), or *skipped*: a record that holds no page, so that
+//! nothing is lost with it. Damage is kept with file and offset, the first [`EXAMPLES_PER_KIND_MAX`] of a kind.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub enum Finding {
     BadLength,
     /// A date cannot be understood.
     BadDate,
-    /// A body said to be chunked is not, or its chunks are broken.
+    /// The chunks of a body are broken.
     BadChunks,
     /// A body cannot be decoded with its content encoding.
     BadContentEncoding,
@@ -36,7 +36,7 @@ pub enum Finding {
     UnknownFormat,
     /// A page's URL cannot be parsed.
     BadPageUrl,
-    /// A record of a type that holds no page (request, warcinfo, dns, ...).
+    /// A record of a type that is not read (continuation, conversion, ...).
     OtherRecord,
     /// A response with a status other than 200.
     OtherStatus,
@@ -50,11 +50,23 @@ pub enum Finding {
     OtherLinkScheme,
     /// A date with parts finer than a second, which were dropped.
     FinerDate,
+    /// A date that names no second; the beginning of what it names was taken.
+    CoarserDate,
+    /// A record without a date whose page has a newer one, which was taken.
+    OlderUndated,
+    /// A request record.
+    Request,
+    /// A record about the file: `warcinfo`, or `filedesc` in ARC.
+    FileInfo,
+    /// A metadata record that holds no links that are asked for.
+    Metadata,
+    /// A record of a look-up in the DNS.
+    Dns,
 }
 
 impl Finding {
-    /// All kinds, damage first.
-    pub const ALL: [Finding; 18] = [
+    /// All kinds: damage, then what is left out or changed, then what is skipped.
+    pub const ALL: [Finding; 24] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::BadHeader,
@@ -73,6 +85,12 @@ impl Finding {
         Finding::BadLink,
         Finding::OtherLinkScheme,
         Finding::FinerDate,
+        Finding::CoarserDate,
+        Finding::OlderUndated,
+        Finding::Request,
+        Finding::FileInfo,
+        Finding::Metadata,
+        Finding::Dns,
     ];
 
     /// The kind in words, as reports print it.
@@ -89,19 +107,30 @@ impl Finding {
             Finding::BadRow => "bad row",
             Finding::UnknownFormat => "unknown format",
             Finding::BadPageUrl => "bad page URL",
-            Finding::OtherRecord => "record without page",
+            Finding::OtherRecord => "other record",
             Finding::OtherStatus => "status not 200",
             Finding::NotHtml => "not HTML",
             Finding::OtherPageScheme => "page not http(s)",
             Finding::BadLink => "link not a URL",
             Finding::OtherLinkScheme => "link not http(s)",
             Finding::FinerDate => "date finer than a second",
+            Finding::CoarserDate => "date coarser than a second",
+            Finding::OlderUndated => "older undated record",
+            Finding::Request => "request record",
+            Finding::FileInfo => "warcinfo record",
+            Finding::Metadata => "metadata record",
+            Finding::Dns => "dns record",
         }
     }
 
-    /// Whether the input is broken here; the other kinds are sound input that is left out by rule.
+    /// Whether the input is broken here; the other kinds are sound input.
     pub fn is_damage(self) -> bool {
         self <= Finding::BadPageUrl
+    }
+
+    /// Whether nothing is lost: the record holds no page.
+    pub fn is_skipped(self) -> bool {
+        self >= Finding::Request
     }
 }
 

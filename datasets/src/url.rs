@@ -3,6 +3,8 @@
 //! Nothing else is merged: `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the
 //! ends and tabs and line ends inside are dropped by the WHATWG parser, as browsers do with an `href`.
 //!
+//! The parser of the `url` crate is behind the standard in one thing: a `^` in a path is escaped since 2024.
+//!
 //! Reads a reference as a page spells it, writes an absolute URL. The result is a fixed point: it is its own canonical text.
 
 use crate::Finding;
@@ -22,6 +24,10 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, Finding>
         return Err(Finding::OtherLinkScheme);
     }
     url.set_fragment(None);
+    if url.path().contains('^') {
+        let path = url.path().replace('^', "%5E");
+        url.set_path(&path);
+    }
     Ok(url.into())
 }
 
@@ -85,6 +91,52 @@ mod tests {
             ("http://u:p@example.com/", "http://u:p@example.com/"),
         ] {
             assert_eq!(canonical(None, reference).as_deref(), Ok(expected), "{reference}");
+        }
+    }
+
+    /// The percent-encode sets of the standard (WHATWG URL 1.3), all of ASCII in every part of a URL.
+    #[test]
+    fn what_is_escaped_is_what_the_standard_says() {
+        let controls = |letter: char| letter <= '\x1f' || letter > '~';
+        let query = |letter| controls(letter) || " \"#<>'".contains(letter);
+        let path = |letter| controls(letter) || " \"#<>?^`{}".contains(letter);
+        let user = |letter| path(letter) || "/:;=@[\\]|".contains(letter);
+        for letter in ('\0'..='\x7f').chain(['\u{e9}']) {
+            let escaped = |set: bool| match letter {
+                '\u{e9}' => "%C3%A9".to_owned(),
+                _ if set => format!("%{:02X}", u32::from(letter)),
+                _ => letter.to_string(),
+            };
+            let dropped = matches!(letter, '\t' | '\n' | '\r');
+            let text = |set| if dropped { String::new() } else { escaped(set) };
+            let base = Url::parse("http://e.example/b^c/").unwrap();
+            let canonical = |reference: &str| canonical(Some(&base), reference);
+            if !matches!(letter, '#') {
+                assert_eq!(
+                    canonical(&format!("http://a/?x{letter}y")),
+                    Ok(format!("http://a/?x{}y", text(query(letter))))
+                );
+            }
+            if !matches!(letter, '#' | '?' | '\\') {
+                assert_eq!(
+                    canonical(&format!("http://a/x{letter}y")),
+                    Ok(format!("http://a/x{}y", text(path(letter))))
+                );
+            }
+            if !matches!(letter, '#' | '?' | '\\' | ':') {
+                let relative = format!("http://e.example/b%5Ec/x{}y", text(path(letter)));
+                assert_eq!(canonical(&format!("x{letter}y")), Ok(relative));
+            }
+            if !matches!(letter, '#' | '?' | '\\' | '/' | ':' | '@') {
+                assert_eq!(
+                    canonical(&format!("http://x{letter}y@a/")),
+                    Ok(format!("http://x{}y@a/", text(user(letter))))
+                );
+                assert_eq!(
+                    canonical(&format!("http://x:y{letter}z@a/")),
+                    Ok(format!("http://x:y{}z@a/", text(user(letter))))
+                );
+            }
         }
     }
 

@@ -3,23 +3,27 @@
 //! Reads: the JSON of one record. Writes: a capture by the same rules as for the record that it describes. URL and date are
 //! those of the envelope; the WAT record's own date is when the extractor ran.
 //!
+//! Queries of links are in the charset that the HTTP header or a `<meta>` names, as in [`crate::charset`]; the text that a
+//! guess would need is not in a WAT.
+//!
 //! Two flavours: the extractor of the IIPC and the Internet Archive leaves entities in URLs as they are, Common Crawl's
 //! decodes them. The `warcinfo` record tells: Common Crawl writes `Software-Info`, the others `software`.
 //!
 //! Memory: one JSON text and its links.
 
+use encoding_rs::{Encoding, UTF_8};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::charset::{for_label, with_query};
 use crate::digest::digest_of;
 use crate::document::{self, Documents};
 use crate::html;
-use crate::record::{Fields, Place, bare_uri};
-
-use crate::{Capture, Finding, http, warc};
+use crate::record::{self, Fields, Place, bare_uri};
+use crate::{Capture, Finding, LinkKinds, http, warc};
 
 /// Whether entities in URLs are still to be decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +58,7 @@ pub(crate) fn capture(
         }
     };
     let Some(envelope) = record.envelope else {
-        place.count(Finding::OtherRecord);
+        place.count(Finding::Metadata);
         return false;
     };
     let header = if envelope.warc.0.is_empty() { &envelope.arc } else { &envelope.warc };
@@ -64,8 +68,9 @@ pub(crate) fn capture(
     let kinds = documents.kinds;
     let outlinks = payload.warc_metadata.as_ref().filter(|_| kind == "metadata" && kinds.outlinks);
     let page = matches!(&kind[..], "response" | "resource" | "revisit") || outlinks.is_some();
-    if !page || url.is_empty() || ["dns:", "filedesc:"].iter().any(|scheme| url.starts_with(scheme)) {
-        place.count(Finding::OtherRecord);
+    let finding = record::without_page(&kind, url);
+    if !page || url.is_empty() || !matches!(finding, Finding::OtherRecord | Finding::Metadata) {
+        place.count(finding);
         return false;
     }
     capture.clear();
@@ -83,7 +88,7 @@ pub(crate) fn capture(
             document::outlink(record.value.as_deref().unwrap_or_default(), capture);
         }
         if capture.links.is_empty() {
-            place.count(Finding::OtherRecord);
+            place.count(finding);
         }
         !capture.links.is_empty()
     } else if kind == "revisit" {
@@ -107,7 +112,8 @@ pub(crate) fn capture(
                 html::refresh(refresh).into_iter().for_each(|url| capture.links.push(url));
             }
             if let Some(html) = html {
-                page_links(html, flavour, documents, capture);
+                let encoding = own_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
+                page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
             }
             true
         } else {
@@ -132,17 +138,16 @@ pub(crate) fn capture(
     true
 }
 
-fn page_links(html: &Html<'_>, flavour: Flavour, documents: &mut Documents, capture: &mut Capture) {
-    let kinds = documents.kinds;
+fn page_links(html: &Html<'_>, flavour: Flavour, encoding: &'static Encoding, kinds: LinkKinds, capture: &mut Capture) {
     if let Some(base) = html.head.base.as_deref() {
-        capture.base.push_str(html::trim(&decoded(base, flavour)));
+        capture.base.push_str(&with_query(html::trim(&decoded(base, flavour)), encoding));
     }
     if kinds.redirects {
         for meta in &html.head.metas {
             let refreshes = meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("refresh"));
             if let Some(content) = meta.content.as_deref().filter(|_| refreshes) {
                 let content = decoded(content, flavour);
-                html::refresh(&content).into_iter().for_each(|url| capture.links.push(url));
+                html::refresh(&content).into_iter().for_each(|url| capture.links.push(&with_query(url, encoding)));
             }
         }
     }
@@ -153,7 +158,7 @@ fn page_links(html: &Html<'_>, flavour: Flavour, documents: &mut Documents, capt
             ["A@/href", "AREA@/href", "FRAME@/src", "IFRAME@/src"].iter().any(|a| a.eq_ignore_ascii_case(path));
         let wanted = if anchor { kinds.anchors } else { kinds.embeds };
         if let Some(url) = link.url.as_deref().or(link.href.as_deref()).filter(|_| wanted) {
-            capture.links.push(html::trim(&decoded(url, flavour)));
+            capture.links.push(&with_query(html::trim(&decoded(url, flavour)), encoding));
         }
     }
 }
@@ -227,6 +232,18 @@ struct Head<'a> {
     scripts: Items<Link<'a>>,
 }
 
+impl Head<'_> {
+    /// The encoding that the document names.
+    fn encoding(&self) -> Option<&'static Encoding> {
+        self.metas.iter().find_map(|meta| {
+            let is_type =
+                meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("content-type"));
+            let content = meta.content.as_deref().filter(|_| is_type).and_then(http::charset);
+            meta.charset.as_deref().or(content).and_then(for_label)
+        })
+    }
+}
+
 #[derive(Deserialize)]
 struct Link<'a> {
     #[serde(borrow, default)]
@@ -243,6 +260,8 @@ struct Meta<'a> {
     http_equiv: Word<'a>,
     #[serde(borrow, default)]
     content: Word<'a>,
+    #[serde(borrow, default)]
+    charset: Word<'a>,
 }
 
 #[derive(Deserialize)]

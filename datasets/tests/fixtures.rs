@@ -67,11 +67,11 @@ fn the_same_records_in_every_container_and_version() {
         let (captures, tally) = read(name);
         assert_eq!(pages(&captures), expected(), "{name}");
         let left_out = [
-            (Finding::BadChunks, 1),
             (Finding::BadContentEncoding, 1),
-            (Finding::OtherRecord, 2),
             (Finding::OtherStatus, 2),
             (Finding::NotHtml, 2),
+            (Finding::FileInfo, 1),
+            (Finding::Metadata, 1),
         ];
         assert_eq!(counts(&tally), left_out, "{name}");
     }
@@ -144,7 +144,7 @@ fn arc_records() {
             expected.map(|(page, time, links)| (page.to_owned(), time, links.to_owned())),
             "{name}"
         );
-        assert_eq!(counts(&tally), [(Finding::OtherRecord, 2), (Finding::OtherStatus, 1)], "{name}");
+        assert_eq!(counts(&tally), [(Finding::OtherStatus, 1), (Finding::FileInfo, 1), (Finding::Dns, 1)], "{name}");
     }
 }
 
@@ -161,7 +161,8 @@ fn wat_envelopes() {
         assert_eq!(captures[0].base, "/b/");
         assert!(captures[0].digest.is_some());
         assert!(matches!(&captures[1].content, Content::Revisit(revisit) if revisit.profile == Profile::NotModified));
-        let left_out = [(Finding::BadJson, 1), (Finding::OtherRecord, 2), (Finding::OtherStatus, 1)];
+        let left_out =
+            [(Finding::BadJson, 1), (Finding::OtherStatus, 1), (Finding::Request, 1), (Finding::FileInfo, 1)];
         assert_eq!(counts(&tally), left_out, "{name}");
 
         let (captures, _) = read_all(&fixture(name), ALL);

@@ -8,7 +8,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
+use webstrata_datasets::{Finding, GenerateOptions, LinkKinds, Tally};
 use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, PARTITION_URLS, build};
 
@@ -18,6 +18,10 @@ const PLACES_SHOWN: usize = 2;
 const EXAMPLES: &str = "\
 Formats are told by content, not by name: WARC, ARC, WAT, links files, JSON
 lines, capture Parquet, Archives Unleashed tables, LGA; plain, gzip or zstd.
+
+Dates: 14 digits are YYYYMMDDhhmmss; texts may be shorter or ISO 8601; numbers of
+JSON and of integer columns may have 10 digits (seconds since 1970) or 13
+(milliseconds). Anything else, and any year but 1 to 9999, is damage.
 
 Damaged records are counted and passed over, the good ones around them kept.
 
@@ -178,14 +182,25 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
 }
 
 pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
-    for (damage, title) in [(true, "damaged, passed over:"), (false, "left out or changed:")] {
-        let counts: Vec<_> = tally.counts().filter(|(finding, _)| finding.is_damage() == damage).collect();
-        if !counts.is_empty() {
-            writeln!(out, "{title}")?;
+    let of = |wanted: fn(Finding) -> bool| tally.counts().filter(move |&(finding, _)| wanted(finding));
+    let left_out = |finding: Finding| !finding.is_damage() && !finding.is_skipped();
+    for (title, wanted) in
+        [("damaged, passed over:", Finding::is_damage as fn(Finding) -> bool), ("left out or changed:", left_out)]
+    {
+        for (place, (finding, count)) in of(wanted).enumerate() {
+            if place == 0 {
+                writeln!(out, "{title}")?;
+            }
+            writeln!(out, "  {:<26} {:>15}", finding.name(), HumanCount(count).to_string())?;
         }
-        for (finding, count) in counts {
-            writeln!(out, "  {:<22} {:>15}", finding.name(), HumanCount(count).to_string())?;
-        }
+    }
+    let skipped = of(Finding::is_skipped).map(|(finding, count)| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {}{plural}", HumanCount(count), finding.name())
+    });
+    let skipped: Vec<_> = skipped.collect();
+    if !skipped.is_empty() {
+        writeln!(out, "skipped: {}", skipped.join(", "))?;
     }
     let all = tally.examples();
     let shown: Vec<_> =
@@ -233,7 +248,6 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webstrata_datasets::Finding;
 
     #[test]
     fn kinds_add_to_anchors() {
@@ -252,6 +266,8 @@ mod tests {
         }
         tally.damage(Finding::BadDate, "b.warc".as_ref(), 7, "2014-01");
         tally.count(Finding::NotHtml);
+        tally.count_many(Finding::Request, 2808);
+        tally.count(Finding::FileInfo);
         let mut out = Vec::new();
         print_tally(&tally, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -259,5 +275,6 @@ mod tests {
         assert!(text.contains(places), "{text}");
         assert!(!text.contains("a.warc 2:"), "{text}");
         assert!(text.contains("left out or changed:\n  not HTML"), "{text}");
+        assert!(text.contains("\nskipped: 2,808 request records, 1 warcinfo record\n"), "{text}");
     }
 }

@@ -171,13 +171,12 @@ pub(crate) fn time_to(text: &str) -> Result<i64, String> {
 }
 
 fn time_error(text: &str) -> String {
-    format!("{text:?} is no time; write 2006, 200606, 20060615120000 or 2006-06-15T12:00:00Z")
+    format!("not a time of the years 1 to 9999: {text:?}; write 2006, 200606, 20060615120000 or 2006-06-15T12:00:00Z")
 }
 
 /// The seconds between two that may be left out.
 pub(crate) fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Usage> {
-    let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
-    if from > to { Err(Usage("--from is later than --to")) } else { Ok((from, to)) }
+    webstrata_layers::interval(from, to).map_err(|_| Usage("--from is later than --to"))
 }
 
 /// As many threads as there are processors.
@@ -234,6 +233,10 @@ mod tests {
         assert_eq!(time_to("1970"), Ok(365 * 86_400 - 1));
         assert_eq!(time_to("197001"), Ok(31 * 86_400 - 1));
         assert_eq!(time_from("1970-01-02T00:00:00Z"), Ok(86_400));
-        assert!(time_from("yesterday").is_err_and(|text| text.contains("yesterday")));
+        for wrong in ["yesterday", "0000", "1209588506000", "0001-01-01T00:00:00+12:00"] {
+            assert!(
+                [time_from(wrong), time_to(wrong)].into_iter().all(|time| time.is_err_and(|text| text.contains(wrong)))
+            );
+        }
     }
 }

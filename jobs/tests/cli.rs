@@ -324,7 +324,8 @@ fn questions_as_json_lines() {
 not a question
 {"id":6,"op":"guess","url":"http://a.example/"}
 {"id":7,"op":"links","url":"http://a.example/","at":"soon"}
-{"id":8,"op":"links","url":"http://a.example/","from":"2007"}"#;
+{"id":8,"op":"links","url":"http://a.example/","from":"2007"}
+{"id":9,"op":"links","url":"http://a.example/","from":"2007","to":"2006"}"#;
     let store = dir.path().join("store");
     let mut child =
         webstrata(["query".as_ref(), store.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -344,6 +345,8 @@ not a question
     assert_eq!((&answers[5]["id"], &answers[6]["id"]), (&6.into(), &7.into()));
     assert!(answers[4..7].iter().all(|answer| answer["error"].is_string()), "{answers:?}");
     assert_eq!(answers[7]["links"], serde_json::json!(["http://b.example/x", "http://c.example/"]));
+    let backwards = "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z";
+    assert_eq!((&answers[8]["id"], &answers[8]["error"]), (&9.into(), &backwards.into()));
 }
 
 #[test]

@@ -88,6 +88,6 @@ pub use read::Reader;
 pub use sample::{Sample, Sampling};
 pub use schema::Layer;
 pub use store::{Effort, RowDir, Store, StoreWriter, store_around, verify_file};
-pub use time::{RangeLength, Window, format_iso, format_time, parse_time};
+pub use time::{RangeLength, TIMES, Window, WindowError, as_of, format_iso, format_time, interval, parse_time};
 pub use translation::{Translation, TranslationWriter, Translations};
 pub use url::{UrlWriter, url_in_row};

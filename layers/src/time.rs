@@ -1,8 +1,12 @@
 //! Times: seconds since 1970, UTC. Windows that questions ask about, lengths of in-link ranges, and times as text.
 //!
+//! A capture has a second of [`TIMES`], and so has a window that somebody asks about: [`interval`] and [`as_of`] are the rule
+//! for all ways to ask. Inside the program a window may have any seconds, [`Window::ALWAYS`] has the first and the last.
+//!
 //! Pure functions. The calendar is the Gregorian one, run backwards before 1582, without leap seconds (as chrono has it).
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +16,9 @@ const DAY: i64 = 86_400;
 const CYCLE_DAYS: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_BEFORE_1970: i64 = 719_468;
+
+/// The seconds of the years 1 to 9999, those that 14 digits can name.
+pub const TIMES: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 /// The time that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +37,53 @@ pub enum Window {
 impl Window {
     /// Everything ever seen.
     pub const ALWAYS: Window = Window::Seen { from: i64::MIN, to: i64::MAX };
+
+    /// Whether no capture can be in it.
+    pub fn is_empty(self) -> bool {
+        match self {
+            Window::Seen { from, to } => from > to || from > *TIMES.end() || to < *TIMES.start(),
+            Window::AsOf(time) => time < *TIMES.start(),
+        }
+    }
+}
+
+/// A window that cannot be asked about.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// It ends before it begins.
+    #[error("from {} is later than to {}", format_iso(*from), format_iso(*to))]
+    Backwards {
+        /// The first second.
+        from: i64,
+        /// The last second.
+        to: i64,
+    },
+    /// It has a second outside of [`TIMES`].
+    #[error("{time} is no second since 1970 of the years 1 to 9999")]
+    OutOfRange {
+        /// The second.
+        time: i64,
+    },
+}
+
+/// The closed interval between two seconds that somebody gave, open where there is none.
+///
+/// # Errors
+/// A second outside of [`TIMES`], and an interval that ends before it begins.
+pub fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), WindowError> {
+    for time in [from, to].into_iter().flatten() {
+        as_of(time)?;
+    }
+    let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
+    if from > to { Err(WindowError::Backwards { from, to }) } else { Ok((from, to)) }
+}
+
+/// The window as of a second that somebody gave.
+///
+/// # Errors
+/// A second outside of [`TIMES`].
+pub fn as_of(time: i64) -> Result<Window, WindowError> {
+    if TIMES.contains(&time) { Ok(Window::AsOf(time)) } else { Err(WindowError::OutOfRange { time }) }
 }
 
 /// The length of the time ranges of the in-link layers; as text `month`, `year`, `day`, or a number of days.
@@ -142,8 +196,12 @@ pub fn format_iso(seconds: i64) -> String {
 /// A time from text: 4, 6, 8, 10, 12 or 14 digits (`2006`, `200605`, ... to the second), or RFC 3339.
 ///
 /// With `end`, the last second of what the digits name (of that year, month, day, hour, minute), else the first.
-/// `None` for other text and for days and hours that do not exist. Fractions of a second are dropped.
+/// `None` for other text, for days and hours that do not exist, and outside of [`TIMES`]. Fractions of a second are dropped.
 pub fn parse_time(text: &str, end: bool) -> Option<i64> {
+    parse_any_time(text, end).filter(|time| TIMES.contains(time))
+}
+
+fn parse_any_time(text: &str, end: bool) -> Option<i64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return chrono::DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp());
     }
@@ -232,10 +290,47 @@ mod tests {
             "2006-05",
             "may 2006",
             "+2006",
+            "-2006",
+            "0000",
+            "00001231235959",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "1209588506000",
             "２００６",
         ] {
             assert_eq!(parse_time(text, false), None, "{text}");
             assert_eq!(parse_time(text, true), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn windows_are_of_the_years_that_captures_have_and_run_forwards() {
+        let (first, last) = (*TIMES.start(), *TIMES.end());
+        assert_eq!((parse_time("0001", false), parse_time("9999", true)), (Some(first), Some(last)));
+        assert_eq!(interval(None, None), Ok((i64::MIN, i64::MAX)));
+        assert_eq!(interval(Some(first), Some(last)), Ok((first, last)));
+        assert_eq!(interval(Some(5), Some(5)), Ok((5, 5)));
+        let backwards = interval(Some(1), Some(0)).unwrap_err();
+        assert_eq!(backwards, WindowError::Backwards { from: 1, to: 0 });
+        assert_eq!(backwards.to_string(), "from 1970-01-01T00:00:01Z is later than to 1970-01-01T00:00:00Z");
+        for time in [first - 1, last + 1, i64::MIN, i64::MAX, 1_401_010_000_000] {
+            let error = Err(WindowError::OutOfRange { time });
+            assert_eq!(
+                (as_of(time), interval(Some(time), None).map(|_| Window::ALWAYS)),
+                (error.clone(), error.clone())
+            );
+            assert_eq!(interval(None, Some(time)).map(|_| Window::ALWAYS), error);
+        }
+        for (window, empty) in [
+            (Window::ALWAYS, false),
+            (Window::Seen { from: 1, to: 0 }, true),
+            (Window::Seen { from: last, to: i64::MAX }, false),
+            (Window::Seen { from: last + 1, to: i64::MAX }, true),
+            (Window::Seen { from: i64::MIN, to: first - 1 }, true),
+            (Window::AsOf(i64::MAX), false),
+            (Window::AsOf(first - 1), true),
+        ] {
+            assert_eq!(window.is_empty(), empty, "{window:?}");
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Reads the captures of a page in the order of time, each with its set of links; gives timestamps, the union of the
 //! links, and the changes between captures (the OL, TS and BV of Avcular & Suel 2011, section 4, still with
-//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Links of revisits are
+//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Of records without a date
+//! the newest counts, and only where there is no other of that second; the rest are counted. Links of revisits are
 //! unknown here: what they refer to may be in the store, so what is needed to find it goes with the page
 //! ([`crate::revisits`]).
 //!
@@ -46,6 +47,25 @@ struct Moment {
     /// The least digest of those that are no revisits; 0 without one.
     digest: u64,
     revisit: Option<FoldedRevisit>,
+    /// How new the record is whose links these are, where it has no date.
+    undated: Option<Vec<u8>>,
+    /// Some record of it has a date.
+    dated: bool,
+}
+
+impl Moment {
+    /// Whether a record counts beside those before it, and which of these now counts no more.
+    fn takes(&mut self, undated: Option<&[u8]>) -> (bool, bool) {
+        if undated.is_some() && (self.dated || self.undated.as_deref() >= undated) {
+            return (false, false);
+        }
+        self.dated |= undated.is_none();
+        let before = std::mem::replace(&mut self.undated, undated.map(<[u8]>::to_vec)).is_some();
+        if before {
+            self.links = None;
+        }
+        (true, before)
+    }
 }
 
 /// The revisits of one second: the least of them, and the own links of all.
@@ -74,6 +94,8 @@ pub(crate) struct Fold {
     /// Captures that have the links of another one: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
     events: Vec<(u128, u32)>,
+    /// Records without a date that did not count, of all pages.
+    pub(crate) older_undated: u64,
 }
 
 impl Fold {
@@ -85,6 +107,7 @@ impl Fold {
             sets: Vec::new(),
             same: Vec::new(),
             events: Vec::new(),
+            older_undated: 0,
         }
     }
 
@@ -104,10 +127,24 @@ impl Fold {
         let [kind] = wire::take_array(&mut payload);
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.last().is_none_or(|last| last.time != time) {
-            self.moments.push(Moment { time, links: None, digest: 0, revisit: None });
+            let (links, revisit, undated) = (None, None, None);
+            self.moments.push(Moment { time, links, digest: 0, revisit, undated, dated: false });
         }
         let number = self.moments.len() - 1;
         let moment = &mut self.moments[number];
+        if matches!(kind, kind::LINKS | kind::SAME | kind::UNDATED) {
+            let undated = (kind == kind::UNDATED).then(|| {
+                let len = wire::take_usize(&mut payload);
+                let (undated, links) = payload.split_at(len);
+                payload = links;
+                undated
+            });
+            let (counts, replaces) = moment.takes(undated);
+            self.older_undated += u64::from(!counts) + u64::from(replaces);
+            if !counts {
+                return Ok(());
+            }
+        }
         if matches!(kind, kind::LINKS | kind::SAME) {
             moment.digest = [moment.digest, digest].into_iter().filter(|&digest| digest != 0).min().unwrap_or(0);
         }
@@ -115,13 +152,16 @@ impl Fold {
             self.same.push((number, u128::from_be_bytes(wire::take_array(&mut payload))));
             return Ok(());
         }
-        let referred: [u8; 8] = if kind == kind::LINKS { [0; 8] } else { wire::take_array(&mut payload) };
+        let has_links = matches!(kind, kind::LINKS | kind::UNDATED);
+        let referred: [u8; 8] = if has_links { [0; 8] } else { wire::take_array(&mut payload) };
         let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
-        if kind == kind::LINKS {
+        if has_links {
             let start = self.links.len();
             self.links.extend(links);
             let own = start..self.links.len();
-            self.sets.push(own.clone());
+            if kind == kind::LINKS {
+                self.sets.push(own.clone());
+            }
             self.add_links(number, own);
         } else {
             let time = (referred != [0; 8]).then(|| wire::key_time(referred));
@@ -383,6 +423,35 @@ mod tests {
         assert_eq!(links_at(&page, 30), Some(vec![6]));
         assert_eq!(links_at(&page, 40), Some(vec![4, 5, 7]), "captures of one second have the links of both");
         assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], revisits: vec![] });
+    }
+
+    #[test]
+    fn of_records_without_a_date_the_newest_counts() {
+        let undated = |age: &str, links: &[u128]| {
+            let mut record = vec![kind::UNDATED];
+            record.extend([0; 16]);
+            wire::put(&mut record, age.len() as u64);
+            record.extend(age.as_bytes());
+            record.extend(&payload(kind::LINKS, 0, None, links)[17..]);
+            (0, record)
+        };
+        let dated = (0, payload(kind::LINKS, 0, None, &[9]));
+        let other = (7, payload(kind::LINKS, 0, None, &[8]));
+        for (records, links, older) in [
+            (vec![undated("b", &[1, 2])], vec![1, 2], 0),
+            (vec![undated("a", &[1, 2]), undated("b", &[3]), undated("ab", &[4])], vec![3], 2),
+            (vec![undated("b", &[3]), undated("ab", &[4]), undated("a", &[1, 2])], vec![3], 2),
+            (vec![undated("a", &[1]), undated("b", &[])], vec![], 1),
+            (vec![undated("a", &[1]), dated.clone(), undated("b", &[2])], vec![9], 2),
+            (vec![dated.clone(), undated("b", &[2]), dated], vec![9], 1),
+        ] {
+            let (mut fold, mut page) = (Fold::new(1 << 20), FoldedPage::default());
+            let records = records.into_iter().chain([other.clone()]);
+            records.for_each(|(time, payload)| fold.add(7, time, &payload).unwrap());
+            fold.finish(7, &mut page);
+            assert_eq!((links_at(&page, 0), links_at(&page, 7)), (Some(links), Some(vec![8])));
+            assert_eq!(fold.older_undated, older);
+        }
     }
 
     #[test]

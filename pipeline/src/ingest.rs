@@ -69,7 +69,15 @@ pub(crate) mod kind {
     pub(crate) const NOT_MODIFIED: u8 = 2;
     /// The links of another capture of the page; then 16 bytes of digest and 16 of [`crate::known_links::hash_of`] those links.
     pub(crate) const SAME: u8 = 3;
+    /// Links of a record without a date; then 16 bytes of digest, and how new it is, its length before it.
+    pub(crate) const UNDATED: u8 = 4;
 }
+
+const _: () = assert!(
+    *webstrata_datasets::TIMES.start() == *webstrata_layers::TIMES.start()
+        && *webstrata_datasets::TIMES.end() == *webstrata_layers::TIMES.end(),
+    "inputs are read with other years than stores can be asked about"
+);
 
 /// The worker that owns a fingerprint.
 #[expect(clippy::cast_possible_truncation, reason = "below the number of workers")]
@@ -135,8 +143,15 @@ impl Folder {
         };
         let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
         self.payload.clear();
-        match &capture.content {
-            Content::Links => {
+        match (&capture.content, &capture.undated) {
+            (Content::Links, Some(undated)) => {
+                self.payload.push(kind::UNDATED);
+                self.payload.extend_from_slice(&digest);
+                wire::put(&mut self.payload, undated.len() as u64);
+                self.payload.extend_from_slice(undated);
+                self.append_links(capture)?;
+            }
+            (Content::Links, None) => {
                 let texts = capture.links.hash() ^ xxh3_128(capture.base.as_bytes());
                 let same = match self.known.of(page, texts) {
                     Some(known) => {
@@ -152,7 +167,7 @@ impl Folder {
                     self.payload.extend_from_slice(&links.to_be_bytes());
                 }
             }
-            Content::Revisit(revisit) => {
+            (Content::Revisit(revisit), _) => {
                 self.payload.push(match revisit.profile {
                     Profile::IdenticalDigest => kind::IDENTICAL,
                     Profile::NotModified => kind::NOT_MODIFIED,

@@ -19,6 +19,7 @@ use crate::{Error, page_record, wire};
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
+use webstrata_datasets::Finding;
 use webstrata_layers::url_of_key;
 
 /// A request for the UID of a URL.
@@ -151,6 +152,7 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result
     };
     shuffle(worker, job, "pages", produce, requests.consumer())?;
     let folding = folding.take().ok_or(Stopped)?;
+    state.tally.count_many(Finding::OlderUndated, folding.fold.older_undated);
     state.pages = Runs(vec![job.check(folding.spool.finish())?]);
     state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
     Ok(())

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tonic::Status;
-use webstrata_layers::{CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, Window as In};
+use webstrata_layers::{
+    CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, TIMES, Window as In, as_of, interval,
+};
 
 use crate::cell::Cell;
 use crate::gaps;
@@ -33,28 +35,26 @@ pub struct Held {
 /// The window of a message.
 ///
 /// # Errors
-/// An interval that ends before it begins.
+/// An interval that ends before it begins, and seconds outside of the years that captures have.
 pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
+    let refused = |error| bad(format!("window: {error}"));
     match window.and_then(|window| window.window.as_ref()) {
         None => Ok(In::ALWAYS),
-        Some(window::Window::AsOf(time)) => Ok(In::AsOf(*time)),
+        Some(window::Window::AsOf(time)) => as_of(*time).map_err(refused),
         Some(window::Window::Seen(window::Seen { from, to })) => {
-            let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
-            if from > to {
-                return Err(bad(format!("window.seen: from {from} is later than to {to}")));
-            }
+            let (from, to) = interval(*from, *to).map_err(refused)?;
             Ok(In::Seen { from, to })
         }
     }
 }
 
-/// The message of a window.
+/// The message of a window; seconds outside of the years that captures have are the first or the last of these.
 pub fn window_to(window: In) -> Window {
     let window = match window {
-        In::AsOf(time) => window::Window::AsOf(time),
+        In::AsOf(time) => window::Window::AsOf(time.clamp(*TIMES.start(), *TIMES.end())),
         In::Seen { from, to } => window::Window::Seen(window::Seen {
-            from: (from > i64::MIN).then_some(from),
-            to: (to < i64::MAX).then_some(to),
+            from: (from > *TIMES.start()).then_some(from.min(*TIMES.end())),
+            to: (to < *TIMES.end()).then_some(to.max(*TIMES.start())),
         }),
     };
     Window { window: Some(window) }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use webstrata_layers::{Window, parse_time};
+use webstrata_layers::{Window, interval, parse_time};
 
 /// One question, as it is written.
 #[derive(Debug, Deserialize)]
@@ -57,10 +57,12 @@ impl Question {
         match (&self.at, &self.from, &self.to) {
             (Some(at), None, None) => Ok(Window::AsOf(time(at, true)?)),
             (Some(_), ..) => Err("\"at\" goes with neither \"from\" nor \"to\"".to_owned()),
-            (None, from, to) => Ok(Window::Seen {
-                from: from.as_deref().map_or(Ok(i64::MIN), |from| time(from, false))?,
-                to: to.as_deref().map_or(Ok(i64::MAX), |to| time(to, true))?,
-            }),
+            (None, from, to) => {
+                let from = from.as_deref().map(|from| time(from, false)).transpose()?;
+                let to = to.as_deref().map(|to| time(to, true)).transpose()?;
+                let (from, to) = interval(from, to).map_err(|error| error.to_string())?;
+                Ok(Window::Seen { from, to })
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 use webstrata_layers::{
     CaptureTime, Change, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Sampling,
-    Window,
+    TIMES, Window,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
@@ -253,7 +253,7 @@ impl Links for Raw {
         // An open end is one that is not said; both would ask for URLs that were never captured, too.
         let request = ListUidsRequest {
             epoch: self.epoch,
-            from: Some(from),
+            from: Some(from.max(*TIMES.start())),
             to: (to < i64::MAX).then_some(to),
             first: uids.start,
             ..ListUidsRequest::default()

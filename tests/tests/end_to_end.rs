@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
+use webstrata_datasets::Finding;
+use webstrata_layers::{Links, Window, parse_time};
 use webstrata_pipeline::{Error, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
-use webstrata_tests::stores::{assert_answers, bytes, options, totals};
+use webstrata_tests::stores::{assert_answers, bytes, options, reader, totals};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 const LARGER: Size = Size { pages: 400, captures: 4000, links: 25 };
@@ -29,6 +32,54 @@ fn files(dir: &Path, prefix: &str, ending: &str, parts: &[&[String]]) -> Vec<Pat
 
 fn lines(crawl: &Crawl) -> Vec<String> {
     crawl.json_lines().into_iter().map(|line| line + "\n").collect()
+}
+
+/// Not their union: nobody has seen these links together. A capture with a date is not touched.
+#[test]
+fn of_undated_records_of_a_page_the_newest_file_counts() {
+    let dir = temporary();
+    let texts = [
+        ("a", "http://a.example/\n http://new.example/\n"),
+        ("b", "http://a.example/\n http://old.example/\nhttp://a.example/ 2008 http://dated.example/\n"),
+        ("c", "http://a.example/\n http://older.example/\nhttp://b.example/\n http://only.example/\n"),
+    ];
+    let mut inputs = Vec::new();
+    for (age, (name, text)) in texts.into_iter().enumerate() {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        let modified = UNIX_EPOCH + Duration::from_secs(1_000_000 - age as u64);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(modified).unwrap();
+        inputs.push(path);
+    }
+    for workers in [1, 3] {
+        let store = dir.path().join(format!("store{workers}"));
+        let mut options = options(&store, inputs.clone());
+        options.run.workers = workers;
+        let report = build(&options, &Progress::default()).unwrap();
+        assert_eq!((report.tally.of(Finding::OlderUndated), report.tally.damaged()), (2, 0));
+        let links = reader(&store);
+        let at = |page: &str, time| {
+            let uid = links.uid(page).unwrap().unwrap();
+            let found = links.out_links(uid, Window::Seen { from: time, to: time }).unwrap();
+            found.into_iter().map(|uid| links.url(uid).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(at("http://a.example/", 0), ["http://new.example/"]);
+        assert_eq!(at("http://b.example/", 0), ["http://only.example/"]);
+        assert_eq!(at("http://a.example/", parse_time("2008", false).unwrap()), ["http://dated.example/"]);
+    }
+}
+
+/// What a server and the command line take a text for is what readers of crawl files take it for.
+#[test]
+fn urls_have_one_canonical_text_in_all_crates() {
+    let mut random = Random(7);
+    for _ in 0..20_000 {
+        let length = random.below(24);
+        let letters = (0..length).map(|_| char::from(u8::try_from(random.below(95)).unwrap() + b' '));
+        let text =
+            format!("http{}://a.example/{}", if random.once_in(2) { "s" } else { "" }, letters.collect::<String>());
+        assert_eq!(webstrata_datasets::canonical(None, &text).ok(), webstrata_serve::http::canonical(&text), "{text}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
-use webstrata_layers::{Links, RangeLength, Reader, Store, Window as In};
+use webstrata_layers::{Links, RangeLength, Reader, Store, TIMES, Window as In};
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::proto::links_client::LinksClient;
 use webstrata_serve::proto::question::Question as Asked;
@@ -446,7 +446,10 @@ fn what_makes_no_sense_is_refused_for_its_reason() {
         let long = proto::UrlToUidRequest { epoch: 0, urls: vec!["a".repeat(2 << 20)] }.encode_to_vec();
         let status = call(channel, "/webstrata.v1.Links/UrlToUid", long.into(), WITHIN).await.expect_err("too long");
         assert_eq!(status.code(), Code::OutOfRange, "as tonic has it: {status:?}");
-        for window in [seen(1, 0), seen(i64::MAX, i64::MIN)] {
+        let (first, last) = (*TIMES.start(), *TIMES.end());
+        let outside =
+            [seen(first - 1, 0), seen(0, last + 1), seen(i64::MIN, i64::MAX), seen(1_401_010_000_000, i64::MAX)];
+        for window in [seen(1, 0), seen(i64::MAX, i64::MIN)].into_iter().chain(outside) {
             refused(channel, path, proto::GetLinksRequest { window, ..links(vec![0]) }, Reason::BadRequest).await;
         }
         for direction in [-1, 3, i32::MAX, i32::MIN] {

@@ -118,7 +118,7 @@ fn urls_that_nothing_uses_go_in_a_merge() {
     let dir = tempfile::tempdir().unwrap();
     let (store, batch) = (dir.path().join("store"), dir.path().join("batch.jsonl"));
     with_unused(&store);
-    fs::write(&batch, r#"{"url":"http://bb.example/","ts":20,"links":["http://a.example/"]}"#).unwrap();
+    fs::write(&batch, r#"{"url":"http://bb.example/","ts":"19700101000020","links":["http://a.example/"]}"#).unwrap();
     add(&store, batch, 1, 1 << 19);
     assert_eq!(merge(&store, None, 1, 1 << 19).dropped, 1);
     let merged = reader(&store);

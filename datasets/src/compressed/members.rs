@@ -8,10 +8,11 @@ use memchr::memmem;
 use std::io::{self, Read};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-use super::{CHUNK_BYTES, Coding, KEPT_BYTES_MAX, State, Text};
+use super::{Coding, KEPT_BYTES_MAX, State, Text};
 use crate::Finding;
 
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;
+const ZSTD_STEP_BYTES: usize = 4 << 10;
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub(super) const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -32,14 +33,15 @@ impl Text {
             Coding::Plain => self.state = State::Inside,
             Coding::Gzip { .. } if head.starts_with(&GZIP) => {
                 self.enter();
-                if let Some(len) = self.gzip_header()? {
+                let (len, looked) = self.gzip_header()?;
+                if let Some(len) = len {
                     self.input_at += len;
                     if let Coding::Gzip { inflate, crc } = &mut self.coding {
                         inflate.reset(false);
                         crc.reset();
                     }
                 } else {
-                    self.broken("gzip header");
+                    self.broken("gzip header", looked);
                 }
             }
             Coding::Zstd { .. } if skippable(head) => self.skippable_frame()?,
@@ -58,20 +60,27 @@ impl Text {
 
     fn enter(&mut self) {
         self.member = self.input_place();
-        self.members.push_back((self.text_end(), self.member));
+        let place = self.text_end();
+        // Of members without text the last one counts.
+        if self.members.back().is_some_and(|last| last.0 == place) {
+            self.members.pop_back();
+        }
+        self.members.push_back((place, self.member));
         self.state = State::Inside;
     }
 
-    /// Length of the gzip header at hand, `None` if it is none.
-    fn gzip_header(&mut self) -> io::Result<Option<usize>> {
+    /// Length of the gzip header at hand, `None` if it is none; and how many bytes were looked at.
+    fn gzip_header(&mut self) -> io::Result<(Option<usize>, usize)> {
         let mut wanted = 10;
         loop {
             let whole = self.need(wanted)?;
-            match gzip_header_len(self.unread_input()) {
-                HeaderLen::Bytes(len) => return Ok(Some(len)),
-                HeaderLen::Bad => return Ok(None),
-                HeaderLen::More if !whole || wanted > KEPT_BYTES_MAX => return Ok(None),
-                HeaderLen::More => wanted = self.unread_input().len() + 1,
+            let head = self.unread_input();
+            let head = &head[..head.len().min(wanted)];
+            match gzip_header_len(head) {
+                HeaderLen::Bytes(len) => return Ok((Some(len), len)),
+                HeaderLen::Bad => return Ok((None, 10)),
+                HeaderLen::More if !whole || wanted > KEPT_BYTES_MAX => return Ok((None, head.len())),
+                HeaderLen::More => wanted *= 4,
             }
         }
     }
@@ -105,7 +114,13 @@ impl Text {
             };
             match Decoder::with_dictionary(frame) {
                 Ok(decoder) if whole => self.coding = Coding::Zstd { decoder, begun: true },
-                _ => self.note(Finding::BadCompression, place, "zstd dictionary"),
+                _ => {
+                    // Only the first frame is a dictionary; else a file of nothing else unpacks 16 MiB for each.
+                    if let Coding::Zstd { begun, .. } = &mut self.coding {
+                        *begun = true;
+                    }
+                    self.note(Finding::BadCompression, place, "zstd dictionary");
+                }
             }
             self.input_at = self.input.len().min(self.input_at + len);
             return Ok(());
@@ -127,7 +142,6 @@ impl Text {
     pub(super) fn decode(&mut self) -> io::Result<()> {
         let more = !self.unread_input().is_empty() || self.refill()?;
         let input = &self.input[self.input_at..];
-        let before = self.out.len();
         match &mut self.coding {
             Coding::Plain => {
                 self.out.extend_from_slice(input);
@@ -137,31 +151,33 @@ impl Text {
                 }
             }
             Coding::Gzip { inflate, crc } => {
-                self.out.reserve(CHUNK_BYTES);
-                let taken = inflate.total_in();
-                let status = inflate.decompress_vec(input, &mut self.out, FlushDecompress::None);
+                let (taken, made) = (inflate.total_in(), inflate.total_out());
+                let status = inflate.decompress(input, &mut self.piece, FlushDecompress::None);
                 let taken = usize::try_from(inflate.total_in() - taken).unwrap_or(0);
+                let made = usize::try_from(inflate.total_out() - made).unwrap_or(0);
                 self.input_at += taken;
-                crc.update(&self.out[before..]);
+                self.out.extend_from_slice(&self.piece[..made]);
+                crc.update(&self.piece[..made]);
                 let sums = (crc.sum(), crc.amount());
                 match status {
                     Ok(Status::StreamEnd) => self.gzip_trailer(sums)?,
-                    Err(_) => self.broken("deflate data"),
-                    Ok(_) if !more && taken == 0 && self.out.len() == before => self.cut(),
+                    Err(_) => self.broken("deflate data", 0),
+                    Ok(_) if !more && taken == 0 && made == 0 => self.cut(),
                     Ok(_) => {}
                 }
             }
             Coding::Zstd { decoder, .. } => {
-                self.out.resize(before + CHUNK_BYTES, 0);
-                let mut from = InBuffer::around(input);
-                let mut to = OutBuffer::around(&mut self.out[before..]);
+                // Where it fails it does not say how far it came, so it comes only so far at a time.
+                let step = input.len().min(ZSTD_STEP_BYTES);
+                let mut from = InBuffer::around(&input[..step]);
+                let mut to = OutBuffer::around(&mut self.piece[..]);
                 let status = decoder.run(&mut from, &mut to);
                 let (taken, made) = (from.pos(), to.pos());
-                self.out.truncate(before + made);
                 self.input_at += taken;
+                self.out.extend_from_slice(&self.piece[..made]);
                 match status {
                     Ok(0) => self.state = State::Between,
-                    Err(_) => self.broken("zstd data"),
+                    Err(_) => self.broken("zstd data", step),
                     Ok(_) if !more && taken == 0 && made == 0 => self.cut(),
                     Ok(_) => {}
                 }
@@ -181,7 +197,7 @@ impl Text {
             self.input_at += 8;
             self.state = State::Between;
         } else {
-            self.broken("gzip checksum");
+            self.broken("gzip checksum", 0);
         }
         Ok(())
     }
@@ -192,10 +208,19 @@ impl Text {
         self.state = State::End;
     }
 
-    /// The current member is broken: looks for the next one from its second byte on, where that is still at hand.
-    fn broken(&mut self, detail: &'static str) {
+    /// The current member is broken; `ahead` bytes behind the place of the input were looked at.
+    ///
+    /// Looks for the next one from its second byte on, where that is still at hand: what was decoded may be the next members.
+    /// In a file made of headers inside of one another each byte would be decoded again and again; so it goes back for as
+    /// many bytes as the file had so far, and else looks on from where it is.
+    fn broken(&mut self, detail: &'static str, ahead: usize) {
         self.note(Finding::BadCompression, self.member, detail);
-        if self.member >= self.input_offset {
+        let place = self.input_place() + ahead as u64;
+        let looked_again = self.looked_again + (place - self.member);
+        if self.member < self.input_offset || looked_again > place + KEPT_BYTES_MAX as u64 {
+            self.input_at = self.input.len().min(self.input_at + ahead.max(1));
+        } else {
+            self.looked_again = looked_again;
             self.input_at = usize::try_from(self.member + 1 - self.input_offset).unwrap_or(self.input_at);
         }
         self.state = State::Resync;
@@ -286,7 +311,7 @@ mod tests {
         let notes = text.notes();
         let mut all = Vec::new();
         Lines(text).read_to_end(&mut all).unwrap();
-        let notes = notes.lock().unwrap().clone();
+        let notes = notes.lock().unwrap().notes.clone();
         (all, notes)
     }
 
@@ -340,15 +365,14 @@ mod tests {
         let len = first.len();
         first[len - 1] ^= 1;
         let mut text = Text::new(Box::new(io::Cursor::new([first, gzip(b"two ")].concat()))).unwrap();
-        let mut block = Vec::new();
         assert_eq!(text.place(), (0, 0));
-        assert_eq!((text.block(100, &mut block).unwrap(), text.at_break()), (4, true));
+        assert_eq!(text.peek(100).unwrap(), b"one ");
+        assert!(text.ends_at_break());
+        assert_eq!((text.skip(100).unwrap(), text.at_break()), (4, true));
         assert!(text.resume() && !text.resume());
         assert_eq!(text.peek(100).unwrap(), b"two ");
         assert_eq!(text.place(), (len as u64, 0));
         text.consume(2);
         assert_eq!(text.place(), (len as u64, 2));
-        text.put_back(b"tw");
-        assert_eq!((text.place(), text.peek(1).unwrap()), ((len as u64, 0), &b"two "[..]));
     }
 }

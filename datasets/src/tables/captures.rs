@@ -80,12 +80,8 @@ impl Batch {
         if self.list_nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return Err((Finding::BadRow, "null links".to_owned()));
         }
-        let date = self.times.get(row)?;
-        if date.finer {
-            tally.count(Finding::FinerDate);
-        }
+        capture.time = self.times.get(row)?.counted(tally);
         capture.url.push_str(self.urls.value(row));
-        capture.time = date.seconds;
         let index = |end: i32| usize::try_from(end).unwrap_or(0);
         let (start, end) = (index(self.list_ends[row]), index(self.list_ends[row + 1]));
         match &self.links {

@@ -24,7 +24,7 @@ pub(super) enum Times {
     Texts(StringArray),
     /// Numbers, and how many of them make a second.
     Numbers(Int64Array, i64),
-    /// Integers that may be epoch seconds or 14 digits.
+    /// Integers without a unit: 10 digits are seconds, 13 milliseconds, 14 a date.
     Plain(Int64Array),
     /// Integers that are digits of a date, as `crawl_date` has them.
     Digits(Int64Array),
@@ -74,16 +74,11 @@ impl Times {
             }
             Times::Numbers(numbers, a_second) if numbers.is_valid(row) => {
                 let number = numbers.value(row);
-                Ok(Date {
-                    seconds: number.div_euclid(*a_second),
-                    finer: number.rem_euclid(*a_second) != 0,
-                    whole: true,
-                })
+                date::from_units(number, *a_second).ok_or_else(|| bad_date(&number))
             }
             Times::Plain(numbers) if numbers.is_valid(row) => {
                 let number = numbers.value(row);
-                let seconds = date::from_number(number).ok_or_else(|| bad_date(&number))?;
-                Ok(Date { seconds, finer: false, whole: true })
+                date::from_number(number).ok_or_else(|| bad_date(&number))
             }
             Times::Digits(numbers) if numbers.is_valid(row) => {
                 let number = numbers.value(row);

@@ -11,7 +11,8 @@
 //! Only these columns are read, others (`anchor`) never. The Arrow schema that some writers store beside the Parquet one
 //! is passed over, so dictionaries, large and view types of the writer all arrive as plain strings and lists.
 //!
-//! Dates: timestamps of any unit, epoch seconds, 14 digits as text or number; crawl dates 8 or 14 digits.
+//! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14 (`YYYYMMDDhhmmss`),
+//! texts as in [`crate::date`]; crawl dates are digits of a text or an integer, 8 or 14 of them.
 //! Null cells are damage: a row without URL, date or list is left out, as is a link that is null.
 //!
 //! Unit of work: one row group. Memory: a batch of [`BATCH_ROWS`] rows and the pages that are being decoded.
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
     use arrow::array::{
         ArrayRef, DictionaryArray, Int64Array, LargeStringArray, ListBuilder, StringArray, StringBuilder,
-        StringViewArray, TimestampMicrosecondArray, TimestampSecondArray,
+        StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampSecondArray, UInt64Array,
     };
     use arrow::datatypes::Int32Type;
     use parquet::arrow::ArrowWriter;
@@ -252,16 +253,18 @@ mod tests {
     #[test]
     fn captures_of_every_type_of_column() {
         let urls = ["http://a/", "http://b/é", "http://a/"];
-        let seconds = [1_209_588_506i64, 0, -5];
-        let digits = ["20080430204826", "19700101000000", "19691231235955"];
+        let seconds = [1_209_588_506i64, 1_000_000_000, 4_102_444_800];
+        let digits = ["20080430204826", "20010909014640", "21000101000000"];
         let url_columns: [ArrayRef; 4] = [
             Arc::new(StringArray::from_iter_values(urls)),
             Arc::new(LargeStringArray::from_iter_values(urls)),
             Arc::new(StringViewArray::from_iter_values(urls)),
             Arc::new(urls.into_iter().collect::<DictionaryArray<Int32Type>>()),
         ];
-        let time_columns: [ArrayRef; 4] = [
+        let time_columns: [ArrayRef; 6] = [
             Arc::new(Int64Array::from_iter_values(seconds)),
+            Arc::new(Int64Array::from_iter_values(seconds.map(|second| second * 1_000))),
+            Arc::new(Int64Array::from_iter_values(digits.map(|digits| digits.parse::<i64>().unwrap()))),
             Arc::new(TimestampSecondArray::from_iter_values(seconds)),
             Arc::new(
                 TimestampMicrosecondArray::from_iter_values(seconds.map(|second| second * 1_000_000))
@@ -286,6 +289,25 @@ mod tests {
                     assert_eq!(tally, Tally::default());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn times_that_no_capture_can_have_are_damage() {
+        let numbers = [0, -1, 961_524_179, 12_095_885_060, 1_401_010_000_000_000, i64::MIN, i64::MAX];
+        let milliseconds =
+            [-62_135_596_800_001, 253_402_300_800_000, i64::MIN, i64::MAX, -62_135_596_800_000, 0, 253_402_300_799_000];
+        let unsigned = [u64::MAX, 0, 1 << 63, 7, 8, 9, 10];
+        for (column, sound) in [
+            (Arc::new(Int64Array::from_iter_values(numbers)) as ArrayRef, 0),
+            (Arc::new(UInt64Array::from_iter_values(unsigned)), 0),
+            (Arc::new(TimestampMillisecondArray::from_iter_values(milliseconds)), 3),
+        ] {
+            let urls: ArrayRef = Arc::new(StringArray::from_iter_values(["http://a/"; 7]));
+            let links = lists(&vec![Some(vec![]); 7]);
+            let file = write(vec![("url", urls), ("ts", column), ("links", links)], true, 1000);
+            let (rows, tally) = read_all(file.path());
+            assert_eq!((rows.len(), tally.damaged()), (sound, 7 - sound as u64), "{tally:?}");
         }
     }
 
@@ -381,7 +403,7 @@ mod tests {
         url.typed::<ByteArrayType>().write_batch(&[text("http://a/")], None, None).unwrap();
         url.close().unwrap();
         let mut ts = group.next_column().unwrap().unwrap();
-        ts.typed::<Int64Type>().write_batch(&[7], None, None).unwrap();
+        ts.typed::<Int64Type>().write_batch(&[1_209_588_506], None, None).unwrap();
         ts.close().unwrap();
         let mut links = group.next_column().unwrap().unwrap();
         let items = [text("http://b/"), text("http://b/")];
@@ -390,7 +412,7 @@ mod tests {
         group.close().unwrap();
         writer.close().unwrap();
         let (rows, tally) = read_all(file.path());
-        assert_eq!(rows, [row("http://a/", 7, &["http://b/", "http://b/"])]);
+        assert_eq!(rows, [row("http://a/", 1_209_588_506, &["http://b/", "http://b/"])]);
         assert_eq!(tally, Tally::default());
     }
 }

@@ -62,11 +62,8 @@ impl CaptureReader for Webgraph {
                     if !begun {
                         begun = true;
                         capture.url.push_str(source);
-                        capture.time = date.seconds;
-                        if date.finer {
-                            tally.count(Finding::FinerDate);
-                        }
-                    } else if capture.url != source || capture.time != date.seconds {
+                        capture.time = date.counted(tally);
+                    } else if capture.url != source || capture.time != date.seconds() {
                         return Ok(true);
                     }
                     capture.links.push(link);

@@ -244,7 +244,7 @@ impl Pinned {
         // newer row's stand for.
         let by_row = matches!(window, Window::Seen { .. }) || self.graph.rows.len() == 1;
         let asked = if by_row { precision } else { Precision::Range };
-        let split = self.split(uids, |row| if exact { row.meets(window) } else { !is_empty(window) });
+        let split = self.split(uids, |row| if exact { row.meets(window) } else { !window.is_empty() });
         let most = part.end - part.start;
         let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start, most);
         let mut lists = self.ask_links(uids, &split, Direction::In(asked), window, cut).await?;
@@ -332,7 +332,7 @@ impl Pinned {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may know of a later capture of a source, though it knows nothing of the link.
         let alone = direction != Direction::In(Precision::Exact) || self.graph.is_plain(window);
-        let asked = |row: &crate::map::RowMap| if by_range { !is_empty(window) } else { row.meets(window) };
+        let asked = |row: &crate::map::RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
         let mut split = Split::of(&self.graph);
         let mut single = Vec::with_capacity(uids.len());
@@ -371,11 +371,6 @@ impl Pinned {
         })?;
         lists.into_iter().map(Lists::of).collect()
     }
-}
-
-/// Whether no time is in the window: servers refuse to be asked of it.
-fn is_empty(window: Window) -> bool {
-    matches!(window, Window::Seen { from, to } if from > to)
 }
 
 pub(super) fn chosen(uids: &[u64], items: &[usize]) -> UidList {

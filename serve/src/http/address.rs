@@ -14,6 +14,11 @@ use crate::status::{Reason, bad, refuse};
 pub fn canonical(text: &str) -> Option<String> {
     let mut url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     url.set_fragment(None);
+    // The standard escapes it, the parser does not yet.
+    if url.path().contains('^') {
+        let path = url.path().replace('^', "%5E");
+        url.set_path(&path);
+    }
     Some(url.into())
 }
 

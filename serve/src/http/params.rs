@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use tonic::Status;
-use webstrata_layers::{Window, parse_time};
+use webstrata_layers::{Window, interval, parse_time};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::status::bad;
@@ -92,11 +92,7 @@ impl Params {
         if from.is_none() && to.is_none() {
             return Ok(None);
         }
-        let (from, to) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
-        if from > to {
-            return Err(bad("from: it is later than to"));
-        }
-        Ok(Some((from, to)))
+        interval(from, to).map(Some).map_err(|error| bad(error.to_string()))
     }
 
     /// The window of `from` and `to`, or `at`.
@@ -113,7 +109,7 @@ impl Params {
     fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         let time = parse_time(text, end).ok_or_else(|| {
-            bad(format!("{name}: {text:?} is no time; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339"))
+            bad(format!("{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339"))
         });
         time.map(Some)
     }
@@ -224,6 +220,19 @@ mod tests {
             Window::AsOf(parse_time("20061231235959", true).unwrap())
         );
         assert_eq!(Params::of(None, &[], &[]).unwrap().fingerprint("/"), params("").unwrap().fingerprint("/"));
+    }
+
+    #[test]
+    fn windows_run_forwards_in_the_years_that_captures_have() {
+        for (query, refused) in [
+            ("from=2007&to=2006", "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z"),
+            ("from=0000", "from: \"0000\" is no time of the years 1 to 9999"),
+            ("at=1209588506000", "at: \"1209588506000\" is no time"),
+        ] {
+            let status = params(query).unwrap().window().unwrap_err();
+            assert!(status.message().contains(refused), "{query}: {status:?}");
+        }
+        assert!(params("from=2006&to=2006").unwrap().window().is_ok());
     }
 
     #[test]

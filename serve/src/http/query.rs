@@ -349,6 +349,12 @@ mod tests {
                 "not a question: unknown field `form`",
             ),
             (r#"{"id": 3, "op": "links", "url": "http://a/", "from": "206"}"#, ("id", json!(3)), "not a time: 206"),
+            (r#"{"id": 3, "op": "links", "url": "http://a/", "to": "0000"}"#, ("id", json!(3)), "not a time: 0000"),
+            (
+                r#"{"id": 3, "op": "links", "url": "http://a/", "from": "2007", "to": "2006"}"#,
+                ("id", json!(3)),
+                "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z",
+            ),
             (
                 r#"{"id": 3, "op": "links", "url": "http://a/", "from": "2006", "at": "2006"}"#,
                 ("id", json!(3)),

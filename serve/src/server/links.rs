@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::{Batch, Sampling, key};
+use webstrata_layers::{Batch, Sampling, interval, key};
 
 use super::Shared;
 use crate::clerk::{Pinned, WAIT};
@@ -220,11 +220,8 @@ impl Links for LinksService {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, 1).await?;
         let ranges = ranges_of(&pinned, &request).await?;
-        let interval = (request.from.is_some() || request.to.is_some())
-            .then(|| (request.from.unwrap_or(i64::MIN), request.to.unwrap_or(i64::MAX)));
-        if interval.is_some_and(|(from, to)| from > to) {
-            return Err(bad("from is later than to"));
-        }
+        let given = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
+        let interval = (request.from.is_some() || request.to.is_some()).then_some(given);
         let (sender, receiver) = mpsc::channel(2);
         tokio::spawn(async move {
             let listed = list(&pinned, ranges, interval, &request, &sender);
