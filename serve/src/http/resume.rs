@@ -1,13 +1,9 @@
-//! Resume keys: where an answer that did not say everything goes on.
-//!
-//! A key is text of digits and points: the epoch, the UID to go on at, how many of its values were given, and the fingerprint of
-//! the question. Since epochs do not change, what follows a key is exactly what was left out, however often it is asked; a key
-//! of an epoch that is no longer answered fails as the epoch does, and one of another question is refused.
+//! `resumeKey`: where a question over HTTP goes on. What a key holds and when it is refused: [`crate::resume`].
 
 use tonic::Status;
 
 use super::params::Params;
-use crate::status::bad;
+use crate::resume::{Fingerprint, resumed, token};
 
 /// A place in a question's values, which stand in order of UIDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,51 +20,30 @@ pub(super) struct Start {
     pub(super) epoch: u64,
     /// The beginning, where there is no key.
     pub(super) place: Option<Place>,
-    fingerprint: u64,
+    question: Fingerprint,
 }
 
 impl Start {
     /// From `epoch` and `resumeKey` of a path.
     pub(super) fn of(path: &str, params: &Params) -> Result<Self, Status> {
-        let fingerprint = params.fingerprint(path);
-        let epoch = params.number("epoch", 1..=u64::MAX)?;
-        let Some(key) = params.get("resumeKey")? else {
-            return Ok(Self { epoch: epoch.unwrap_or(0), place: None, fingerprint });
-        };
-        let (of_key, place, question) = read(key).ok_or_else(|| bad("resumeKey: it is not one that an answer gave"))?;
-        if question != fingerprint {
-            return Err(bad(
-                "resumeKey: it was given for another question; all parameters but limit must be as they were",
-            ));
-        }
-        match epoch {
-            Some(epoch) if epoch != of_key => {
-                Err(bad(format!("epoch: it is {epoch}, and that of resumeKey is {of_key}; leave one of them out")))
-            }
-            _ => Ok(Self { epoch: of_key, place: Some(place), fingerprint }),
-        }
+        let question = params.fingerprint(path);
+        let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
+        let Some(key) = params.get("resumeKey")? else { return Ok(Self { epoch, place: None, question }) };
+        let (epoch, [uid, given]) = resumed("resumeKey", key, question, epoch)?;
+        let place = Place { uid, given: usize::try_from(given).unwrap_or(usize::MAX) };
+        Ok(Self { epoch, place: Some(place), question })
     }
 
     /// The key of a place.
     pub(super) fn key(&self, epoch: u64, place: Place) -> String {
-        format!("{epoch}.{}.{}.{:016x}", place.uid, place.given, self.fingerprint)
+        token(epoch, [place.uid, place.given as u64], self.question)
     }
-}
-
-fn read(key: &str) -> Option<(u64, Place, u64)> {
-    let mut parts = key.split('.');
-    let mut next = || parts.next();
-    let epoch = next()?.parse().ok().filter(|&epoch| epoch > 0)?;
-    let place = Place { uid: next()?.parse().ok()?, given: next()?.parse().ok()? };
-    let question = u64::from_str_radix(next()?, 16).ok()?;
-    next().is_none().then_some((epoch, place, question))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::status::Reason;
-    use proptest::prelude::*;
 
     const KNOWN: &[&str] = &["url", "limit", "epoch", "resumeKey"];
 
@@ -86,24 +61,7 @@ mod tests {
         for other in [format!("url=b&resumeKey={key}"), format!("url=a&epoch=8&resumeKey={key}")] {
             assert_eq!(Reason::of(&start(&other).unwrap_err()), Some(Reason::BadRequest), "{other}");
         }
-        for key in ["", "7", "0.1.1.0", "7.1.1", "7.1.1.x", "7.1.1.0.0", "7.-1.1.0", "x"] {
-            let status = start(&format!("url=a&resumeKey={key}")).unwrap_err();
-            assert!(status.message().starts_with("resumeKey: "), "{key}: {status}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn places_come_back(epoch in 1..=u64::MAX, uid: u64, given: usize) {
-            let place = Place { uid, given };
-            let key = start("url=a").unwrap().key(epoch, place);
-            let again = start(&format!("resumeKey={key}&url=a")).unwrap();
-            prop_assert_eq!((again.epoch, again.place), (epoch, Some(place)));
-        }
-
-        #[test]
-        fn no_key_panics(key in "[0-9a-f.]{0,30}") {
-            let _ = read(&key);
-        }
+        let status = start("url=a&resumeKey=x").unwrap_err();
+        assert!(status.message().starts_with("resumeKey: "), "{status}");
     }
 }
