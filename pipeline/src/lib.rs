@@ -77,5 +77,5 @@ pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Target, Unfit, What, export};
 pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
-pub use progress::{Moment, Progress, StageReport};
+pub use progress::{Missing, Moment, Progress, StageReport, Waiting};
 pub use table::{TableFormat, TableWriter, write_file};
