@@ -30,6 +30,15 @@ pub enum Window {
 impl Window {
     /// Everything ever seen.
     pub const ALWAYS: Window = Window::Seen { from: i64::MIN, to: i64::MAX };
+
+    /// Whether captures between these times, the first and the last, may decide what the window shows.
+    #[inline]
+    pub fn meets(self, (first, last): (i64, i64)) -> bool {
+        match self {
+            Window::Seen { from, to } => from <= to && first <= to && from <= last,
+            Window::AsOf(time) => first <= time,
+        }
+    }
 }
 
 /// The length of the time ranges of the in-link layers; as text `month`, `year`, `day`, or a number of days.
