@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Sample, Sampling, Window, format_time};
+use webstrata_layers::{Batch, Direction, Lifespan, Precision, Sample, Sampling, Window, format_time};
 
 use super::address::find;
 use super::answer::{Answer, Value};
@@ -18,6 +18,7 @@ use super::resume::Start;
 use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
+use crate::question::is_unknown;
 use crate::server::Shared;
 use crate::status::{Reason, bad};
 
@@ -219,11 +220,6 @@ impl Asked {
 
 fn is_inward(params: &Params) -> Result<bool, Status> {
     params.choice("direction", [("out", false), ("in", true)])
-}
-
-/// Whether the links of the latest capture not after a time are unknown.
-pub(super) fn is_unknown(captures: &[CaptureTime], at: i64) -> bool {
-    captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known)
 }
 
 /// `/v1/links`.
