@@ -34,7 +34,7 @@ pub(crate) struct SourceArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location(), required_unless_present = "server")]
     pub(crate) store: Option<Location>,
-    /// Ask servers at this HOST:PORT, instead of a store
+    /// Ask servers at this HOST:PORT, instead of a store; as often as needed
     #[arg(long, value_name = "ADDR", conflicts_with = "store")]
     pub(crate) server: Vec<String>,
     #[command(flatten)]
@@ -44,18 +44,27 @@ pub(crate) struct SourceArgs {
 impl SourceArgs {
     /// The cells or layers of the store, with `memory` bytes for the latter; or the servers.
     pub(crate) fn open(&self, memory: usize) -> anyhow::Result<Box<dyn Links>> {
-        let Some(store) = &self.store else {
-            let options = SecurityOptions {
-                server_ca: self.caller.tls_ca.clone(),
-                tokens: self.caller.tokens.clone(),
-                ..SecurityOptions::default()
-            };
-            let security = Security::open(&options)?;
-            let tls = security.client_tls(&self.caller.tls_name);
-            let dialer = Dialer::default().secured(tls, security.tokens());
-            return Ok(Box::new(Remote::connect(&self.server, dialer, ClerkOptions::default())?));
+        match (&self.store, self.servers()?) {
+            (_, Some(servers)) => Ok(Box::new(servers)),
+            (Some(store), None) => open(store, memory),
+            (None, None) => bail!("neither a store nor --server was given"),
+        }
+    }
+
+    /// The servers, where they are asked and no store is.
+    pub(crate) fn servers(&self) -> anyhow::Result<Option<Remote>> {
+        if self.store.is_some() {
+            return Ok(None);
+        }
+        let options = SecurityOptions {
+            server_ca: self.caller.tls_ca.clone(),
+            tokens: self.caller.tokens.clone(),
+            ..SecurityOptions::default()
         };
-        open(store, memory)
+        let security = Security::open(&options)?;
+        let tls = security.client_tls(&self.caller.tls_name);
+        let dialer = Dialer::default().secured(tls, security.tokens());
+        Ok(Some(Remote::connect(&self.server, dialer, ClerkOptions::default())?))
     }
 }
 
@@ -121,8 +130,7 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
 /// Whether the question is an as-of one and the links of the capture that answers it are unknown.
 pub(crate) fn is_unknown(links: &dyn Links, uid: u64, window: Window) -> anyhow::Result<bool> {
     let Window::AsOf(at) = window else { return Ok(false) };
-    let captures = links.captures(uid)?;
-    Ok(captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known))
+    Ok(webstrata_serve::question::is_unknown(&links.captures(uid)?, at))
 }
 
 /// A remark for people, on standard error.

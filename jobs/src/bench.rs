@@ -1,6 +1,7 @@
 //! `webstrata bench`: encodings of links beside one another on a graph or a store, a table for each direction; and how long
 //! questions to the cells of a store take.
 
+use crate::ask;
 use crate::cli::{Outcome, location};
 use anyhow::bail;
 use clap::{Args, Subcommand};
@@ -13,7 +14,7 @@ use webstrata_pipeline::write_file;
 use webstrata_serve::Cells;
 use webstrata_serve::cell_bench;
 use webstrata_serve::codec::bv_files::import;
-use webstrata_serve::codec_bench::{Table, measure, measure_store, picture, transpose};
+use webstrata_serve::codec_bench::{Step, Table, measure, measure_store, picture, transpose};
 use webstrata_serve::image::Residence;
 
 /// Arguments of `bench`.
@@ -85,6 +86,7 @@ fn cells(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let times = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
     writeln!(out, "| question | p50 us | p99 us | CPU ns a question | answers a question | million answers a CPU s |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
+    ask::note(&format!("asking {} questions of each kind", args.questions));
     for row in cell_bench::measure(&cells, args.questions, args.seed, times)? {
         writeln!(
             out,
@@ -104,12 +106,13 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut tables = Vec::new();
     for input in &args.inputs {
         let name = input.file_name().unwrap_or_default().to_string_lossy();
+        ask::note(&format!("reading {}", input.display()));
         let both = if input.is_dir() {
-            measure_store(&name, &Store::open(input)?)?
+            measure_store(&name, &Store::open(input)?, &tell)?
         } else {
             let forward = import(input)?;
             let backward = transpose(&forward)?;
-            let measure = |direction, lists| measure(&format!("{name}, {direction}"), lists, None);
+            let measure = |direction, lists| measure(&format!("{name}, {direction}"), lists, None, &tell);
             [measure("forward", &forward)?, measure("backward", &backward)?]
         };
         for table in both {
@@ -125,6 +128,12 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         write_file(path, picture(&tables).as_bytes())?;
     }
     Ok(Outcome::Done)
+}
+
+/// Says what is measured now: all of it takes minutes on large graphs.
+fn tell(Step { graph, codec, with_time, number, count }: Step<'_>) {
+    let with_time = if with_time { ", with time" } else { "" };
+    ask::note(&format!("{graph}: codec {number} of {count}{with_time}: {codec}"));
 }
 
 /// One table, as Markdown.

@@ -8,11 +8,13 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-use webstrata_pipeline::{Moment, Progress};
+use webstrata_pipeline::{Missing, Moment, Progress, Waiting};
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Looks between two lines where there is no terminal.
 const LINE_EVERY: u32 = 50;
+/// Looks before the first line about processes that have not come, where there is no terminal.
+const PATIENCE: u32 = 10;
 /// Steps of the bar.
 const STEPS: u64 = 1000;
 
@@ -59,8 +61,12 @@ fn show(progress: &Progress, done: &Receiver<()>) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1")]
             bar.set_position((moment.part.unwrap_or(0.0) * STEPS as f64) as u64);
             bar.set_prefix(moment.stage);
-            bar.set_message(line(&moment));
+            bar.set_message(moment.waiting.as_ref().map_or_else(|| line(&moment), waiting));
             bar.tick();
+        } else if let Some(own) = &moment.waiting {
+            if looks == PATIENCE || looks % LINE_EVERY == 0 {
+                let _ = writeln!(io::stderr(), "{}", waiting(own));
+            }
         } else if looks % LINE_EVERY == 0 {
             let percent = moment.part.map_or(String::new(), |part| format!(" {:.0} %", part * 100.0));
             // Nobody may be there to read it: not a reason to end a build.
@@ -70,6 +76,13 @@ fn show(progress: &Progress, done: &Receiver<()>) {
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
+}
+
+/// Which processes have not come, and how long they are waited for.
+fn waiting(Waiting { peers, seconds_left }: &Waiting) -> String {
+    let all: Vec<String> =
+        peers.iter().map(|Missing { process, host }| format!("process {process} at {host}")).collect();
+    format!("waiting for {}; giving up in {seconds_left} s", all.join(", "))
 }
 
 /// What is said besides the stage: records and their rate, bytes, spill, and how long the stage still takes.
@@ -98,6 +111,13 @@ fn line(moment: &Moment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_that_have_not_come_are_named() {
+        let peer = |process| Missing { process, host: format!("h{process}.example:7000") };
+        let text = "waiting for process 1 at h1.example:7000, process 2 at h2.example:7000; giving up in 57 s";
+        assert_eq!(waiting(&Waiting { peers: vec![peer(1), peer(2)], seconds_left: 57 }), text);
+    }
 
     #[test]
     fn a_line_says_how_much_how_fast_and_how_long() {

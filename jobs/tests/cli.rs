@@ -314,6 +314,25 @@ fn a_url_that_is_not_there_gets_a_hint() {
 }
 
 #[test]
+fn a_benchmark_of_encodings_says_which_one_it_measures() {
+    let dir = built();
+    let store = dir.path().join("store");
+    let mut command = webstrata(["bench".as_ref(), "codecs".as_ref(), store.as_os_str()]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // All of it takes a minute.
+    let steps: Vec<String> = said.take(3).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(steps[0], format!("note: reading {}", store.display()));
+    for (number, step) in (1..).zip(&steps[1..]) {
+        let begin = format!("note: store, forward: codec {number} of ");
+        let count = step.strip_prefix(&begin).and_then(|rest| rest.split_once(": ")).map(|(count, _)| count.parse());
+        assert!(matches!(count, Some(Ok(10u32..))), "{steps:?}");
+    }
+}
+
+#[test]
 fn questions_as_json_lines() {
     let dir = built();
     let questions = r#"{"id":1,"op":"links","url":"http://a.example/","direction":"out","from":"20060101000000","to":"20061231235959"}

@@ -51,6 +51,29 @@ fn error(command: &mut Command) -> String {
     said.lines().last().unwrap().strip_prefix("error: ").unwrap().to_owned()
 }
 
+#[test]
+fn a_build_says_for_which_processes_it_waits() {
+    let place = Place::new();
+    let hosts = addresses(3);
+    fs::write(place.path("hosts"), hosts.join("\n")).unwrap();
+    fs::write(place.path("crawl.jsonl"), "").unwrap();
+    for (process, expected) in [
+        (0, format!("waiting for process 1 at {}, process 2 at {}; giving up in 5", hosts[1], hosts[2])),
+        (2, format!("waiting for process 0 at {}; giving up in 5", hosts[0])),
+    ] {
+        let begun = Instant::now();
+        let mut command = place.build(&format!("--hosts {{}}/hosts --process {process} {{}}/crawl.jsonl"));
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = lines.find(|line| line.starts_with("waiting for "));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let line = line.expect("a line about the others");
+        assert!(line.starts_with(&expected), "{line}, expected {expected}");
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
+}
+
 /// Starts a build and waits until a stage of it begins.
 fn until(mut command: Command, stage: &str) -> (Child, BufReader<ChildStderr>) {
     let mut child = command.spawn().unwrap();

@@ -4,6 +4,7 @@
 //! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the layers
 //! have the same UIDs, rising; no value is null that must not be; times are whole seconds.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -14,6 +15,7 @@ use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use crate::error::{Damage, Error};
 use crate::page::{Flaw, InLinks, Page};
 use crate::parquet::LayerFile;
+use crate::precedence::Captures;
 use crate::presence::{self, Change};
 
 /// A row group of one side.
@@ -180,7 +182,26 @@ pub(crate) fn uids_of(batch: &RecordBatch) -> Result<ScalarBuffer<u64>, (u64, Da
     }
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// Its captures.
+    pub(crate) fn captures(&self) -> Captures<'a> {
+        Captures { times: self.times, unknown: self.unknown }
+    }
+
+    /// The changes of one link, by its number; none of the others is kept, nor those of links after it decoded.
+    pub(crate) fn changes_of(&self, link: usize) -> Result<Vec<Change>, Damage> {
+        let mut own = Vec::new();
+        for change in presence::decoded(self.changes, self.links.len(), self.times.len()) {
+            let change = change?;
+            match (change.link as usize).cmp(&link) {
+                Ordering::Less => {}
+                Ordering::Equal => own.push(change),
+                Ordering::Greater => break,
+            }
+        }
+        Ok(own)
+    }
+
     /// The record as a page, decoded and checked.
     pub(crate) fn page(&self) -> Result<Page, Damage> {
         let mut page = Page::default();

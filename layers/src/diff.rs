@@ -13,8 +13,8 @@
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::join;
 use crate::page::Page;
+use crate::precedence::for_each_time;
 use crate::presence::{self, Change};
 use crate::query::Links;
 use crate::read::Reader;
@@ -183,7 +183,7 @@ fn compare(old: &Page, new: &Page, now: impl Fn(u64) -> Option<u64>) -> ChangedP
     // Captures whose links both know: index in the old page, in the new one, and time.
     let mut both: [Vec<u32>; 2] = Default::default();
     let mut times = Vec::new();
-    join::for_each_time(&[old, new], |time, captures| {
+    for_each_time(&[&old.timestamps, &new.timestamps], |time, captures| {
         let (change, known) = match *captures {
             [(1, at)] => (CaptureChange::New, new.is_known(at)),
             [(_, before), (_, at)] => match (old.is_known(before), new.is_known(at)) {

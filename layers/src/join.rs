@@ -1,7 +1,7 @@
 //! What several rows hold of one URL, as one record.
 //!
 //! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and which
-//! link was in which capture. Of a capture that several rows have, what the newest row says is so: an update that writes a
+//! link was in which capture. Of a capture that several rows have the newest row says all ([`crate::precedence`]): an update that writes a
 //! capture again writes all that is known of it then, from all rows. In-links join by union: a source is marked in a range where it is in any
 //! record, so that ranges may be too wide where a capture was written again, and never too narrow.
 //!
@@ -10,6 +10,7 @@
 
 use crate::evidence::{Evidence, Revisit};
 use crate::page::{InLinks, Page};
+use crate::precedence::for_each_time;
 use crate::presence::{self, Change};
 
 /// Links and when they were there: what links are taken from.
@@ -153,11 +154,16 @@ pub struct Joined {
     pub replaced: bool,
 }
 
+/// The times of each page's captures.
+fn times_of<'a>(pages: &[&'a Page]) -> Vec<&'a [i64]> {
+    pages.iter().map(|page| &page.timestamps[..]).collect()
+}
+
 /// Joins pages of one URL, the oldest row's first; `None` where there are none.
 pub fn pages(parts: &[&Page]) -> Option<Joined> {
     let mut page = Page { uid: parts.first()?.uid, ..Page::default() };
     let (mut weave, mut replaced) = (Weave::default(), false);
-    for_each_time(parts, |time, captures| {
+    for_each_time(&times_of(parts), |time, captures| {
         let index = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         page.timestamps.push(time);
         let is_known = |(part, at): &(usize, u32)| parts[*part].is_known(*at);
@@ -202,7 +208,7 @@ pub fn evidence(parts: &[(&Page, &Evidence)]) -> Evidence {
     let pages: Vec<&Page> = parts.iter().map(|part| part.0).collect();
     let mut joined = Evidence::default();
     let mut index = 0;
-    for_each_time(&pages, |_, captures| {
+    for_each_time(&times_of(&pages), |_, captures| {
         let own = captures.iter().map(|&(part, at)| (parts[part].1.revisit(at), parts[part].1.digest(at as usize)));
         let (digest, revisit) = one_capture(index, own);
         joined.digests.push(digest);
@@ -238,23 +244,6 @@ pub fn one_capture<'a>(
     (digest, Some(Revisit { capture: index, not_modified, referred, links }))
 }
 
-/// Calls `visit` with each time of the pages, rising, and who has a capture then: (page, index), in order.
-pub fn for_each_time(pages: &[&Page], mut visit: impl FnMut(i64, &[(usize, u32)])) {
-    let mut next = vec![0u32; pages.len()];
-    let mut captures = Vec::new();
-    let time_of = |part: usize, next: &[u32]| pages[part].timestamps.get(next[part] as usize).copied();
-    while let Some(time) = (0..pages.len()).filter_map(|part| time_of(part, &next)).min() {
-        captures.clear();
-        for part in 0..pages.len() {
-            if time_of(part, &next) == Some(time) {
-                captures.push((part, next[part]));
-                next[part] += 1;
-            }
-        }
-        visit(time, &captures);
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -264,7 +253,7 @@ pub(crate) mod tests {
     /// Captures by time; `None` where links are unknown.
     pub(crate) type Plain = BTreeMap<i64, Option<BTreeSet<u64>>>;
 
-    fn page_of(plain: &Plain) -> Page {
+    pub(crate) fn page_of(plain: &Plain) -> Page {
         page_named(plain, |link| link)
     }
 
@@ -292,7 +281,7 @@ pub(crate) mod tests {
         page
     }
 
-    fn plain() -> impl Strategy<Value = Plain> {
+    pub(crate) fn plain() -> impl Strategy<Value = Plain> {
         let links = proptest::option::weighted(0.9, proptest::collection::btree_set(0u64..12, 0..6));
         proptest::collection::btree_map(0i64..30, links, 1..12)
     }

@@ -17,7 +17,7 @@
 //! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
 //! [`log`](mod@log) which there are; [`notes`] what programs keep beside them; [`regular`] how files are opened, [`draft`] files that are whole or not there;
 //! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row
-//! groups, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
+//! groups, [`precedence`] which row's captures count, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
 //! keeps its promises.
 
 pub mod batch;
@@ -49,6 +49,7 @@ mod outlinks;
 pub mod page;
 pub mod pages;
 mod parquet;
+pub mod precedence;
 pub mod presence;
 pub mod query;
 mod read;

@@ -3,6 +3,7 @@
 //! The types that writers take and readers give. [`Page::flaw`] and [`InLinks::flaw`] say which invariant a record
 //! breaks; writers refuse such records, readers and `check` report them. Cost: one pass over the record.
 
+use crate::precedence::Captures;
 use crate::presence::{self, Change};
 use crate::query::captures_in;
 use crate::time::Window;
@@ -105,17 +106,32 @@ impl Page {
     /// Replaces the contents of `links` by its links in a window.
     pub fn links_in(&self, window: Window, links: &mut Vec<u64>) {
         links.clear();
-        let Some((first, last)) = captures_in(&self.timestamps, &self.unknown, window) else { return };
-        presence::visit_in(&self.changes, self.links.len(), first, last, |at| links.extend_from_slice(&self.links[at]));
+        self.links_within(captures_in(&self.timestamps, &self.unknown, window).as_slice(), links);
+    }
+
+    /// Appends its links in any of these stretches of captures, each given by its first and its last one.
+    pub fn links_within(&self, stretches: &[(u32, u32)], links: &mut Vec<u64>) {
+        let stretch = |at| links.extend_from_slice(&self.links[at]);
+        presence::visit_in(&self.changes, self.links.len(), stretches, stretch);
     }
 
     /// Whether it has a link in a window.
     pub fn has_link(&self, link: u64, window: Window) -> bool {
+        self.has_link_within(link, captures_in(&self.timestamps, &self.unknown, window))
+    }
+
+    /// Whether it has a link in any of these stretches of captures, each given by its first and its last one.
+    pub fn has_link_within(&self, link: u64, stretches: impl IntoIterator<Item = (u32, u32)>) -> bool {
         let Ok(at) = self.links.binary_search(&link) else { return false };
-        let Some((first, last)) = captures_in(&self.timestamps, &self.unknown, window) else { return false };
         let own = self.changes.partition_point(|change| (change.link as usize) < at);
         let count = self.changes[own..].partition_point(|change| change.link as usize == at);
-        presence::any_in(&self.changes[own..own + count], first, last)
+        let own = &self.changes[own..own + count];
+        stretches.into_iter().any(|(first, last)| presence::any_in(own, first, last))
+    }
+
+    /// Its captures.
+    pub fn captures(&self) -> Captures<'_> {
+        Captures { times: &self.timestamps, unknown: &self.unknown }
     }
 
     /// How often a link was in a known capture, all links together.

@@ -192,14 +192,18 @@ pub fn any_in(own: &[Change], first: u32, last: u32) -> bool {
     before % 2 == 0 || own.get(before).is_some_and(|change| change.capture <= last)
 }
 
-/// Calls `visit` with the links that are present in at least one of the captures `first..=last`, as stretches of indexes, rising.
+/// Calls `visit` with the links that are present in any of these stretches of captures, each given by its first and its last
+/// one, as ranges of indexes, rising.
 ///
 /// Captures of unknown links count as holding what the capture before them holds; callers that must not have that
 /// narrow the range to known captures first. Cost: one pass over the changes.
-pub fn visit_in(changes: &[Change], links: usize, first: u32, last: u32, mut visit: impl FnMut(Range<usize>)) {
+pub fn visit_in(changes: &[Change], links: usize, stretches: &[(u32, u32)], mut visit: impl FnMut(Range<usize>)) {
+    if stretches.is_empty() {
+        return;
+    }
     let mut next = 0;
     for (link, own) in by_link(changes) {
-        if !any_in(own, first, last) {
+        if !stretches.iter().any(|&(first, last)| any_in(own, first, last)) {
             visit(next..link as usize);
             next = link as usize + 1;
         }
@@ -207,11 +211,11 @@ pub fn visit_in(changes: &[Change], links: usize, first: u32, last: u32, mut vis
     visit(next..links);
 }
 
-/// The same as indexes.
+/// The links that are present in at least one of the captures `first..=last`, as indexes; see [`visit_in`].
 pub fn in_any(changes: &[Change], links: usize, first: u32, last: u32) -> Vec<u32> {
     let mut found = Vec::with_capacity(links);
     let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    visit_in(changes, links, first, last, |at| found.extend(number(at.start)..number(at.end)));
+    visit_in(changes, links, &[(first, last)], |at| found.extend(number(at.start)..number(at.end)));
     found
 }
 

@@ -120,9 +120,7 @@ pub trait Links {
     fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
         captures.clear();
         let Some(page) = self.page(uid)? else { return Ok(()) };
-        let mut unknown = page.unknown.iter().peekable();
-        let capture = |(at, &time): (u32, &i64)| CaptureTime { time, known: unknown.next_if_eq(&&at).is_none() };
-        captures.extend((0..).zip(&page.timestamps).map(capture));
+        captures.extend(page.captures().iter());
         Ok(())
     }
 
@@ -235,29 +233,10 @@ pub trait Links {
     /// See [`Links::url`].
     fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
         let Some(record) = self.in_record(uid)? else { return Ok(Vec::new()) };
-        // A source that has the link at some time has it in the range of that time.
-        let (from, to) = match window {
-            Window::Seen { from, to } if from > to => return Ok(Vec::new()),
-            Window::Seen { from, to } => (from, to),
-            Window::AsOf(time) => (i64::MIN, time),
-        };
-        let length = self.in_range();
-        let first = record.ranges.partition_point(|&start| length.end(start) < from);
-        let Some((first, last)) = whole(first, record.ranges.partition_point(|&start| start <= to)) else {
-            return Ok(Vec::new());
-        };
-        let present = presence::in_any(&record.changes, record.sources.len(), first, last);
-        let mut sources: Vec<u64> = present.into_iter().map(|at| record.sources[at as usize]).collect();
+        let mut sources = Vec::new();
+        sources_in(&record, self.in_range(), window, &mut sources);
         if precision == Precision::Exact {
-            let mut failed = None;
-            sources.retain(|&source| {
-                failed.is_none()
-                    && self.has_link(source, uid, window).unwrap_or_else(|error| {
-                        failed = Some(error);
-                        false
-                    })
-            });
-            failed.map_or(Ok(()), Err)?;
+            keep_linking(self, &mut sources, uid, window)?;
         }
         Ok(sources)
     }
@@ -284,6 +263,38 @@ pub trait Links {
         }
         Ok(())
     }
+}
+
+/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time has it in
+/// the range of that time.
+pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<u64>) {
+    let (from, to) = match window {
+        Window::Seen { from, to } if from > to => return,
+        Window::Seen { from, to } => (from, to),
+        Window::AsOf(time) => (i64::MIN, time),
+    };
+    let first = record.ranges.partition_point(|&start| length.end(start) < from);
+    let stretch = whole(first, record.ranges.partition_point(|&start| start <= to));
+    let present = |at| sources.extend_from_slice(&record.sources[at]);
+    presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);
+}
+
+/// Leaves of the sources those that have the link in the window.
+pub(crate) fn keep_linking<L: Links + ?Sized>(
+    links: &L,
+    sources: &mut Vec<u64>,
+    link: u64,
+    window: Window,
+) -> Result<(), Error> {
+    let mut failed = None;
+    sources.retain(|&source| {
+        failed.is_none()
+            && links.has_link(source, link, window).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+    });
+    failed.map_or(Ok(()), Err)
 }
 
 /// Appends the lifespans of links; see [`Links::lifespans`]. `times` and `unknown` rise, changes are sorted.
@@ -332,7 +343,7 @@ pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u3
 }
 
 /// The first and the last known capture of `first..end`.
-fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u32, u32)> {
+pub(crate) fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u32, u32)> {
     let (mut first, mut last) = whole(first, end)?;
     if !unknown.is_empty() {
         let is_unknown = |at: u32| unknown.binary_search(&at).is_ok();

@@ -7,7 +7,7 @@
 //! a UID, and the answer is from all of them together ([`crate::join`]). Threads may share a reader: the cache is locked
 //! for look-ups, not while decoding (two threads may decode the same block; one is kept).
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::blocks::{Block, Cache, TimesBlock, UrlBlock, View};
@@ -19,8 +19,9 @@ use crate::key::{key, key_after};
 use crate::manifest::{FileEntry, PartitionEntry};
 use crate::page::{InLinks, Page};
 use crate::parquet::{Footer, LayerFile};
+use crate::precedence::{self, Captures, stretches};
 use crate::presence;
-use crate::query::{Links, captures_in};
+use crate::query::{CaptureTime, Links, Precision, keep_linking, sources_in};
 use crate::schema::Layer;
 use crate::store::Store;
 use crate::time::{RangeLength, Window};
@@ -41,6 +42,8 @@ pub(crate) struct Row {
     /// Those with URLs.
     with_urls: Vec<usize>,
     end_uid: u64,
+    /// Of its first and its last capture; the first is above the last where there are none.
+    times: (i64, i64),
 }
 
 pub(crate) struct Partition {
@@ -107,7 +110,8 @@ impl Reader {
             }));
             let own = first..partitions.len();
             let with_urls = own.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
-            rows.push(Row { partitions: own, with_urls, end_uid: row.end_uid() });
+            let times = row.counts.first_time.zip(row.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
+            rows.push(Row { partitions: own, with_urls, end_uid: row.end_uid(), times });
         }
         let urls = manifest.counts.urls;
         Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
@@ -240,9 +244,19 @@ impl Reader {
 
     /// Where each row that has a record of a UID has it, the oldest row first.
     fn places(&self, kind: Kind, uid: u64) -> Result<Vec<Place>, Error> {
+        self.places_in(kind, uid, |_| true)
+    }
+
+    /// The same, of those of the rows that are asked for.
+    fn places_in(&self, kind: Kind, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Vec<Place>, Error> {
         self.known(uid)?;
-        let partitions = self.rows.iter().filter_map(|row| self.records_of(row, uid));
+        let partitions = self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid));
         partitions.filter_map(|partition| self.record(kind, partition, uid).transpose()).collect()
+    }
+
+    /// The records of a page in those rows whose captures may decide what a window shows.
+    fn pages_in(&self, uid: u64, window: Window) -> Result<Vec<Place>, Error> {
+        self.places_in(Kind::Out, uid, |row| window.meets(row.times))
     }
 
     /// Cannot happen: the kind of a block follows from its id.
@@ -447,29 +461,93 @@ impl Links for Reader {
         Ok(found)
     }
 
-    /// As the provided method, but on the block where one row alone has a record: no page is built.
-    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        captures.clear();
         let places = self.places(Kind::Out, uid)?;
-        let [(_, block, row)] = &places[..] else {
-            let page = self.page(uid)?;
-            return Ok(page.is_some_and(|page| page.has_link(link, window)));
-        };
-        let view = block.view(*row);
-        let Ok(at) = view.links.binary_search(&link) else { return Ok(false) };
-        let Some((first, last)) = captures_in(view.times, view.unknown, window) else { return Ok(false) };
-        let (mut before, mut inside) = (0u32, false);
-        for change in presence::decoded(view.changes, view.links.len(), view.times.len()) {
-            let Ok(change) = change else {
-                return self.page(uid).map(|_| false);
+        places.iter().for_each(|(_, block, row)| captures.extend(block.view(*row).captures().iter()));
+        if places.len() > 1 {
+            precedence::merge(captures);
+        }
+        Ok(())
+    }
+
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        for uid in uids {
+            let places = self.pages_in(uid, Window::Seen { from, to })?;
+            let is_captured = |(_, block, row): &Place| {
+                let times = block.view(*row).times;
+                times.get(times.partition_point(|&time| time < from)).is_some_and(|&time| time <= to)
             };
-            if change.link as usize >= at {
-                if change.link as usize > at || change.capture > last {
-                    break;
-                }
-                before += u32::from(change.capture <= first);
-                inside |= change.capture > first;
+            if places.iter().any(is_captured) && visit(uid).is_break() {
+                break;
             }
         }
-        Ok(before % 2 == 0 || inside)
+        Ok(())
     }
+
+    /// The links of each row's captures that count; no page is joined.
+    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+        let places = self.pages_in(uid, window)?;
+        let rows = captures_of(&places);
+        let mut links = Vec::new();
+        for (at, place) in places.iter().enumerate() {
+            let stretches: Vec<_> = stretches(&rows, at, window).collect();
+            if !stretches.is_empty() {
+                self.own_page(place)?.links_within(&stretches, &mut links);
+            }
+        }
+        rising(&mut links);
+        Ok(links)
+    }
+
+    /// The sources of each row's record; no record is joined.
+    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+        let exact = precision == Precision::Exact;
+        let mut sources = Vec::new();
+        for place in self.places_in(Kind::In, uid, |row| !exact || window.meets(row.times))? {
+            let record = self.decode(Kind::In, &place, |view| view.in_links())?;
+            sources_in(&record, self.in_range(), window, &mut sources);
+        }
+        rising(&mut sources);
+        if exact {
+            keep_linking(self, &mut sources, uid, window)?;
+        }
+        Ok(sources)
+    }
+
+    /// Looks at the window alone, in the newest row first: of a page no more is decoded than the changes of the link.
+    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+        let places = self.pages_in(uid, window)?;
+        let rows = captures_of(&places);
+        for (at, place @ (_, block, row)) in places.iter().enumerate().rev() {
+            let Ok(number) = block.view(*row).links.binary_search(&link) else { continue };
+            let mut stretches = stretches(&rows, at, window).peekable();
+            if stretches.peek().is_none() {
+                continue;
+            }
+            let changes = self.decode(Kind::Out, place, |view| view.changes_of(number))?;
+            if stretches.any(|(first, last)| presence::any_in(&changes, first, last)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Puts what rows gave one after the other in order, each once.
+fn rising(values: &mut Vec<u64>) {
+    if !values.is_sorted_by(|one, other| one < other) {
+        values.sort_unstable();
+        values.dedup();
+    }
+}
+
+/// The captures of each place.
+fn captures_of(places: &[Place]) -> Vec<Captures<'_>> {
+    places.iter().map(|(_, block, row)| block.view(*row).captures()).collect()
 }

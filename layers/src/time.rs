@@ -45,6 +45,15 @@ impl Window {
             Window::AsOf(time) => time < *TIMES.start(),
         }
     }
+
+    /// Whether captures between these times, the first and the last, may decide what the window shows.
+    #[inline]
+    pub fn meets(self, (first, last): (i64, i64)) -> bool {
+        match self {
+            Window::Seen { from, to } => from <= to && first <= to && from <= last,
+            Window::AsOf(time) => first <= time,
+        }
+    }
 }
 
 /// A window that cannot be asked about.

@@ -9,7 +9,7 @@
 //! is noticed by keep-alive packets within some ten seconds.
 
 use crate::job::Job;
-use crate::{Error, wire};
+use crate::{Error, progress, wire};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -76,6 +76,11 @@ pub(crate) fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Opti
     let waiting = |peers: &[Option<Peer>]| (0..peers.len()).find(|&n| n != cluster.process && peers[n].is_none());
     while let Some(first) = waiting(&peers) {
         job.go_on().or(Err(Error::Cancelled))?;
+        // Those before this one are dialled in turn, those after it come in any order.
+        let last = if first < cluster.process { first + 1 } else { peers.len() };
+        let missing = (first..last).filter(|&number| number != cluster.process && peers[number].is_none());
+        let missing = missing.map(|process| progress::Missing { process, host: cluster.hosts[process].clone() });
+        job.progress().wait_for(missing.collect(), started + cluster.wait);
         if started.elapsed() > cluster.wait {
             let seconds = cluster.wait.as_secs();
             return Err(Error::NoProcess { process: first, host: cluster.hosts[first].clone(), seconds });
@@ -96,6 +101,7 @@ pub(crate) fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Opti
             std::thread::sleep(RETRY);
         }
     }
+    job.progress().wait_for(Vec::new(), started);
     Ok(peers)
 }
 

@@ -80,5 +80,5 @@ pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, W
 pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
 pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
-pub use progress::{Moment, Progress, StageReport};
+pub use progress::{Missing, Moment, Progress, StageReport, Waiting};
 pub use table::{TableFormat, TableWriter};

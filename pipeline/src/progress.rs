@@ -28,6 +28,7 @@ struct Counters {
     exchanged_bytes: AtomicU64,
     peak_memory: AtomicU64,
     stages: Mutex<Stages>,
+    waiting: Mutex<Option<(Vec<Missing>, Instant)>>,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +82,24 @@ pub struct StageReport {
     pub peak_memory_bytes: u64,
 }
 
+/// A process of the job that has not connected yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// Its number.
+    pub process: usize,
+    /// Where it is, or should be.
+    pub host: String,
+}
+
+/// What a job waits for before its first stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Processes that have not connected yet.
+    pub peers: Vec<Missing>,
+    /// Seconds until the job gives up.
+    pub seconds_left: u64,
+}
+
 /// Where a job is at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Moment {
@@ -110,6 +129,8 @@ pub struct Moment {
     pub memory_bytes: u64,
     /// Stages done.
     pub stages_done: usize,
+    /// What it waits for, before the first stage.
+    pub waiting: Option<Waiting>,
 }
 
 impl Moment {
@@ -147,6 +168,12 @@ impl Progress {
             memory_bytes,
             ..Moment::default()
         };
+        if let Ok(waiting) = counters.waiting.lock() {
+            moment.waiting = waiting.as_ref().map(|(peers, end)| Waiting {
+                peers: peers.clone(),
+                seconds_left: end.saturating_duration_since(Instant::now()).as_secs(),
+            });
+        }
         let Ok(stages) = counters.stages.lock() else { return moment };
         moment.stages_done = stages.done.len();
         if let Some(current) = &stages.current {
@@ -240,6 +267,13 @@ impl Progress {
             "stage done"
         );
         stages.done.push(report);
+    }
+
+    /// Says for which processes the job waits, and until when; for none when they are there.
+    pub(crate) fn wait_for(&self, peers: Vec<Missing>, end: Instant) {
+        if let Ok(mut waiting) = self.0.waiting.lock() {
+            *waiting = Some((peers, end)).filter(|(peers, _)| !peers.is_empty());
+        }
     }
 
     pub(crate) fn add_captures(&self, captures: u64) {

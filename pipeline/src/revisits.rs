@@ -11,8 +11,8 @@
 
 use std::collections::HashMap;
 use webstrata_layers::join::{self, Part, Weave};
-use webstrata_layers::presence;
 use webstrata_layers::{Evidence, Page, Revisit};
+use webstrata_layers::{precedence, presence};
 
 /// What a page adds to a store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ static NO_EVIDENCE: Revisit = Revisit { capture: 0, not_modified: false, referre
 /// All captures, revisits without links.
 fn moments(parts: [(&Page, &Evidence); 2]) -> Vec<Moment> {
     let mut moments = Vec::new();
-    join::for_each_time(&parts.map(|(page, _)| page), |time, captures| {
+    precedence::for_each_time(&parts.map(|(page, _)| &page.timestamps[..]), |time, captures| {
         let index = u32::try_from(moments.len()).unwrap_or(u32::MAX);
         let records = captures.iter().map(|&(part, at)| {
             let (page, evidence) = parts[part];

@@ -3,8 +3,9 @@
 //! [`Cells`] answer as the layers do. A URL that one row has records of is answered by one cell; nothing is allocated but the
 //! answer, where cells are strata. The records of several rows are put together: links of a window and in-links are unions of
 //! the rows' answers, the latest capture is that of one row. Only where rows have captures in the same time may a newer
-//! row's capture stand for an older one's of the same second; there captures are compared, and whole pages are joined
-//! ([`webstrata_layers::join`]) where one does. Threads share cells freely; what an answer is made in is kept for each thread.
+//! row's capture stand for an older one's of the same second ([`webstrata_layers::precedence`]); there captures are compared, and
+//! the page of a row is decoded where some of its captures count and others do not. Threads share cells freely; what an answer is
+//! made in is kept for each thread.
 
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use webstrata_layers::precedence::{self, Captures, CapturesBuf, Counting};
 use webstrata_layers::{
     CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
-    Window, join, key, lifespans_of,
+    Window, captures_in, join, key, lifespans_of,
 };
 
 use crate::cell::Cell;
@@ -145,41 +147,61 @@ impl Cells {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => links.clear(),
             Pages::One(Place { cell, node }) => cell.window(node, window, links)?,
-            Pages::Several(places) => match window {
-                Window::AsOf(time) => {
-                    if let Some(Place { cell, node }) = latest(&places, time)? {
-                        cell.window(node, window, links)?;
-                    } else {
-                        links.clear();
+            Pages::Several(places) => {
+                let all = self.captures_of(&places, window)?;
+                let (all, mut own) = (views(&all), UNITED.take());
+                links.clear();
+                for (at, Place { cell, node }) in places.into_iter().enumerate() {
+                    match counting_of(&all, at, window) {
+                        Counting::None => continue,
+                        Counting::All => cell.window(node, window, &mut own)?,
+                        Counting::Some(times) => {
+                            own.clear();
+                            if let Some(page) = cell.page(node)? {
+                                page.links_within(&stretches_of(&page, &times), &mut own);
+                            }
+                        }
                     }
+                    unite(links, &own);
                 }
-                Window::Seen { from, to } if self.is_plain((from, to)) || !replaced(&places, (from, to))? => {
-                    links.clear();
-                    let mut own = UNITED.take();
-                    for Place { cell, node } in places {
-                        cell.window(node, window, &mut own)?;
-                        unite(links, &own);
-                    }
-                    UNITED.set(own);
-                }
-                Window::Seen { .. } => {
-                    links.clear();
-                    if let Some(page) = joined(&places)? {
-                        page.links_in(window, links);
-                    }
-                }
-            },
+                UNITED.set(own);
+            }
         }
         Ok(())
     }
 
+    /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for one another.
+    fn captures_of(&self, places: &[Place<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
+        match window {
+            Window::Seen { from, to } if self.is_plain((from, to)) => Ok(Vec::new()),
+            _ => places.iter().map(|place| own_captures(place, window)).collect(),
+        }
+    }
+
     /// Whether a page has a link in the window; `room` is for its links.
     fn has_link_with(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
-        if let Pages::One(Place { cell, node }) = self.pages_of(uid, |row| row.meets(window))? {
-            return cell.has_link(node, link, window, room);
+        match self.pages_of(uid, |row| row.meets(window))? {
+            Pages::None => Ok(false),
+            Pages::One(Place { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::Several(places) => {
+                has_link_among(&places, &views(&self.captures_of(&places, window)?), link, window, room)
+            }
         }
-        self.window_into(uid, window, room)?;
-        Ok(room.binary_search(&link).is_ok())
+    }
+
+    /// The same of a page of which a row says that it has the link: in the window, or as of a time, at any time.
+    fn still_links(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+        match self.pages_of(uid, |row| row.meets(window))? {
+            Pages::None => Ok(false),
+            Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
+            Pages::One(Place { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::Several(places) => {
+                let all = self.captures_of(&places, window)?;
+                let all = views(&all);
+                let is_so = matches!(window, Window::Seen { from, to } if precedence::all_count(&all, from, to));
+                Ok(is_so || has_link_among(&places, &all, link, window, room)?)
+            }
+        }
     }
 
     /// Replaces the contents of `sources` by what links to the URL in the window.
@@ -227,49 +249,63 @@ impl Cells {
         }
         Ok(())
     }
+}
 
-    /// Whether a page of which a row says that it has a link in the window has it in what all rows say together; as of a
-    /// time, whether it has it at all.
-    fn still_links(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
-        if let Window::Seen { from, to } = window {
-            match self.pages_of(uid, |row| row.meets(window))? {
-                Pages::None | Pages::One(_) => return Ok(true),
-                Pages::Several(places) if !replaced(&places, (from, to))? => return Ok(true),
-                Pages::Several(_) => {}
+/// The captures of a page in a row that the window selects.
+fn own_captures(place: &Place<'_>, window: Window) -> Result<CapturesBuf, LayersError> {
+    let mut captures = CAPTURES.take();
+    place.cell.captures(place.node, &mut captures)?;
+    let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
+    let own = match window {
+        Window::AsOf(time) => captures[..until(time)].last().copied().into_iter().collect(),
+        Window::Seen { from, to } => {
+            let first = captures.partition_point(|capture| capture.time < from);
+            captures[first..until(to).max(first)].iter().copied().collect()
+        }
+    };
+    CAPTURES.set(captures);
+    Ok(own)
+}
+
+/// The captures of a page between pairs of times, as stretches.
+fn stretches_of(page: &Page, times: &[(i64, i64)]) -> Vec<(u32, u32)> {
+    let stretch = |&(from, to)| captures_in(&page.timestamps, &page.unknown, Window::Seen { from, to });
+    times.iter().filter_map(stretch).collect()
+}
+
+fn views(all: &[CapturesBuf]) -> Vec<Captures<'_>> {
+    all.iter().map(CapturesBuf::view).collect()
+}
+
+/// Which captures count of the row at this place among all; all where nothing is said of captures.
+fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
+    if all.is_empty() { Counting::All } else { precedence::counting(all, at, window) }
+}
+
+/// Whether a page, given its place and its captures in each row, has a link in the window; asks the newest row first.
+fn has_link_among(
+    places: &[Place<'_>],
+    all: &[Captures<'_>],
+    link: u64,
+    window: Window,
+    room: &mut Vec<u64>,
+) -> Result<bool, LayersError> {
+    for (at, Place { cell, node }) in places.iter().enumerate().rev() {
+        let counting = counting_of(all, at, window);
+        if counting == Counting::None || !cell.has_link(*node, link, window, room)? {
+            continue;
+        }
+        let has = match counting {
+            Counting::Some(times) => {
+                cell.page(*node)?.is_some_and(|page| page.has_link_within(link, stretches_of(&page, &times)))
             }
-        }
-        self.has_link_with(uid, link, window, room)
-    }
-}
-
-/// Of places of one page the one with the latest capture not after a time: of several in one second, the newest row's.
-fn latest<'a>(places: &[Place<'a>], time: i64) -> Result<Option<Place<'a>>, LayersError> {
-    let (mut captures, mut found) = (CAPTURES.take(), None);
-    for &place in places.iter().rev() {
-        place.cell.captures(place.node, &mut captures)?;
-        let own = captures[..captures.partition_point(|capture| capture.time <= time)].last();
-        if let Some(own) = own.filter(|own| found.is_none_or(|(latest, _)| own.time > latest)) {
-            found = Some((own.time, place));
+            _ => true,
+        };
+        if has {
+            return Ok(true);
         }
     }
-    CAPTURES.set(captures);
-    Ok(found.map(|(_, place)| place))
-}
-
-/// Whether a known capture in the closed interval is also in a newer row; that one stands for it.
-fn replaced(places: &[Place<'_>], (from, to): (i64, i64)) -> Result<bool, LayersError> {
-    let (mut captures, mut all) = (CAPTURES.take(), TIMES.take());
-    all.clear();
-    for (at, place) in places.iter().enumerate() {
-        place.cell.captures(place.node, &mut captures)?;
-        let inside = captures.iter().filter(|capture| from <= capture.time && capture.time <= to);
-        all.extend(inside.map(|capture| (capture.time, at, capture.known)));
-    }
-    CAPTURES.set(captures);
-    all.sort_unstable();
-    let found = all.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].2);
-    TIMES.set(all);
-    Ok(found)
+    Ok(false)
 }
 
 /// The pages at these places as one.
@@ -305,8 +341,6 @@ fn unite(all: &mut Vec<u64>, own: &[u64]) {
 thread_local! {
     /// The captures of one of several rows, and its links or sources.
     static CAPTURES: RefCell<Vec<CaptureTime>> = RefCell::default();
-    /// Captures of several rows: time, place, whether their links are known.
-    static TIMES: RefCell<Vec<(i64, usize, bool)>> = RefCell::default();
     static UNITED: RefCell<Vec<u64>> = RefCell::default();
     /// A list that is looked through, and one that is only counted.
     static LOOKED_AT: RefCell<Vec<u64>> = RefCell::default();
@@ -386,13 +420,7 @@ impl Links for Cells {
                     captures.extend_from_slice(&own);
                 }
                 CAPTURES.set(own);
-                // Keeps the order of rows in a second; what the newest one says is so.
-                captures.sort_by_key(|capture| capture.time);
-                captures.dedup_by(|newer, kept| {
-                    let same = newer.time == kept.time;
-                    kept.known = if same { newer.known } else { kept.known };
-                    same
-                });
+                precedence::merge(captures);
             }
         }
         Ok(())

@@ -36,11 +36,14 @@ mod pages;
 mod pinned;
 mod remote;
 mod split;
+mod texts;
 mod urls;
 mod watching;
 
+pub(crate) use links::At;
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};
+pub(crate) use texts::Texts;
 pub(crate) use watching::WAIT;
 
 /// How a clerk behaves.
@@ -48,6 +51,9 @@ pub(crate) use watching::WAIT;
 pub struct ClerkOptions {
     /// A call ends by then.
     pub deadline: Duration,
+    /// At the start, how long servers are tried none of which can be reached. One that can be, and is not ready yet, is waited
+    /// for until the deadline.
+    pub patience: Duration,
     /// A server that has not answered after this time is not waited for alone.
     pub hedge: Duration,
     /// A server that failed is asked last for so long.
@@ -56,7 +62,12 @@ pub struct ClerkOptions {
 
 impl Default for ClerkOptions {
     fn default() -> Self {
-        Self { deadline: Duration::from_secs(10), hedge: Duration::from_millis(40), suspect: Duration::from_secs(2) }
+        Self {
+            deadline: Duration::from_secs(10),
+            patience: Duration::from_secs(1),
+            hedge: Duration::from_millis(40),
+            suspect: Duration::from_secs(2),
+        }
     }
 }
 
@@ -101,10 +112,10 @@ impl Clerk {
     /// A clerk of the cluster that has servers at these addresses (host:port, one is enough), as soon as one of them answers.
     ///
     /// # Errors
-    /// UNAVAILABLE where none does within the deadline, with what the last one said.
+    /// What each of them said: UNAVAILABLE where none can be reached for as long as [`ClerkOptions::patience`], or where none answers
+    /// within the deadline; INVALID_ARGUMENT for what is no address.
     pub async fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Status> {
-        let deadline = Instant::now() + options.deadline;
-        let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), deadline).await?;
+        let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), &options).await?;
         Ok(Self { shared: Arc::new(Shared::of(map, dialer, None, Some(watching))), options })
     }
 

@@ -262,6 +262,11 @@ impl Cluster {
         }
     }
 
+    /// Which store it is, as it travels.
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
     /// Refuses who asks about another store; who does not say which one is trusted.
     ///
     /// # Errors

@@ -76,6 +76,24 @@ impl Table {
     }
 }
 
+/// What is measured next.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// The graph, or the store and the direction.
+    pub graph: &'a str,
+    /// The encoding.
+    pub codec: &'a str,
+    /// Whether the lists are encoded with their times.
+    pub with_time: bool,
+    /// Its number among the encodings, from 1.
+    pub number: usize,
+    /// How many encodings there are.
+    pub count: usize,
+}
+
+/// Is told of each step before it begins.
+pub type Tell<'a> = &'a dyn Fn(Step<'_>);
+
 /// A measurement that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
@@ -185,24 +203,38 @@ pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     Ok(Lists { first: lists.first, ends, links })
 }
 
-/// Measures all encodings on one graph; `keys`, if there are any, are the URL keys of its nodes, in order.
+/// Measures all encodings on one graph, which takes from seconds to many minutes; `keys`, if there are any, are the URL keys of
+/// its nodes, in order.
 ///
 /// # Errors
 /// An encoding that fails or answers wrongly.
-pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<Table, BenchError> {
+pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<'_>) -> Result<Table, BenchError> {
+    type Work<'a> = Box<dyn Fn() -> Result<Row, BenchError> + 'a>;
     let order = random_order(lists.nodes());
-    let own = CodecTag::ALL
-        .into_iter()
-        .map(|tag| measure_codec(tag.name(), tag, || codec::encode(tag, lists, keys), lists, &order));
-    let snode = |name, keys, clustered| {
-        let options = snode::Options { clustered, ..snode::Options::default() };
-        measure_codec(name, CodecTag::Snode, || Ok(snode::encode(lists, keys, &options)), lists, &order)
+    let order = &order[..];
+    let own = CodecTag::ALL.into_iter().map(|tag| -> (&str, Work<'_>) {
+        let encode = move || codec::encode(tag, lists, keys);
+        (tag.name(), Box::new(move || measure_codec(tag.name(), tag, encode, lists, order)))
+    });
+    let snode = |name: &'static str, keys, clustered| -> (&str, Work<'_>) {
+        let encode = move || {
+            let options = snode::Options { clustered, ..snode::Options::default() };
+            Ok(snode::encode(lists, keys, &options))
+        };
+        (name, Box::new(move || measure_codec(name, CodecTag::Snode, encode, lists, order)))
     };
     let own = own.chain([snode("snode, no clusters", keys, false)]);
     let own = own.chain(keys.map(|_| snode("snode, no URLs", None, true)));
     let own = own.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
-    let native = NATIVE.iter().map(|(name, options)| measure_native(name, options, lists, &order));
-    let rows = own.chain(native).collect::<Result<_, _>>()?;
+    let native = NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
+        (name, Box::new(move || measure_native(name, options, lists, order)))
+    });
+    let all: Vec<_> = own.chain(native).collect();
+    let mut rows = Vec::with_capacity(all.len());
+    for (number, (codec, work)) in (1..).zip(&all) {
+        tell(Step { graph, codec, with_time: false, number, count: all.len() });
+        rows.push(work()?);
+    }
     Ok(Table {
         graph: graph.to_owned(),
         nodes: lists.nodes() as u64,

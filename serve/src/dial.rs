@@ -39,16 +39,16 @@ impl Dialer {
         Self { connect, ..self }
     }
 
-    /// The channel to an address (host:port). It connects when it is used, and again when it has to.
+    /// The channel to an address: `host:port`, with or without `http://` or `https://` before it. It connects when it is used, and
+    /// again when it has to.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for what is no address.
+    /// INVALID_ARGUMENT for what is no address, and for a scheme that does not go with TLS or its lack.
     pub fn dial(&self, address: &str) -> Result<Channel, Status> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let wrong = |error: tonic::transport::Error| {
-            Status::invalid_argument(format!("{address}: not an address, host:port is ({error})"))
-        };
-        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
+        let host_port = host_port(address, self.tls.is_some()).map_err(Status::invalid_argument)?;
+        let wrong = |error: tonic::transport::Error| Status::invalid_argument(format!("{NO_ADDRESS} ({error})"));
+        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{host_port}"))
             .map_err(wrong)?
             .connect_timeout(Duration::from_secs(1))
             .tcp_nodelay(true)
@@ -67,5 +67,54 @@ impl Dialer {
     /// What calls carry.
     pub fn caller(&self) -> Caller {
         self.caller.clone()
+    }
+}
+
+/// What is said of text that is none.
+const NO_ADDRESS: &str = "not the address of a server; write HOST:PORT, such as 127.0.0.1:7400";
+
+/// The host and the port of an address.
+fn host_port(address: &str, with_tls: bool) -> Result<&str, &'static str> {
+    let (scheme, rest) = address.split_once("://").map_or((None, address), |(scheme, rest)| (Some(scheme), rest));
+    match (scheme, with_tls) {
+        (None, _) | (Some("http"), false) | (Some("https"), true) => {}
+        (Some("https"), false) => {
+            return Err("https is TLS, which needs --tls-ca: the CA that signs the servers' certificates");
+        }
+        (Some("http"), true) => {
+            return Err("http is without TLS, but a CA of servers was given; write https:// or HOST:PORT");
+        }
+        (Some(_), _) => return Err(NO_ADDRESS),
+    }
+    let rest = rest.strip_suffix('/').filter(|_| scheme.is_some()).unwrap_or(rest);
+    let port = rest.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !host.contains('/')).map(|(_, port)| port);
+    match port.map(str::parse::<u16>) {
+        Some(Ok(_)) => Ok(rest),
+        _ => Err(NO_ADDRESS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_may_be_written_as_urls() {
+        for address in ["a.example:7400", "http://a.example:7400", "http://a.example:7400/"] {
+            assert_eq!(host_port(address, false), Ok("a.example:7400"), "{address}");
+        }
+        assert_eq!(host_port("[::1]:7400", false), Ok("[::1]:7400"));
+        assert_eq!(host_port("https://a.example:7400", true), Ok("a.example:7400"));
+        assert!(host_port("https://a.example:7400", false).unwrap_err().contains("--tls-ca"));
+        assert!(host_port("http://a.example:7400", true).unwrap_err().contains("without TLS"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_what_one_is() {
+        for text in
+            ["", "a.example", ":7400", "a.example:", "a.example:http", "ftp://a.example:7", "a:7400/v1", "a:99999"]
+        {
+            assert_eq!(host_port(text, false), Err(NO_ADDRESS), "{text}");
+        }
     }
 }

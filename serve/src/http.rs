@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Map: `params` reads what is asked, strictly; `address` finds URLs as people write them; `walk` goes through those that
-//! match one; `answer` takes in what fits, with `texts` for URLs and `resume` for where it goes on; `links`, `names` and `about` are
+//! match one; `answer` takes in what fits, and `resume` says where it goes on; `links`, `names` and `about` are
 //! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served itself.
 //!
 //! All answers name their epoch; all errors are those of [`crate::guard::refusal`]. Nothing is kept from call to call.
@@ -36,7 +36,6 @@ mod names;
 mod params;
 mod query;
 mod resume;
-mod texts;
 mod walk;
 
 pub use address::{canonical, neighbours};

@@ -21,7 +21,7 @@
 //! Servers: [`proto`] what is asked over the network, [`status`] how that fails; [`cluster`] who is there, whose a cell is, and
 //! how it comes there, [`shelf`] where it stays on disk; [`map`] what one knows of all that; [`held`] answers for a server's
 //! own cells, by lists of links as [`gaps`], [`clerk`] for all, through [`dial`]; [`server`] the port and its gRPC services, [`http`] the same questions for
-//! people, [`question`] the form of their lines; [`guard`] what stands around every call.
+//! people, [`question`] the form of their lines, `resume` where answers in parts go on; [`guard`] what stands around every call.
 
 pub mod backward;
 mod bits;
@@ -46,6 +46,7 @@ mod numbers;
 pub mod probe;
 pub mod proto;
 pub mod question;
+mod resume;
 pub mod row;
 pub mod server;
 pub mod shelf;

@@ -153,10 +153,7 @@ impl RowMap {
 
     /// Whether captures of the row may decide what a window shows.
     pub fn meets(&self, window: Window) -> bool {
-        match window {
-            Window::Seen { from, to } => from <= to && self.times.0 <= to && from <= self.times.1,
-            Window::AsOf(time) => self.times.0 <= time,
-        }
+        window.meets(self.times)
     }
 
     /// The place of the cell that has the record of a UID, if the row has one.

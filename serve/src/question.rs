@@ -1,8 +1,13 @@
-//! A question as a line of JSON: the form that `webstrata query` and `/v1/query` have in common.
+//! Questions and answers as lines of JSON: the form that `webstrata query` and `/v1/query` have in common.
+//!
+//! A line that is no question, and a question that cannot be answered, have an answer that says so. [`answering`] has the answers of
+//! a cluster to many questions at once.
 
 use serde::Deserialize;
-use serde_json::Value;
-use webstrata_layers::{Window, interval, parse_time};
+use serde_json::{Value, json};
+use webstrata_layers::{CaptureTime, Window, format_time, interval, parse_time};
+
+pub mod answering;
 
 /// One question, as it is written.
 #[derive(Debug, Deserialize)]
@@ -64,5 +69,149 @@ impl Question {
                 Ok(Window::Seen { from, to })
             }
         }
+    }
+}
+
+/// What a question asks of its URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Its links, or what links to it, in a window.
+    Links(Way, Window),
+    /// When it was captured.
+    Captures,
+}
+
+/// A line as a question, or what is wrong with it.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What the answer begins with: `id`, or the number of the line.
+    name: (&'static str, Value),
+    question: Result<(Kind, String), String>,
+}
+
+impl Asked {
+    /// The question of a line; `canonical` gives the text under which a URL stands in stores.
+    pub fn of(number: u64, text: &[u8], canonical: impl Fn(&str) -> Option<String>) -> Self {
+        match serde_json::from_slice::<Question>(text) {
+            Ok(mut question) => Self { name: ("id", question.id.take()), question: kind(&question, canonical) },
+            Err(error) => {
+                let id = serde_json::from_slice::<Value>(text).ok().and_then(|value| value.get("id").cloned());
+                let name = id.map_or_else(|| ("line", json!(number)), |id| ("id", id));
+                Self { name, question: Err(format!("not a question: {error}")) }
+            }
+        }
+    }
+
+    /// A line that cannot be read as a question.
+    pub fn refused(number: u64, error: String) -> Self {
+        Self { name: ("line", json!(number)), question: Err(error) }
+    }
+
+    /// What is asked, and of which URL.
+    ///
+    /// # Errors
+    /// What is wrong with the line, for whoever asked.
+    pub fn question(&self) -> Result<(Kind, &str), &str> {
+        self.question.as_ref().map(|(kind, url)| (*kind, url.as_str())).map_err(String::as_str)
+    }
+
+    /// The line that answers it, of an epoch.
+    pub fn line(&self, epoch: u64, mut answer: Value) -> Value {
+        let (name, value) = &self.name;
+        answer[*name] = value.clone();
+        answer["epoch"] = json!(epoch);
+        answer
+    }
+}
+
+fn kind(question: &Question, canonical: impl Fn(&str) -> Option<String>) -> Result<(Kind, String), String> {
+    let window = question.window()?;
+    let url = canonical(&question.url).ok_or_else(|| format!("not an http or https URL: {}", question.url))?;
+    let kind = match question.op {
+        Op::Links => Kind::Links(question.direction, window),
+        Op::Captures => Kind::Captures,
+    };
+    Ok((kind, url))
+}
+
+/// The answer that says what is wrong.
+pub fn error_of(error: &str) -> Value {
+    json!({"error": error})
+}
+
+/// The answer about a URL that is not in the store.
+pub fn not_there() -> Value {
+    error_of("url not in store")
+}
+
+/// The answer with links; `unknown`: those of the capture that answers are not known.
+pub fn links_of(urls: Vec<String>, unknown: bool) -> Value {
+    if unknown { json!({"links": urls, "unknown": true}) } else { json!({"links": urls}) }
+}
+
+/// The answer with captures.
+pub fn captures_of(captures: &[CaptureTime]) -> Value {
+    let times = |known: &[CaptureTime]| -> Vec<String> { known.iter().map(|own| format_time(own.time)).collect() };
+    let unknown: Vec<CaptureTime> = captures.iter().copied().filter(|capture| !capture.known).collect();
+    let mut answer = json!({"captures": times(captures)});
+    if !unknown.is_empty() {
+        answer["unknown"] = json!(times(&unknown));
+    }
+    answer
+}
+
+/// Whether the links of the latest capture not after a time are unknown.
+pub fn is_unknown(captures: &[CaptureTime], at: i64) -> bool {
+    captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Asked {
+        Asked::of(7, text.as_bytes(), |url| url.starts_with("http://").then(|| url.to_lowercase()))
+    }
+
+    #[test]
+    fn a_line_is_a_question_or_says_what_is_wrong() {
+        let own = asked(r#"{"id": [1], "op": "links", "url": "http://A.example/", "direction": "in", "at": "2006"}"#);
+        let at = parse_time("20061231235959", true).unwrap();
+        assert_eq!(own.name, ("id", json!([1])));
+        assert_eq!(own.question(), Ok((Kind::Links(Way::In, Window::AsOf(at)), "http://a.example/")));
+        assert_eq!(own.line(3, links_of(vec![], true)), json!({"id": [1], "epoch": 3, "links": [], "unknown": true}));
+        let own = asked(r#"{"op": "captures", "url": "http://a.example/"}"#);
+        assert_eq!((own.name.clone(), own.question().unwrap().0), (("id", Value::Null), Kind::Captures));
+        for (text, name, error) in [
+            ("{", ("line", json!(7)), "not a question"),
+            (r#"{"id": 3, "op": "link"}"#, ("id", json!(3)), "not a question"),
+            (
+                r#"{"id": 3, "op": "links", "url": "http://a/", "form": "2006"}"#,
+                ("id", json!(3)),
+                "not a question: unknown field `form`",
+            ),
+            (r#"{"id": 3, "op": "links", "url": "http://a/", "from": "206"}"#, ("id", json!(3)), "not a time: 206"),
+            (
+                r#"{"id": 3, "op": "links", "url": "http://a/", "from": "2006", "at": "2006"}"#,
+                ("id", json!(3)),
+                "\"at\" goes",
+            ),
+            (r#"{"id": 3, "op": "links", "url": "ftp://a/"}"#, ("id", json!(3)), "not an http or https URL"),
+        ] {
+            let own = asked(text);
+            assert_eq!(own.name, name, "{text}");
+            assert!(own.question().is_err_and(|own| own.starts_with(error)), "{text}: {:?}", own.question());
+        }
+        assert_eq!(Asked::refused(3, "too long".into()).line(1, error_of("too long"))["line"], json!(3));
+    }
+
+    #[test]
+    fn captures_with_unknown_links_are_named() {
+        let capture = |time, known| CaptureTime { time, known };
+        let captures = [capture(0, true), capture(10, false)];
+        let times = ["19700101000000", "19700101000010"];
+        assert_eq!(captures_of(&captures), json!({"captures": times, "unknown": [times[1]]}));
+        assert_eq!(captures_of(&captures[..1]), json!({"captures": [times[0]]}));
+        assert_eq!([-1, 9, 10].map(|at| is_unknown(&captures, at)), [false, false, true]);
     }
 }

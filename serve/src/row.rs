@@ -142,10 +142,7 @@ impl Row {
     /// Whether captures of the row may decide what a window shows.
     #[inline]
     pub fn meets(&self, window: Window) -> bool {
-        match window {
-            Window::Seen { from, to } => self.times.0 <= to && from <= self.times.1,
-            Window::AsOf(time) => self.times.0 <= time,
-        }
+        window.meets(self.times)
     }
 
     /// The record of a UID, of out-links, in-links or both; `None` where the row has none.

@@ -18,9 +18,11 @@ use webstrata_layers::key::{domain_prefix, host_prefix, key_of, url_prefix};
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_serve::guard::limits::Limits;
+use webstrata_serve::held::direction_to;
 use webstrata_serve::load::partitions;
 use webstrata_serve::proto::{
-    Counts, ListUidsRequest, Match, RelinquishRequest, RequestRequest, TopologyRequest, TranslateUidsRequest,
+    Counts, GetLinksRequest, GetLinksResponse, ListUidsRequest, Match, RelinquishRequest, RequestRequest,
+    TopologyRequest, TranslateUidsRequest,
 };
 use webstrata_serve::status::Reason;
 use webstrata_tests::clusters::{Cluster, Shape};
@@ -347,6 +349,80 @@ fn epochs_come_and_go() {
     }
     refused(translate(first, second, vec![0]), Reason::EpochRetired);
     compare(&[(0, 2), (1, 2), (2, 1)]);
+}
+
+#[test]
+fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let crawl = Crawl::random(72, Size { pages: 60, captures: 500, links: 12 });
+    let (lines, store) = (crawl.json_lines(), dir.path().join("store"));
+    add(&store, dir.path(), "old", &lines[..lines.len() / 2]);
+    add(&store, dir.path(), "new", &lines[lines.len() / 2..]);
+    let cluster = Cluster::start(&store, Shape { servers: 2, grace: Duration::from_secs(4), ..Shape::default() });
+    let raw = Raw::connect(&cluster.addresses()[1]);
+    let before = Store::open(store.as_path()).unwrap().manifest().epoch;
+    let layers = Reader::new(Store::open_epoch(store.as_path(), before).unwrap(), 64 << 20);
+    // The URLs that the second row brought have other UIDs after the merge; the most linked of them is asked for, and others.
+    let most = (0..layers.urls()).max_by_key(|&uid| layers.degrees(uid).unwrap().1).unwrap();
+    let uids: Vec<u64> = std::iter::once(most).chain((0..layers.urls()).rev().take(9)).collect();
+    let ask = |epoch: u64, uids: &[u64], direction: Direction, limit: u32, token: &str| {
+        let request = GetLinksRequest {
+            epoch,
+            uids: uids.to_vec(),
+            direction: direction_to(direction),
+            limit,
+            page_token: token.to_owned(),
+            ..GetLinksRequest::default()
+        };
+        raw.call(|mut client| async move { client.get_links(request).await })
+    };
+    let inward = Direction::In(Precision::Exact);
+    let first = ask(0, &uids, inward, 3, "").unwrap();
+    let token = first.next_page_token.clone();
+    assert_eq!((first.epoch, token.is_empty()), (before, false));
+    let options = MergeOptions {
+        run: run_options(&store),
+        rows: None,
+        partition_urls: 40,
+        provenance: std::collections::BTreeMap::new(),
+    };
+    merge(&options, &Progress::default()).unwrap();
+    cluster.ready();
+    let after = Store::open(store.as_path()).unwrap().manifest().epoch;
+    assert_eq!(ask(0, &uids, inward, 3, "").unwrap().epoch, after, "the merged epoch is current");
+
+    let mut lists = vec![Vec::new(); uids.len()];
+    let mut answer = first;
+    loop {
+        assert_eq!(answer.epoch, before);
+        let mut links = answer.links.into_iter();
+        for (list, &count) in lists.iter_mut().zip(&answer.counts) {
+            list.extend(links.by_ref().take(count as usize));
+        }
+        if answer.next_page_token.is_empty() {
+            break;
+        }
+        // The epoch may be named again, and there may be another limit.
+        let epoch = before * u64::from(lists[0].len() % 2 == 0);
+        answer = ask(epoch, &uids, inward, 2, &answer.next_page_token).unwrap();
+    }
+    let right: Vec<Vec<u64>> =
+        uids.iter().map(|&uid| layers.in_links(uid, Window::ALWAYS, Precision::Exact).unwrap()).collect();
+    assert_eq!(lists, right);
+    assert!(right.iter().map(Vec::len).sum::<usize>() > 20);
+
+    let message = |answer: Result<GetLinksResponse, Status>| refused(answer, Reason::BadRequest).message().to_owned();
+    for (uids, direction) in [(&uids[1..], inward), (&uids[..], Direction::Out)] {
+        let told = message(ask(0, uids, direction, 3, &token));
+        assert!(told.starts_with("page_token: it was given for another question"), "{told}");
+    }
+    let told = message(ask(after, &uids, inward, 3, &token));
+    assert!(told.contains(&format!("it is {after}, and that of page_token is {before}")), "{told}");
+    assert!(message(ask(0, &uids, inward, 3, "0.7")).starts_with("page_token: it is not one that an answer gave"));
+    cluster.until("the old epoch is retired", || {
+        cluster.addresses().iter().all(|address| Raw::connect(address).topology().epochs.len() == 1)
+    });
+    refused(ask(0, &uids, inward, 3, &token), Reason::EpochRetired);
 }
 
 #[test]

@@ -271,7 +271,12 @@ fn run(story: &Arc<Story>, newest: u64, seed: u64) -> Result<(BTreeMap<&'static 
     let (own, reported, stopped, told) = (clerk.clone(), report.clone(), stop.clone(), story.clone());
     sim.client("clerk", async move {
         let dialer = Dialer::default().over(connect());
-        let asked = Clerk::connect(&texts, dialer, ClerkOptions { deadline: WHOLE, ..ClerkOptions::default() }).await?;
+        let asked = Clerk::connect(
+            &texts,
+            dialer,
+            ClerkOptions { deadline: WHOLE, patience: WHOLE, ..ClerkOptions::default() },
+        )
+        .await?;
         asked.at_last(None).await?;
         let asked = Clerk::with_deadline(&asked, ClerkOptions::default().deadline);
         *own.lock().unwrap() = Some(asked.clone());

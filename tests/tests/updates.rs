@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use webstrata_layers::{
-    Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
-    RangeLength, RowEntry, Store, StoreWriter, Translations, UrlWriter, Window, check,
+    Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Precision,
+    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, UrlWriter, Window, check,
 };
 use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
@@ -89,6 +90,70 @@ fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
             assert!(got[name] == *content, "seed {seed}: {name} differs");
         }
     }
+}
+
+/// Pages with thousands of captures, and links that most of these have, in so many batches of captures of all times.
+fn captured_often(batches: u64) -> Vec<String> {
+    let (mut random, mut texts) = (Random(9), vec![String::new(); usize::try_from(batches).unwrap()]);
+    for page in 0..6 {
+        for capture in 0..2000 {
+            let links: Vec<String> = (0..20)
+                .filter(|_| !random.once_in(10))
+                .map(|link| format!("\"http://link.example/{}\"", page + link))
+                .collect();
+            let text = &mut texts[usize::try_from(random.below(batches)).unwrap()];
+            let (time, links) = (946_684_800 + capture * 3600, links.join(","));
+            *text += &format!("{{\"url\":\"http://page.example/{page}\",\"ts\":{time},\"links\":[{links}]}}\n");
+        }
+    }
+    texts
+}
+
+#[test]
+fn exact_in_links_cost_about_the_same_in_several_rows_as_in_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let readers = [1, 3].map(|batches| {
+        let store = dir.path().join(format!("store-{batches}"));
+        for (step, text) in captured_often(batches).into_iter().enumerate() {
+            let path = dir.path().join(format!("{batches}-{step}.jsonl"));
+            fs::write(&path, text).unwrap();
+            add(&store, path, 1, 1 << 19);
+        }
+        let reader = reader(&store);
+        assert_eq!(reader.store().manifest().rows.len() as u64, batches);
+        reader
+    });
+    let windows = (0..10).flat_map(|step| {
+        let time = 946_684_800 + step * 700_000;
+        [
+            Window::AsOf(time),
+            Window::Seen { from: time, to: time + 5 * 3600 },
+            Window::Seen { from: time, to: i64::MAX },
+        ]
+    });
+    let windows: Vec<Window> = windows.collect();
+    let ask = |reader: &Reader| {
+        let begun = Instant::now();
+        let mut found = Vec::new();
+        for link in 0..25 {
+            let uid = reader.uid(&format!("http://link.example/{link}")).unwrap().unwrap();
+            for &window in &windows {
+                let sources = reader.in_links(uid, window, Precision::Exact).unwrap();
+                let mut sources: Vec<String> = sources.iter().map(|&source| reader.url(source).unwrap()).collect();
+                sources.sort_unstable();
+                found.push(sources);
+            }
+        }
+        (found, begun.elapsed())
+    };
+    // The least of several measurements: other work on the machine makes each longer.
+    let mut least = [Duration::MAX; 2];
+    for _ in 0..7 {
+        let [(of_one, one), (of_three, three)] = [ask(&readers[0]), ask(&readers[1])];
+        assert_eq!(of_one, of_three);
+        least = [least[0].min(one), least[1].min(three)];
+    }
+    assert!(least[1] < 10 * least[0], "{least:?}");
 }
 
 /// A store of one page `a`, which links to `c`, and of a URL `b` that nothing uses.

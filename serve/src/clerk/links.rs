@@ -1,18 +1,22 @@
 //! Questions about links and captures. What several rows say of one page is put together here as [`crate::Cells`] do it in memory:
 //! links of a window and in-links are unions, the latest capture is one row's, and where a newer row's capture may stand for
-//! an older one's, whole pages are joined ([`webstrata_layers::join`]).
+//! an older one's, the rows' captures are compared ([`webstrata_layers::precedence`]). Whole pages travel only where one does.
+//!
+//! Inside, each item of a batch has a window of its own, so that questions about different times travel in one call.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use tonic::Status;
-use webstrata_layers::{Batch, Direction, Precision, Sample, Sampling, Window};
+use webstrata_layers::precedence::Counting;
+use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Window};
 
 use super::call::other_kind;
 use super::lists::{Lists, latest, unite};
 use super::pinned::Pinned;
-use super::split::{Split, Spot};
+use super::split::{Share, Split, Spot};
 use crate::held::{direction_to, window_to};
+use crate::map::RowMap;
 use crate::proto::answer::Answer as Given;
 use crate::proto::question::Question as Asked;
 use crate::proto::{Drawing, HasLinks, LinksOf, UidList};
@@ -21,15 +25,23 @@ use crate::status::Reason;
 /// Links that are asked for at once where there are too many for one answer.
 const PART: usize = 1 << 20;
 
+/// A URL, and the part of time that is asked about.
+pub(crate) type At = (u64, Window);
+
 impl Pinned {
     /// The links of pages, or what links to URLs, in the window, rising.
     ///
     /// # Errors
     /// See [`Pinned`].
     pub async fn links(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+        self.links_at(&all_at(uids, window), direction).await
+    }
+
+    /// The same, each in a window of its own.
+    pub(crate) async fn links_at(&self, asked: &[At], direction: Direction) -> Result<Batch<u64>, Status> {
         match direction {
-            Direction::Out => self.out_links(uids, window).await,
-            Direction::In(precision) => Ok(self.in_links(uids, window, precision, 0..0).await?.0),
+            Direction::Out => self.out_links(asked).await,
+            Direction::In(precision) => Ok(self.in_links(asked, precision, 0..0).await?.0),
         }
     }
 
@@ -48,7 +60,7 @@ impl Pinned {
     ) -> Result<(Vec<u64>, Option<u64>), Status> {
         match direction {
             Direction::Out => {
-                let mut links = self.out_links(&[uid], window).await?.into_values();
+                let mut links = self.out_links(&[(uid, window)]).await?.into_values();
                 links.drain(..links.partition_point(|&link| link < first));
                 let next = links.get(most).copied();
                 links.truncate(most);
@@ -59,7 +71,7 @@ impl Pinned {
                 let mut most = most.min(PART / self.graph.rows.len().max(1)).max(1);
                 loop {
                     let part = first..first.saturating_add(most as u64);
-                    match self.in_links(&[uid], window, precision, part).await {
+                    match self.in_links(&[(uid, window)], precision, part).await {
                         Err(status) if most > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => most /= 2,
                         links => return links.map(|(links, next)| (links.into_values(), next)),
                     }
@@ -112,7 +124,7 @@ impl Pinned {
         self.known(uids)?;
         let (single, split) = self.single(uids, direction, window);
         let mut degrees = vec![0; uids.len()];
-        let lists = self.ask_links(uids, &split, direction, window, |asked| asked.count = true).await?;
+        let lists = self.ask_links(&all_at(uids, window), &split, |_| direction, |asked| asked.count = true).await?;
         let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
         for spot in &split.spots {
             match lists[spot.part].degrees.get(spot.at) {
@@ -146,7 +158,8 @@ impl Pinned {
             random: sample.sampling == Sampling::Random,
             seed: sample.seed,
         };
-        let lists = self.ask_links(uids, &split, direction, window, |asked| asked.sample = Some(drawing)).await?;
+        let lists =
+            self.ask_links(&all_at(uids, window), &split, |_| direction, |asked| asked.sample = Some(drawing)).await?;
         // Those of which the servers were not sure, and those of several rows.
         let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
         let mut drawn: HashMap<usize, &[u64]> = HashMap::new();
@@ -176,49 +189,81 @@ impl Pinned {
     /// # Errors
     /// See [`Pinned`].
     pub async fn has_links(&self, pairs: &[(u64, u64)], window: Window) -> Result<Vec<bool>, Status> {
-        let pages: Vec<u64> = pairs.iter().map(|&(page, _)| page).collect();
-        self.known(&pages)?;
-        let (single, split) = self.single(&pages, Direction::Out, window);
-        let answers = self.ask(&split.parts(|share| pairs_of(pairs, &share.items, window))).await?;
+        let pairs: Vec<_> = pairs.iter().map(|&(page, link)| (page, link, window)).collect();
+        self.has_links_at(&pairs).await
+    }
+
+    /// The same, each in a window of its own.
+    async fn has_links_at(&self, pairs: &[(u64, u64, Window)]) -> Result<Vec<bool>, Status> {
+        let asked: Vec<At> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
+        let split = self.split_at(&asked, RowMap::meets)?;
+        let answers = self.ask(&split.parts(|share| pairs_of(pairs, share))).await?;
+        // What a row says is so, but where several know the page and captures of one may stand for those of another.
         let mut has = vec![false; pairs.len()];
-        for spot in &split.spots {
-            has[spot.item] = truth_of(&answers, spot)?;
+        let mut unsure: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (item, spots) in split.by_item(pairs.len()) {
+            let mut rows = Vec::new();
+            for spot in spots {
+                if truth_of(&answers, spot)? {
+                    rows.push(split.shares[spot.part].row);
+                }
+            }
+            has[item] = !rows.is_empty();
+            if has[item] && spots.len() > 1 && !self.graph.is_plain(asked[item].1) {
+                unsure.push((item, rows));
+            }
         }
-        let several: Vec<usize> = (0..pairs.len()).filter(|&item| !single[item]).collect();
-        let mut others: Vec<u64> = several.iter().map(|&item| pages[item]).collect();
-        others.sort_unstable();
-        others.dedup();
-        let links = self.out_links(&others, window).await?;
-        let links: HashMap<u64, &[u64]> = others.iter().copied().zip(links.iter()).collect();
-        for item in several {
-            let (page, link) = pairs[item];
-            has[item] = links.get(&page).is_some_and(|links| links.binary_search(&link).is_ok());
+        let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| asked[item].0))).await?;
+        // Those of which the captures that count are not all that a row has in the window.
+        let mut left = Vec::new();
+        for (item, rows) in unsure {
+            let (page, window) = asked[item];
+            let counting = |row: usize| captures.get(&page).map_or(Counting::None, |own| own.counting(row, window));
+            let counting: Vec<Counting> = rows.into_iter().map(counting).collect();
+            has[item] = counting.contains(&Counting::All);
+            if !has[item] && counting.iter().any(|own| matches!(own, Counting::Some(_))) {
+                left.push(item);
+            }
+        }
+        let pages = self.pages_by_uid(left.iter().map(|&item| asked[item].0)).await?;
+        for item in left {
+            let (page, link, window) = pairs[item];
+            has[item] = pages.get(&page).is_some_and(|page| page.has_link(link, window));
         }
         Ok(has)
     }
 
-    async fn out_links(&self, uids: &[u64], window: Window) -> Result<Batch<u64>, Status> {
-        self.known(uids)?;
-        let split = self.split(uids, |row| row.meets(window));
-        let lists = self.ask_links(uids, &split, Direction::Out, window, |_| {}).await?;
-        let is_plain = self.graph.is_plain(window);
+    /// The pages of UIDs, in any order, by UID.
+    async fn pages_by_uid(&self, uids: impl Iterator<Item = u64>) -> Result<HashMap<u64, Page>, Status> {
+        let pages = self.pages(&distinct(uids)).await?;
+        Ok(pages.into_iter().flatten().map(|page| (page.uid, page)).collect())
+    }
+
+    async fn out_links(&self, asked: &[At]) -> Result<Batch<u64>, Status> {
+        let split = self.split_at(asked, RowMap::meets)?;
+        let lists = self.ask_links(asked, &split, |_| Direction::Out, |_| {}).await?;
         // Those whose captures in several rows may stand for one another.
         let mut several = Vec::new();
-        if !is_plain && matches!(window, Window::Seen { .. }) {
-            for (item, spots) in split.by_item(uids.len()) {
-                if spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)).count() > 1 {
-                    several.push(item);
-                }
+        for (item, spots) in split.by_item(asked.len()) {
+            let may = matches!(asked[item].1, Window::Seen { .. }) && !self.graph.is_plain(asked[item].1);
+            if may && spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)).count() > 1 {
+                several.push(item);
             }
         }
-        let others: Vec<u64> = several.iter().map(|&item| uids[item]).collect();
-        let mut pages = several.into_iter().zip(self.pages(&others).await?).peekable();
+        let captures = self.captures_by_row(&distinct(several.iter().map(|&item| asked[item].0))).await?;
+        several.retain(|&item| {
+            let (page, window) = asked[item];
+            captures.get(&page).is_some_and(|own| !own.all_count(window))
+        });
+        let pages = self.pages_by_uid(several.iter().map(|&item| asked[item].0)).await?;
+        let mut several = several.into_iter().peekable();
         let mut links = Batch::default();
         let mut own = Vec::new();
-        for (item, spots) in split.by_item(uids.len()) {
-            if let Some((_, page)) = pages.next_if(|(other, _)| *other == item) {
+        for (item, spots) in split.by_item(asked.len()) {
+            let (page, window) = asked[item];
+            if several.next_if_eq(&item).is_some() {
                 own.clear();
-                page.iter().for_each(|page| page.links_in(window, &mut own));
+                pages.get(&page).iter().for_each(|page| page.links_in(window, &mut own));
                 links.push(&own);
             } else if let Window::AsOf(_) = window {
                 links.push(latest(&lists, spots)?);
@@ -233,28 +278,28 @@ impl Pinned {
     /// go on. An empty part is all.
     async fn in_links(
         &self,
-        uids: &[u64],
-        window: Window,
+        asked: &[At],
         precision: Precision,
         part: Range<u64>,
     ) -> Result<(Batch<u64>, Option<u64>), Status> {
-        self.known(uids)?;
         let exact = precision == Precision::Exact;
         // The latest capture may be another row's; in a window, what a row tells of its own captures is so but for those that a
         // newer row's stand for.
-        let by_row = matches!(window, Window::Seen { .. }) || self.graph.rows.len() == 1;
-        let asked = if by_row { precision } else { Precision::Range };
-        let split = self.split(uids, |row| if exact { row.meets(window) } else { !window.is_empty() });
+        let direction = |window: Window| {
+            let by_row = matches!(window, Window::Seen { .. }) || self.graph.rows.len() == 1;
+            Direction::In(if by_row { precision } else { Precision::Range })
+        };
+        let split = self.split_at(asked, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
         let most = part.end - part.start;
         let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start, most);
-        let mut lists = self.ask_links(uids, &split, Direction::In(asked), window, cut).await?;
+        let mut lists = self.ask_links(asked, &split, direction, cut).await?;
         // Beyond the end of a list that was cut, others' links are not all there is.
         let whole = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
         let next = lists.iter().filter(whole).filter_map(|list| list.links.last()?.checked_add(1)).min();
-        self.settle(uids, &split, window, &mut lists).await?;
+        self.settle(asked, &split, &mut lists).await?;
         let mut links = Batch::default();
         let mut own = Vec::new();
-        for (_, spots) in split.by_item(uids.len()) {
+        for (_, spots) in split.by_item(asked.len()) {
             unite(&lists, spots, &mut own, &mut links)?;
         }
         if let Some(next) = next {
@@ -263,47 +308,49 @@ impl Pinned {
             links = Batch::default();
             links.push(&own);
         }
-        if !exact || self.graph.is_plain(window) {
-            return Ok((links, next));
-        }
-        let pairs: Vec<(u64, u64)> = uids
+        let is_sure = |window: Window| !exact || self.graph.is_plain(window);
+        let pairs: Vec<(u64, u64, Window)> = asked
             .iter()
             .zip(links.iter())
-            .flat_map(|(&uid, sources)| sources.iter().map(move |&source| (source, uid)))
+            .filter(|((_, window), _)| !is_sure(*window))
+            .flat_map(|(&(uid, window), sources)| sources.iter().map(move |&source| (source, uid, window)))
             .collect();
-        let mut holds = self.has_links(&pairs, window).await?.into_iter();
+        if pairs.is_empty() {
+            return Ok((links, next));
+        }
+        let mut holds = self.has_links_at(&pairs).await?.into_iter();
         let mut sure = Batch::default();
-        for sources in links.iter() {
+        for (&(_, window), sources) in asked.iter().zip(links.iter()) {
             own.clear();
-            own.extend(sources.iter().copied().filter(|_| holds.next().unwrap_or(false)));
+            own.extend(sources.iter().copied().filter(|_| is_sure(window) || holds.next().unwrap_or(false)));
             sure.push(&own);
         }
         Ok((sure, next))
     }
 
     /// Takes those sources out of lists that, asked themselves, do not link.
-    async fn settle(&self, uids: &[u64], split: &Split<'_>, window: Window, lists: &mut [Lists]) -> Result<(), Status> {
-        let mut asked = Split::of(&self.graph);
+    async fn settle(&self, asked: &[At], split: &Split<'_>, lists: &mut [Lists]) -> Result<(), Status> {
+        let mut sources = Split::of(&self.graph);
         let mut pairs = Vec::new();
         let mut places = Vec::new();
         for (part, (share, list)) in split.shares.iter().zip(&*lists).enumerate() {
             for &at in &list.unsure {
                 let at = at as usize;
                 let source = *list.links.get(at).ok_or_else(other_kind)?;
-                let uid = uids[*share.items.get(list.list_at(at)).ok_or_else(other_kind)?];
+                let (uid, _) = asked[*share.items.get(list.list_at(at)).ok_or_else(other_kind)?];
                 // A row mirrors its out-links by its in-links: the source has its page in the same row.
                 let place = self.graph.rows[share.row].place(source).ok_or_else(other_kind)?;
-                asked.add(share.row, place, pairs.len());
-                pairs.push((source, uid));
+                sources.add_at(share.row, place, share.window, pairs.len());
+                pairs.push((source, uid, share.window));
                 places.push((part, at));
             }
         }
         if pairs.is_empty() {
             return Ok(());
         }
-        let answers = self.ask(&asked.parts(|share| pairs_of(&pairs, &share.items, window))).await?;
+        let answers = self.ask(&sources.parts(|share| pairs_of(&pairs, share))).await?;
         let mut gone: Vec<Vec<usize>> = vec![Vec::new(); lists.len()];
-        for spot in &asked.spots {
+        for spot in &sources.spots {
             if !truth_of(&answers, spot)? {
                 let (part, at) = places[spot.item];
                 gone[part].push(at);
@@ -314,7 +361,7 @@ impl Pinned {
     }
 
     /// UIDs by cell, in those of the rows that are asked for.
-    pub(super) fn split(&self, uids: &[u64], asked: impl Fn(&crate::map::RowMap) -> bool) -> Split<'_> {
+    pub(super) fn split(&self, uids: &[u64], asked: impl Fn(&RowMap) -> bool) -> Split<'_> {
         let mut split = Split::of(&self.graph);
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
         for (item, &uid) in uids.iter().enumerate() {
@@ -327,12 +374,29 @@ impl Pinned {
         split
     }
 
+    /// The same, each in a window of its own.
+    ///
+    /// # Errors
+    /// UNKNOWN_UID.
+    fn split_at(&self, items: &[At], asked: impl Fn(&RowMap, Window) -> bool) -> Result<Split<'_>, Status> {
+        let mut split = Split::of(&self.graph);
+        for (item, &(uid, window)) in items.iter().enumerate() {
+            self.known(&[uid])?;
+            for (at, row) in self.graph.rows.iter().enumerate() {
+                if let Some(place) = row.place(uid).filter(|_| asked(row, window)) {
+                    split.add_at(at, place, window, item);
+                }
+            }
+        }
+        Ok(split)
+    }
+
     /// Which items one cell's server can answer alone, since no other row knows anything of them, and these by cell.
     pub(super) fn single(&self, uids: &[u64], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may know of a later capture of a source, though it knows nothing of the link.
         let alone = direction != Direction::In(Precision::Exact) || self.graph.is_plain(window);
-        let asked = |row: &crate::map::RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
+        let asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
         let mut split = Split::of(&self.graph);
         let mut single = Vec::with_capacity(uids.len());
@@ -341,7 +405,7 @@ impl Pinned {
             let (first, second) = (places.next(), places.next());
             single.push(second.is_none() && (alone || first.is_none()));
             if let (Some((at, place)), None, true) = (first, second, alone) {
-                split.add(at, place, item);
+                split.add_at(at, place, window, item);
             }
         }
         (single, split)
@@ -349,17 +413,16 @@ impl Pinned {
 
     async fn ask_links(
         &self,
-        uids: &[u64],
+        items: &[At],
         split: &Split<'_>,
-        direction: Direction,
-        window: Window,
+        direction: impl Fn(Window) -> Direction,
         with: impl Fn(&mut LinksOf),
     ) -> Result<Vec<Lists>, Status> {
         let parts = split.parts(|share| {
             let mut asked = LinksOf {
-                uids: chosen(uids, &share.items).uids,
-                direction: direction_to(direction),
-                window: Some(window_to(window)),
+                uids: share.items.iter().map(|&item| items[item].0).collect(),
+                direction: direction_to(direction(share.window)),
+                window: Some(window_to(share.window)),
                 ..LinksOf::default()
             };
             with(&mut asked);
@@ -377,9 +440,21 @@ pub(super) fn chosen(uids: &[u64], items: &[usize]) -> UidList {
     UidList { uids: items.iter().map(|&item| uids[item]).collect() }
 }
 
-fn pairs_of(pairs: &[(u64, u64)], items: &[usize], window: Window) -> Asked {
-    let (pages, links) = items.iter().map(|&item| pairs[item]).unzip();
-    Asked::HasLinks(HasLinks { pages, links, window: Some(window_to(window)) })
+fn pairs_of(pairs: &[(u64, u64, Window)], share: &Share) -> Asked {
+    let (pages, links) = share.items.iter().map(|&item| (pairs[item].0, pairs[item].1)).unzip();
+    Asked::HasLinks(HasLinks { pages, links, window: Some(window_to(share.window)) })
+}
+
+/// Values in any order, rising and each once.
+fn distinct(values: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+fn all_at(uids: &[u64], window: Window) -> Vec<At> {
+    uids.iter().map(|&uid| (uid, window)).collect()
 }
 
 /// Answers of one kind.

@@ -1,12 +1,15 @@
 //! Questions about pages as wholes: their captures, lifespans, records. Records of several rows are joined as layers do it.
 
+use std::collections::HashMap;
+
 use tonic::Status;
+use webstrata_layers::precedence::{self, Captures, CapturesBuf, Counting};
 use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, join, lifespans_of};
 
 use super::call::{Part, other_kind};
 use super::links::{chosen, taken};
 use super::pinned::Pinned;
-use super::split::{Spot, bounds};
+use super::split::{Split, Spot, bounds};
 use crate::proto::answer::Answer as Given;
 use crate::proto::question::Question as Asked;
 use crate::proto::{CellName, CellStats, SpanLists, TimeLists};
@@ -17,13 +20,7 @@ impl Pinned {
     /// # Errors
     /// See [`Pinned`].
     pub async fn captures(&self, uids: &[u64]) -> Result<Batch<CaptureTime>, Status> {
-        self.known(uids)?;
-        let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| Asked::Captures(chosen(uids, &share.items)));
-        let lists = taken(self.ask(&parts).await?, |given| match given {
-            Given::Captures(lists) => Some(lists),
-            _ => None,
-        })?;
+        let (split, lists) = self.capture_lists(uids).await?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
         let mut captures = Batch::default();
         let mut all: Vec<CaptureTime> = Vec::new();
@@ -32,16 +29,37 @@ impl Pinned {
             for spot in spots {
                 all.extend(captures_of(&lists[spot.part], &ends[spot.part], spot)?);
             }
-            // Keeps the order of rows in a second; what the newest one says is so.
-            all.sort_by_key(|capture| capture.time);
-            all.dedup_by(|newer, kept| {
-                let same = newer.time == kept.time;
-                kept.known = if same { newer.known } else { kept.known };
-                same
-            });
+            precedence::merge(&mut all);
             captures.push(&all);
         }
         Ok(captures)
+    }
+
+    /// The captures that each row has of pages, by UID.
+    pub(super) async fn captures_by_row(&self, uids: &[u64]) -> Result<HashMap<u64, RowCaptures>, Status> {
+        let (split, lists) = self.capture_lists(uids).await?;
+        let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
+        let mut captures = HashMap::with_capacity(uids.len());
+        for (item, spots) in split.by_item(uids.len()) {
+            let mut own = RowCaptures(Vec::new());
+            for spot in spots {
+                let of_row = captures_of(&lists[spot.part], &ends[spot.part], spot)?.collect();
+                own.0.push((split.shares[spot.part].row, of_row));
+            }
+            captures.insert(uids[item], own);
+        }
+        Ok(captures)
+    }
+
+    async fn capture_lists(&self, uids: &[u64]) -> Result<(Split<'_>, Vec<TimeLists>), Status> {
+        self.known(uids)?;
+        let split = self.split(uids, |_| true);
+        let parts = split.parts(|share| Asked::Captures(chosen(uids, &share.items)));
+        let lists = taken(self.ask(&parts).await?, |given| match given {
+            Given::Captures(lists) => Some(lists),
+            _ => None,
+        })?;
+        Ok((split, lists))
     }
 
     /// For each link of pages, in order, the runs of consecutive known captures that had it.
@@ -152,6 +170,26 @@ impl Pinned {
             });
         }
         Ok(records)
+    }
+}
+
+/// The captures of a page in rows, each with its place; the oldest row's first.
+pub(super) struct RowCaptures(Vec<(usize, CapturesBuf)>);
+
+impl RowCaptures {
+    /// Which captures of a row count in a window.
+    pub(super) fn counting(&self, row: usize, window: Window) -> Counting {
+        let at = self.0.iter().position(|(own, _)| *own == row);
+        at.map_or(Counting::None, |at| precedence::counting(&self.views(), at, window))
+    }
+
+    /// Whether what each row says of an interval is so.
+    pub(super) fn all_count(&self, window: Window) -> bool {
+        matches!(window, Window::Seen { from, to } if precedence::all_count(&self.views(), from, to))
+    }
+
+    fn views(&self) -> Vec<Captures<'_>> {
+        self.0.iter().map(|(_, own)| own.view()).collect()
     }
 }
 

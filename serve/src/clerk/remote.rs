@@ -1,6 +1,7 @@
 //! A cluster as a graph like any other: [`Links`] for code that does not wait by itself.
 //!
-//! Each question is one call of a clerk. Who has many at once asks a [`super::Pinned`] for them in batches.
+//! Each question is one call of a clerk. Who has many at once asks for them in batches, and waits for these: [`Remote::pinned`],
+//! [`Remote::wait`].
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -50,8 +51,13 @@ impl Remote {
         &self.pinned
     }
 
-    fn wait<T>(&self, answer: impl Future<Output = Result<T, Status>>) -> Result<T, Error> {
-        self.runtime.block_on(answer).map_err(elsewhere)
+    /// Waits for an answer.
+    pub fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.runtime.block_on(answer)
+    }
+
+    fn answer<T>(&self, answer: impl Future<Output = Result<T, Status>>) -> Result<T, Error> {
+        self.wait(answer).map_err(elsewhere)
     }
 }
 
@@ -70,27 +76,27 @@ impl Links for Remote {
     }
 
     fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
-        Ok(self.wait(self.pinned.uids(&[url]))?.pop().flatten())
+        Ok(self.answer(self.pinned.uids(&[url]))?.pop().flatten())
     }
 
     fn url(&self, uid: u64) -> Result<String, Error> {
-        Ok(self.wait(self.pinned.urls(&[uid]))?.pop().unwrap_or_default())
+        Ok(self.answer(self.pinned.urls(&[uid]))?.pop().unwrap_or_default())
     }
 
     fn urls_of(&self, uids: &[u64]) -> Result<Vec<String>, Error> {
         let mut urls = Vec::with_capacity(uids.len());
         for uids in uids.chunks(URLS) {
-            urls.extend(self.wait(self.pinned.urls(uids))?);
+            urls.extend(self.answer(self.pinned.urls(uids))?);
         }
         Ok(urls)
     }
 
     fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
-        Ok(self.wait(self.pinned.pages(&[uid]))?.pop().flatten().map(Arc::new))
+        Ok(self.answer(self.pinned.pages(&[uid]))?.pop().flatten().map(Arc::new))
     }
 
     fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
-        Ok(self.wait(self.pinned.in_records(&[uid]))?.pop().flatten().map(Arc::new))
+        Ok(self.answer(self.pinned.in_records(&[uid]))?.pop().flatten().map(Arc::new))
     }
 
     fn in_range(&self) -> RangeLength {
@@ -98,12 +104,12 @@ impl Links for Remote {
     }
 
     fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
-        *captures = only(&self.wait(self.pinned.captures(&[uid]))?);
+        *captures = only(&self.answer(self.pinned.captures(&[uid]))?);
         Ok(())
     }
 
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error> {
-        self.wait(self.pinned.with_prefix(prefix))
+        self.answer(self.pinned.with_prefix(prefix))
     }
 
     fn uids(
@@ -114,7 +120,7 @@ impl Links for Remote {
     ) -> Result<(), Error> {
         let mut rest = uids;
         while !rest.is_empty() {
-            let (found, after) = self.wait(self.pinned.captured(rest, interval))?;
+            let (found, after) = self.answer(self.pinned.captured(rest, interval))?;
             rest = after;
             if found.into_iter().try_for_each(&mut *visit).is_break() {
                 break;
@@ -132,11 +138,11 @@ impl Links for Remote {
     }
 
     fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
-        self.wait(self.pinned.all_links(uid, direction, window))
+        self.answer(self.pinned.all_links(uid, direction, window))
     }
 
     fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
-        let degrees = self.wait(self.pinned.degrees(&[uid], direction, window))?;
+        let degrees = self.answer(self.pinned.degrees(&[uid], direction, window))?;
         Ok(degrees.first().map_or(0, |&degree| usize::try_from(degree).unwrap_or(usize::MAX)))
     }
 
@@ -148,16 +154,16 @@ impl Links for Remote {
         sample: Sample,
         links: &mut Vec<u64>,
     ) -> Result<(), Error> {
-        *links = only(&self.wait(self.pinned.samples(&[uid], direction, window, sample))?);
+        *links = only(&self.answer(self.pinned.samples(&[uid], direction, window, sample))?);
         Ok(())
     }
 
     fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
-        Ok(self.wait(self.pinned.has_links(&[(uid, link)], window))?.pop().unwrap_or(false))
+        Ok(self.answer(self.pinned.has_links(&[(uid, link)], window))?.pop().unwrap_or(false))
     }
 
     fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
-        *spans = only(&self.wait(self.pinned.lifespans(&[uid]))?);
+        *spans = only(&self.answer(self.pinned.lifespans(&[uid]))?);
         Ok(())
     }
 }

@@ -1,4 +1,7 @@
-//! A batch as questions to cells: which of its items go to which cell, and where the answer to each of them stands.
+//! A batch as questions to cells: which of its items go to which cell, and where the answer to each of them stands. Items of one
+//! cell are one question as far as they are about the same part of time.
+
+use webstrata_layers::Window;
 
 use crate::clerk::call::Part;
 use crate::map::Graph;
@@ -21,14 +24,16 @@ pub(super) struct Share {
     /// Place of the row, from the oldest on.
     pub(super) row: usize,
     pub(super) cell: CellName,
+    /// The part of time; where the question is about none, all of it.
+    pub(super) window: Window,
     pub(super) items: Vec<usize>,
 }
 
 /// Items by cell.
 pub(super) struct Split<'a> {
     graph: &'a Graph,
-    /// For each row and cell, the number of its question plus one.
-    numbers: Vec<Vec<usize>>,
+    /// For each row and cell, the numbers of its questions, by their windows.
+    numbers: Vec<Vec<Vec<(Window, usize)>>>,
     pub(super) shares: Vec<Share>,
     /// In the order in which items were added.
     pub(super) spots: Vec<Spot>,
@@ -36,20 +41,27 @@ pub(super) struct Split<'a> {
 
 impl<'a> Split<'a> {
     pub(super) fn of(graph: &'a Graph) -> Self {
-        let numbers = graph.rows.iter().map(|row| vec![0; row.cells.len()]).collect();
+        let numbers = graph.rows.iter().map(|row| vec![Vec::new(); row.cells.len()]).collect();
         Self { graph, numbers, shares: Vec::new(), spots: Vec::new() }
     }
 
     /// Asks a cell about an item.
     pub(super) fn add(&mut self, row: usize, place: usize, item: usize) {
-        let number = &mut self.numbers[row][place];
-        if *number == 0 {
+        self.add_at(row, place, Window::ALWAYS, item);
+    }
+
+    /// Asks a cell about an item in a window.
+    pub(super) fn add_at(&mut self, row: usize, place: usize, window: Window, item: usize) {
+        let numbers = &mut self.numbers[row][place];
+        // Neighbours are mostly about the same time.
+        let known = numbers.iter().rev().find(|(own, _)| *own == window).map(|&(_, part)| part);
+        let part = known.unwrap_or_else(|| {
             let map = &self.graph.rows[row];
             let cell = CellName { row: map.row, partition: map.cells[place].partition };
-            self.shares.push(Share { row, cell, items: Vec::new() });
-            *number = self.shares.len();
-        }
-        let part = *number - 1;
+            numbers.push((window, self.shares.len()));
+            self.shares.push(Share { row, cell, window, items: Vec::new() });
+            self.shares.len() - 1
+        });
         let items = &mut self.shares[part].items;
         self.spots.push(Spot { item, part, at: items.len() });
         items.push(item);

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
-use super::lock;
+use super::{ClerkOptions, lock};
 use crate::dial::Dialer;
 use crate::map::Map;
 use crate::proto::links_client::LinksClient;
@@ -49,10 +49,12 @@ impl Watching {
     pub(super) async fn start(
         seeds: Vec<String>,
         dialer: Dialer,
-        deadline: Instant,
+        options: &ClerkOptions,
     ) -> Result<(Self, watch::Receiver<Arc<Map>>), Status> {
-        let mut last = Status::unavailable("no server to connect to; give at least one address");
+        let begun = Instant::now();
+        let deadline = begun + options.deadline;
         loop {
+            let mut failed: Vec<(&String, Status)> = Vec::new();
             for seed in &seeds {
                 match tokio::time::timeout_at(deadline, topology(&dialer, seed, 0)).await {
                     Ok(Ok(answer)) => {
@@ -62,16 +64,23 @@ impl Watching {
                         return Ok((Self { task, source }, receiver));
                     }
                     Ok(Err(status)) => {
-                        last = Status::new(status.code(), format!("{seed}: {}", cause(&status)));
-                        if matches!(status.code(), tonic::Code::Unauthenticated | tonic::Code::InvalidArgument) {
-                            return Err(last);
+                        let is_final = matches!(status.code(), Code::Unauthenticated | Code::InvalidArgument);
+                        failed.push((seed, status));
+                        if is_final {
+                            return Err(together(&failed));
                         }
                     }
-                    Err(_) => return Err(last),
+                    Err(_) => {
+                        failed.push((seed, Status::deadline_exceeded("no answer in time")));
+                        return Err(together(&failed));
+                    }
                 }
             }
-            if seeds.is_empty() || Instant::now() + PAUSE >= deadline {
-                return Err(last);
+            // Who answers, though with an error, may be starting; nobody is there where a connection cannot be made.
+            let is_there = failed.iter().any(|(_, status)| status.source().is_none());
+            let end = if is_there { deadline } else { deadline.min(begun + options.patience) };
+            if Instant::now() + PAUSE >= end {
+                return Err(together(&failed));
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -92,12 +101,21 @@ async fn topology(dialer: &Dialer, address: &str, after: u64) -> Result<Topology
     Ok(client.max_decoding_message_size(usize::MAX).topology(request).await?.into_inner())
 }
 
+/// What all of the servers said, or why they could not.
+fn together(failed: &[(&String, Status)]) -> Status {
+    let Some((_, last)) = failed.last() else {
+        return Status::unavailable("no server to connect to; give at least one address, HOST:PORT");
+    };
+    let said: Vec<String> = failed.iter().map(|(seed, status)| format!("{seed}: {}", cause(status))).collect();
+    Status::new(last.code(), said.join("; "))
+}
+
 /// What is at the bottom of a failure.
 fn cause(status: &Status) -> String {
     let causes = std::iter::successors(status.source(), |error| (*error).source());
     causes.last().map_or_else(
         || status.message().to_owned(),
-        |cause| format!("{cause}; does a server of webstrata listen there, with or without TLS as is asked for?"),
+        |cause| format!("{cause} (does `webstrata serve` listen there, with or without TLS as is asked for?)"),
     )
 }
 
@@ -169,6 +187,15 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
 mod tests {
     use super::*;
     use crate::proto::Server;
+
+    #[test]
+    fn all_that_could_not_be_reached_are_named() {
+        let seeds = ["a:1", "b:2"].map(str::to_owned);
+        let failed = [(&seeds[0], Status::unavailable("gone")), (&seeds[1], Status::invalid_argument("wrong"))];
+        let status = together(&failed);
+        assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "a:1: gone; b:2: wrong"));
+        assert_eq!(together(&[]).code(), Code::Unavailable);
+    }
 
     #[test]
     fn every_address_has_its_turn() {

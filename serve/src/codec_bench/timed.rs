@@ -13,13 +13,13 @@ use crate::error::{Damage, Error};
 use crate::load::keys_of;
 use crate::store::{Given, encode_backward, encode_forward, open_backward, open_forward};
 
-use super::{BenchError, Table, measure};
+use super::{BenchError, Step, Table, Tell, measure};
 
 /// Measures all encodings on the links of a store and on its in-links.
 ///
 /// # Errors
 /// Layers that cannot be read, an encoding that fails or answers wrongly.
-pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError> {
+pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table; 2], BenchError> {
     let counts = store.manifest().counts;
     let nodes = usize::try_from(counts.urls).unwrap_or(usize::MAX);
     let partitions = || store.manifest().rows.iter().flat_map(|row| &row.partitions);
@@ -38,24 +38,24 @@ pub fn measure_store(name: &str, store: &Store) -> Result<[Table; 2], BenchError
     let given = |tag, count| Given { tag, first: 0, nodes, count, keys };
 
     let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
-    let mut forward = measure(&format!("{name}, forward"), &lists, keys)?;
+    let mut forward = measure(&format!("{name}, forward"), &lists, keys, tell)?;
     let again = || -> Box<dyn Iterator<Item = Result<Page, Error>>> { Box::new(pages.iter().cloned().map(Ok)) };
     let encode = |tag| encode_forward(given(tag, pages.len()), &again);
     let compare = |tag, bytes: Vec<u8>| {
         let own = open_forward(tag, bytes.into(), 0, nodes)?;
         differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| own.page(node))
     };
-    with_time(&mut forward, counts.occurrences, encode, compare)?;
+    with_time(&mut forward, counts.occurrences, encode, compare, tell)?;
 
     let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
-    let mut backward = measure(&format!("{name}, backward"), &lists, keys)?;
+    let mut backward = measure(&format!("{name}, backward"), &lists, keys, tell)?;
     let again = || -> Box<dyn Iterator<Item = Result<InLinks, Error>>> { Box::new(sources.iter().cloned().map(Ok)) };
     let encode = |tag| encode_backward(given(tag, sources.len()), &again);
     let compare = |tag, bytes: Vec<u8>| {
         let own = open_backward(tag, bytes.into(), 0, nodes)?;
         differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| own.record(node))
     };
-    with_time(&mut backward, counts.occurrences, encode, compare)?;
+    with_time(&mut backward, counts.occurrences, encode, compare, tell)?;
     Ok([forward, backward])
 }
 
@@ -106,10 +106,14 @@ fn with_time(
     occurrences: u64,
     encode: impl Fn(CodecTag) -> Result<Vec<u8>, Error>,
     compare: impl Fn(CodecTag, Vec<u8>) -> Result<Option<usize>, Damage>,
+    tell: Tell<'_>,
 ) -> Result<(), BenchError> {
     table.occurrences = Some(occurrences);
-    for row in &mut table.rows {
-        let Some(tag) = CodecTag::from_name(&row.codec) else { continue };
+    let tagged = table.rows.iter_mut().filter_map(|row| Some((CodecTag::from_name(&row.codec)?, row)));
+    let tagged: Vec<_> = tagged.collect();
+    let count = tagged.len();
+    for (number, (tag, row)) in (1..).zip(tagged) {
+        tell(Step { graph: &table.graph, codec: &row.codec, with_time: true, number, count });
         let bytes = encode(tag)?;
         row.timed_bytes = Some(bytes.len() as u64);
         let differs = compare(tag, bytes).map_err(|source| BenchError::Damage { codec: row.codec.clone(), source })?;

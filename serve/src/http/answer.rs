@@ -11,8 +11,7 @@ use webstrata_layers::Batch;
 
 use super::params::Params;
 use super::resume::{Place, Start};
-use super::texts::Texts;
-use crate::clerk::Pinned;
+use crate::clerk::{Pinned, Texts};
 use crate::server::Shared;
 use crate::status::bad;
 

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Sample, Sampling, Window, format_time};
+use webstrata_layers::{Batch, Direction, Lifespan, Precision, Sample, Sampling, Window, format_time};
 
 use super::address::find;
 use super::answer::{Answer, Value};
@@ -18,6 +18,7 @@ use super::resume::Start;
 use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
+use crate::question::is_unknown;
 use crate::server::Shared;
 use crate::status::{Reason, bad};
 
@@ -224,15 +225,10 @@ fn is_inward(params: &Params) -> Result<bool, Status> {
     params.choice("direction", [("out", false), ("in", true)])
 }
 
-/// Whether the links of the latest capture not after a time are unknown.
-pub(super) fn is_unknown(captures: &[CaptureTime], at: i64) -> bool {
-    captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known)
-}
-
 /// `/v1/links`.
 pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), LINKS, &[])?;
-    let mut start = Start::of("/v1/links", &params)?;
+    let mut start = Start::of(shared.cluster.store(), "/v1/links", &params)?;
     let asked = Asked::of(&params, &mut start)?;
     let matched = Match::of(&params)?;
     let url = params.required("url")?;
@@ -297,7 +293,7 @@ fn put_links(shown: &mut Shown, links: Vec<Option<String>>) {
 pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), LIFESPANS, &[])?;
     let inward = is_inward(&params)?;
-    let start = Start::of("/v1/lifespans", &params)?;
+    let start = Start::of(shared.cluster.store(), "/v1/lifespans", &params)?;
     let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;

@@ -47,7 +47,7 @@ impl Value for () {
 /// `/v1/captures`.
 pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), CAPTURES, &[])?;
-    let start = Start::of("/v1/captures", &params)?;
+    let start = Start::of(shared.cluster.store(), "/v1/captures", &params)?;
     let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
     let matched = Match::of(&params)?;
     let url = params.required("url")?;
@@ -87,7 +87,7 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
 /// `/v1/urls`.
 pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), URLS, &[])?;
-    let start = Start::of("/v1/urls", &params)?;
+    let start = Start::of(shared.cluster.store(), "/v1/urls", &params)?;
     let interval = params.interval()?;
     let matched = Match::of(&params)?;
     let url = params.get("url")?;

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 use tonic::Status;
 use webstrata_layers::{Window, interval, parse_time};
-use xxhash_rust::xxh3::xxh3_64;
 
+use crate::resume::Fingerprint;
 use crate::status::bad;
 
 /// Parameters that say where to go on or how far, not what is asked.
@@ -115,7 +115,7 @@ impl Params {
     }
 
     /// A number of the question, whichever part of its answer is wanted: others have others.
-    pub(super) fn fingerprint(&self, path: &str) -> u64 {
+    pub(super) fn fingerprint(&self, path: &str) -> Fingerprint {
         let mut pairs: Vec<_> = self.pairs.iter().filter(|(name, _)| !OF_PAGES.contains(name)).collect();
         pairs.sort_unstable();
         let mut text = path.to_owned();
@@ -123,7 +123,7 @@ impl Params {
             // Nothing in a name or a value is taken for the border between them.
             text.push_str(&format!("\n{name}={}:{value}", value.len()));
         }
-        xxh3_64(text.as_bytes())
+        Fingerprint::of(text.as_bytes())
     }
 }
 

@@ -1,13 +1,10 @@
-//! Resume keys: where an answer that did not say everything goes on.
-//!
-//! A key is text of digits and points: the epoch, the UID to go on at, how many of its values were given, and the fingerprint of
-//! the question; of a random sample also its seed. Since epochs do not change, what follows a key is exactly what was left out, however often it is asked; a key
-//! of an epoch that is no longer answered fails as the epoch does, and one of another question is refused.
+//! `resumeKey`: where a question over HTTP goes on, and of a random sample with which seed. What a key holds and when it is
+//! refused: [`crate::resume`].
 
 use tonic::Status;
 
 use super::params::Params;
-use crate::status::bad;
+use crate::resume::{Fingerprint, resumed, token};
 
 /// A place in a question's values, which stand in order of UIDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,60 +23,35 @@ pub(super) struct Start {
     pub(super) place: Option<Place>,
     /// The seed of a random sample that goes on.
     pub(super) seed: Option<u64>,
-    fingerprint: u64,
+    question: Fingerprint,
 }
 
 impl Start {
     /// From `epoch` and `resumeKey` of a path.
-    pub(super) fn of(path: &str, params: &Params) -> Result<Self, Status> {
-        let fingerprint = params.fingerprint(path);
-        let epoch = params.number("epoch", 1..=u64::MAX)?;
-        let Some(key) = params.get("resumeKey")? else {
-            return Ok(Self { epoch: epoch.unwrap_or(0), place: None, seed: None, fingerprint });
-        };
-        let (of_key, place, question, seed) =
-            read(key).ok_or_else(|| bad("resumeKey: it is not one that an answer gave"))?;
-        if question != fingerprint {
-            return Err(bad(
-                "resumeKey: it was given for another question; all parameters but limit must be as they were",
-            ));
-        }
-        match epoch {
-            Some(epoch) if epoch != of_key => {
-                Err(bad(format!("epoch: it is {epoch}, and that of resumeKey is {of_key}; leave one of them out")))
-            }
-            _ => Ok(Self { epoch: of_key, place: Some(place), seed, fingerprint }),
-        }
+    pub(super) fn of(store: &str, path: &str, params: &Params) -> Result<Self, Status> {
+        let question = params.fingerprint(path).of_store(store);
+        let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
+        let Some(key) = params.get("resumeKey")? else { return Ok(Self { epoch, place: None, seed: None, question }) };
+        let (epoch, [uid, given, seed]) = resumed("resumeKey", key, question, epoch)?;
+        let place = Place { uid, given: usize::try_from(given).unwrap_or(usize::MAX) };
+        Ok(Self { epoch, place: Some(place), seed: Some(seed), question })
     }
 
     /// The key of a place.
     pub(super) fn key(&self, epoch: u64, place: Place) -> String {
-        let seed = self.seed.map_or(String::new(), |seed| format!(".{seed}"));
-        format!("{epoch}.{}.{}.{:016x}{seed}", place.uid, place.given, self.fingerprint)
+        token(epoch, [place.uid, place.given as u64, self.seed.unwrap_or(0)], self.question)
     }
-}
-
-fn read(key: &str) -> Option<(u64, Place, u64, Option<u64>)> {
-    let mut parts = key.split('.');
-    let mut next = || parts.next();
-    let epoch = next()?.parse().ok().filter(|&epoch| epoch > 0)?;
-    let place = Place { uid: next()?.parse().ok()?, given: next()?.parse().ok()? };
-    let question = u64::from_str_radix(next()?, 16).ok()?;
-    let seed = next().map(|seed| seed.parse().ok());
-    // A seed that is there is a number.
-    (next().is_none() && seed != Some(None)).then_some((epoch, place, question, seed.flatten()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::status::Reason;
-    use proptest::prelude::*;
 
     const KNOWN: &[&str] = &["url", "limit", "epoch", "resumeKey"];
 
     fn start(query: &str) -> Result<Start, Status> {
-        Start::of("/v1/links", &Params::of(Some(query), KNOWN, &[])?)
+        Start::of("a store", "/v1/links", &Params::of(Some(query), KNOWN, &[])?)
     }
 
     #[test]
@@ -92,24 +64,7 @@ mod tests {
         for other in [format!("url=b&resumeKey={key}"), format!("url=a&epoch=8&resumeKey={key}")] {
             assert_eq!(Reason::of(&start(&other).unwrap_err()), Some(Reason::BadRequest), "{other}");
         }
-        for key in ["", "7", "0.1.1.0", "7.1.1", "7.1.1.x", "7.1.1.0.x", "7.1.1.0.0.0", "7.-1.1.0", "x"] {
-            let status = start(&format!("url=a&resumeKey={key}")).unwrap_err();
-            assert!(status.message().starts_with("resumeKey: "), "{key}: {status}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn places_come_back(epoch in 1..=u64::MAX, uid: u64, given: usize, seed: Option<u64>) {
-            let place = Place { uid, given };
-            let key = Start { seed, ..start("url=a").unwrap() }.key(epoch, place);
-            let again = start(&format!("resumeKey={key}&url=a")).unwrap();
-            prop_assert_eq!((again.epoch, again.place, again.seed), (epoch, Some(place), seed));
-        }
-
-        #[test]
-        fn no_key_panics(key in "[0-9a-f.]{0,30}") {
-            let _ = read(&key);
-        }
+        let status = start("url=a&resumeKey=x").unwrap_err();
+        assert!(status.message().starts_with("resumeKey: "), "{status}");
     }
 }

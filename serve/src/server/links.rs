@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 
+use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
@@ -14,6 +15,7 @@ use crate::clerk::{Pinned, WAIT};
 use crate::held::{direction_of, sample_of, window_of};
 use crate::proto::links_server::Links;
 use crate::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
+use crate::resume::{Fingerprint, resumed, token};
 use crate::status::{Reason, bad};
 
 /// UIDs in one message of a listing.
@@ -70,13 +72,25 @@ fn plus_one(uids: Vec<Option<u64>>) -> Vec<u64> {
     uids.into_iter().map(|uid| uid.map_or(0, |uid| uid + 1)).collect()
 }
 
-/// Where a page of links begins: in which list, and at which link of it.
-fn place_of(token: &str, items: usize) -> Result<(usize, u64), Status> {
-    if token.is_empty() {
-        return Ok((0, 0));
+/// What a request for links asks, whichever part of its answer is wanted.
+fn fingerprint(store: &str, request: &proto::GetLinksRequest) -> Fingerprint {
+    let asked = proto::GetLinksRequest {
+        uids: request.uids.clone(),
+        direction: request.direction,
+        window: request.window,
+        ..proto::GetLinksRequest::default()
+    };
+    Fingerprint::of(&asked.encode_to_vec()).of_store(store)
+}
+
+/// Of which epoch a page of links is (0: the current one), and where it begins: in which list, and at which link of it.
+fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize, u64), Status> {
+    if request.page_token.is_empty() {
+        return Ok((request.epoch, 0, 0));
     }
-    let place = token.split_once('.').and_then(|(item, link)| Some((item.parse().ok()?, link.parse().ok()?)));
-    place.filter(|&(item, _)| item < items).ok_or_else(|| bad("page_token: it is not one that this request was given"))
+    let (field, question) = ("page_token", fingerprint(store, request));
+    let (epoch, [item, link, _]) = resumed(field, &request.page_token, question, request.epoch)?;
+    Ok((epoch, usize::try_from(item).unwrap_or(usize::MAX), link))
 }
 
 #[tonic::async_trait]
@@ -98,9 +112,9 @@ impl Links for LinksService {
 
     async fn get_links(&self, request: Request<proto::GetLinksRequest>) -> Given<proto::GetLinksResponse> {
         let request = request.into_inner();
-        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let (epoch, item, first) = start_of(self.shared.cluster.store(), &request)?;
+        let pinned = self.pinned(epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
-        let (item, first) = place_of(&request.page_token, request.uids.len())?;
         let mut answer = proto::GetLinksResponse { epoch: pinned.epoch(), ..Default::default() };
         // Also of UIDs that are beyond the limit.
         pinned.known(&request.uids)?;
@@ -115,6 +129,8 @@ impl Links for LinksService {
         let limit = usize::try_from(request.limit).ok().filter(|&limit| limit > 0).unwrap_or(usize::MAX);
         let limit = limit.min(bounds.values);
         answer.counts = vec![0; request.uids.len()];
+        let question = fingerprint(self.shared.cluster.store(), &request);
+        let token_at = |item: usize, link: u64| token(pinned.epoch(), [item as u64, link, 0], question);
         // Asked in steps, so that what is beyond the limit is hardly looked for.
         let (mut item, mut first, mut step) = (item, first, 1);
         while item < request.uids.len() {
@@ -141,7 +157,7 @@ impl Links for LinksService {
                     answer.counts[item] += u32::try_from(own).unwrap_or(u32::MAX);
                     match links.get(own).copied().or(next) {
                         Some(next) if answer.links.len() >= limit => {
-                            answer.next_page_token = format!("{item}.{next}");
+                            answer.next_page_token = token_at(item, next);
                             return Ok(Response::new(answer));
                         }
                         Some(next) => first = next,
@@ -155,7 +171,7 @@ impl Links for LinksService {
                 answer.links.extend_from_slice(&list[..own]);
                 answer.counts[item] = u32::try_from(own).unwrap_or(u32::MAX);
                 if let Some(next) = list.get(own) {
-                    answer.next_page_token = format!("{item}.{next}");
+                    answer.next_page_token = token_at(item, *next);
                     return Ok(Response::new(answer));
                 }
                 item += 1;

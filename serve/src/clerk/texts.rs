@@ -2,17 +2,17 @@
 
 use tonic::Status;
 
-use crate::clerk::Pinned;
+use super::Pinned;
 
 /// URLs by UID.
-pub(super) struct Texts {
+pub(crate) struct Texts {
     uids: Vec<u64>,
     urls: Vec<String>,
 }
 
 impl Texts {
     /// The URLs of UIDs in any order, given as often as they like.
-    pub(super) async fn of(pinned: &Pinned, mut uids: Vec<u64>) -> Result<Self, Status> {
+    pub(crate) async fn of(pinned: &Pinned, mut uids: Vec<u64>) -> Result<Self, Status> {
         uids.sort_unstable();
         uids.dedup();
         let urls = pinned.urls(&uids).await?;
@@ -20,7 +20,7 @@ impl Texts {
     }
 
     /// The URL of a UID; nothing for one that was not asked for.
-    pub(super) fn get(&self, uid: u64) -> &str {
+    pub(crate) fn get(&self, uid: u64) -> &str {
         self.uids.binary_search(&uid).ok().and_then(|at| self.urls.get(at)).map_or("", String::as_str)
     }
 }

@@ -1,0 +1,231 @@
+//! `webstrata query --server` and other questions to servers, as processes: many questions at once or one after another, servers
+//! that die meanwhile, and servers that are not there.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod ports;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use webstrata_tests::crawls::{Crawl, Random, Size, digits};
+
+/// A command of the program; `{}` stands for a directory.
+fn program(dir: &Path, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(words.split(' ').map(|word| word.replace("{}", &dir.display().to_string())));
+    command.env("TMPDIR", dir).stdin(Stdio::null());
+    command
+}
+
+/// What a command says, and how long it takes.
+fn said(dir: &Path, words: &str) -> (Output, Duration) {
+    let begun = Instant::now();
+    (program(dir, words).output().unwrap(), begun.elapsed())
+}
+
+fn crawl() -> Crawl {
+    Crawl::random(81, Size { pages: 60, captures: 500, links: 12 })
+}
+
+/// A directory with a store of two rows.
+fn built(crawl: &Crawl) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = crawl.json_lines();
+    let (old, new) = lines.split_at(lines.len() / 2);
+    for (name, lines) in [("old", old), ("new", new)] {
+        fs::write(dir.path().join(format!("{name}.jsonl")), lines.join("\n")).unwrap();
+    }
+    for words in ["build --out {}/store {}/old.jsonl", "update --no-merge {}/store {}/new.jsonl"] {
+        let output = said(dir.path(), words).0;
+        assert!(output.status.success(), "{output:?}");
+    }
+    dir
+}
+
+/// A server in its process, killed at the end.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    /// Of the store in a directory; returns when it is ready.
+    fn start(dir: &Path) -> Server {
+        let words = "serve {}/store --listen 127.0.0.1:0 --data {}/data --settle 0.1 --gossip 0.1";
+        let mut child = program(dir, words).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let address = lines.next().unwrap().strip_prefix("listening on ").unwrap().to_owned();
+        assert!(lines.next().unwrap().starts_with("ready"));
+        std::thread::spawn(move || lines.for_each(drop));
+        Server { child, address }
+    }
+}
+
+/// `query` of a server, and its pipes.
+fn asking(dir: &Path, server: &str) -> (Child, ChildStdin, BufReader<ChildStdout>) {
+    let mut command = program(dir, &format!("query --server {server}"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (questions, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    (child, questions, BufReader::new(answers))
+}
+
+fn next(answers: &mut impl BufRead) -> serde_json::Value {
+    let mut line = String::new();
+    answers.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+/// Questions about a crawl, in windows of all kinds; some lines are none, and some questions have no answer.
+fn questions(crawl: &Crawl, count: u64) -> String {
+    let (oracle, mut random) = (crawl.oracle(), Random(5));
+    let (urls, times): (Vec<&str>, Vec<i64>) =
+        (oracle.urls().into_iter().collect(), oracle.times().into_iter().collect());
+    let mut text = String::new();
+    for id in 0..count {
+        let url = urls[usize::try_from(random.below(urls.len() as u64)).unwrap()];
+        let mut time = || digits(times[usize::try_from(random.below(times.len() as u64)).unwrap()]);
+        let (one, other) = (time(), time());
+        let (from, to) = (one.clone().min(other.clone()), one.clone().max(other));
+        let way = if random.once_in(2) { "in" } else { "out" };
+        let links = format!(r#"{{"id":{id},"op":"links","url":"{url}","direction":"{way}""#);
+        text += &match id % 11 {
+            0 => format!(r#"{{"id":{id},"op":"captures","url":"{url}"}}"#),
+            1 | 2 => format!(r#"{links}}}"#),
+            3 => String::new(),
+            4 => format!(r#"{links},"at":"soon"}}"#),
+            5 => format!("question {id}"),
+            6 => format!(r#"{{"id":{id},"op":"links","url":"http://nowhere.example/{id}"}}"#),
+            7 | 8 => format!(r#"{links},"at":"{one}"}}"#),
+            _ => format!(r#"{links},"from":"{from}","to":"{to}"}}"#),
+        };
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn servers_answer_many_questions_as_the_store_does_in_the_same_order() {
+    let crawl = crawl();
+    let dir = built(&crawl);
+    let path = dir.path().join("questions");
+    fs::write(&path, questions(&crawl, 3000)).unwrap();
+    let server = Server::start(dir.path());
+    let [of_store, of_server] = ["{}/store", &format!("--server {}", server.address)].map(|source| {
+        let mut command = program(dir.path(), &format!("query {source}"));
+        let output = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    });
+    assert_eq!(of_store.lines().count(), 3000 - 3000_usize.div_ceil(11), "empty lines have no answer");
+    for (at, (right, answer)) in of_store.lines().zip(of_server.lines()).enumerate() {
+        assert_eq!(right, answer, "answer {at}");
+    }
+    assert_eq!(of_store.len(), of_server.len());
+}
+
+#[test]
+fn a_program_can_ask_servers_one_question_after_another() {
+    let dir = built(&crawl());
+    let server = Server::start(dir.path());
+    let (mut child, mut ask, mut answers) = asking(dir.path(), &server.address);
+    let question = |id: u32| format!(r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#);
+    // The program stays, its pipe stays open: each answer comes before the next question, also where half of that, or an empty
+    // line, is there already.
+    ask.write_all(question(0).as_bytes()).unwrap();
+    for id in 0..20 {
+        let after = question(id + 1);
+        let (begin, rest) = after.split_at(20);
+        ask.write_all(format!("\n\n{begin}").as_bytes()).unwrap();
+        assert_eq!(next(&mut answers)["id"], id);
+        ask.write_all(rest.as_bytes()).unwrap();
+    }
+    // Many at once, and then one.
+    let many: String = (21..2000).map(|id| format!("\n{}", question(id))).collect();
+    let writer = std::thread::spawn(move || {
+        ask.write_all(many.as_bytes()).unwrap();
+        ask
+    });
+    for id in 20..1999 {
+        assert_eq!(next(&mut answers)["id"], id);
+    }
+    // The last line needs no end.
+    drop(writer.join().unwrap());
+    assert_eq!(next(&mut answers)["id"], 1999);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_after_the_answers_before() {
+    let dir = built(&crawl());
+    let server = Server::start(dir.path());
+    let (mut child, mut ask, mut answers) = asking(dir.path(), &server.address);
+    for id in 0..3 {
+        writeln!(ask, r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#).unwrap();
+        assert_eq!(next(&mut answers)["id"], id);
+    }
+    drop(server);
+    for id in 3..300 {
+        writeln!(ask, r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#).unwrap();
+    }
+    let mut rest = String::new();
+    answers.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "nobody knows these answers");
+    let mut error = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(error.starts_with("error: ") && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let [one, other] = ports::addresses(2).try_into().unwrap();
+    let questions = [
+        format!("links --server {one} http://a.example/"),
+        format!("query --server {one} --server {other}"),
+        format!("captures --server http://{one}/ http://a.example/"),
+    ];
+    for words in questions {
+        let (output, took) = said(dir.path(), &words);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}: {error}");
+        assert!(error.contains(&one) && error.contains("refused"), "{words}: {error}");
+        assert_eq!(error.contains(&other), words.contains(&other), "{words}: {error}");
+        assert!(took < Duration::from_secs(5), "{words}: {took:?}");
+    }
+    for (address, told) in [
+        ("nowhere", "HOST:PORT"),
+        ("ftp://127.0.0.1:7400", "HOST:PORT"),
+        ("http://127.0.0.1:7400/v1", "HOST:PORT"),
+        ("https://127.0.0.1:7400", "--tls-ca"),
+    ] {
+        let (output, took) = said(dir.path(), &format!("links --server {address} http://a.example/"));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{address}: {error}");
+        assert!(error.contains(&format!("{address}: ")) && error.contains(told), "{address}: {error}");
+        assert!(took < Duration::from_secs(5), "{address}: {took:?}");
+    }
+}
+
+#[test]
+fn the_address_of_a_server_may_be_written_as_a_url() {
+    let crawl = crawl();
+    let dir = built(&crawl);
+    let server = Server::start(dir.path());
+    let url = crawl.oracle().urls().first().unwrap().to_string();
+    for address in [server.address.clone(), format!("http://{}", server.address), format!("http://{}/", server.address)]
+    {
+        let output = said(dir.path(), &format!("links --server {address} {url}")).0;
+        assert!(output.status.success(), "{address}: {output:?}");
+    }
+}
