@@ -309,11 +309,11 @@ async fn tell(
     mut stopped: watch::Receiver<bool>,
 ) -> Option<Infallible> {
     let mut counts = shared.cluster.counts();
-    let (mut fetched, mut made, mut asked) = (0, 0, crate::clerk::ClerkCounts::default());
+    let (mut fetched, mut made, mut failed, mut asked) = (0, 0, 0, crate::clerk::ClerkCounts::default());
     let mut behind = None;
     loop {
         let now = *counts.borrow_and_update();
-        drain.set_ready(shared.cluster.is_ready()).await;
+        drain.set_ready(shared.cluster.readiness()).await;
         for (residence, at) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
             metrics.cells(residence, now.cells[at], now.bytes[at]);
         }
@@ -327,7 +327,8 @@ async fn tell(
         metrics.epochs(now.current, now.newest, behind.map_or(Duration::ZERO, |since| since.elapsed()));
         metrics.fetched(now.fetched_bytes - fetched);
         (made..now.made).for_each(|_| metrics.cell_made());
-        (fetched, made) = (now.fetched_bytes, now.made);
+        (failed..now.failed).for_each(|_| metrics.cell_failed());
+        (fetched, made, failed) = (now.fetched_bytes, now.made, now.failed);
         let clerk = shared.clerk.counts();
         (asked.retries..clerk.retries).for_each(|_| metrics.retried());
         (asked.hedges..clerk.hedges).for_each(|_| metrics.hedged());
