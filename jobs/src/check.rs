@@ -1,17 +1,23 @@
-//! `webstrata check`: every promise of the store format, verified file by file.
+//! `webstrata check`: every promise of the store format, verified file by file; then the cells beside the layers.
 
 use crate::cli::{Format, FormatArgs, Outcome, location};
 use clap::Args;
 use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::Location;
+use webstrata_layers::{Location, Store};
+use webstrata_serve::{Error, check::check as check_cells};
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Exit code 0: sound. 1: problems, each named with file and row.\n\nExample:\n  webstrata check STORE"
-)]
+#[command(after_help = "\
+check verifies the layers of the current epoch. It also verifies the cells in
+STORE/cells, if there are any: each must open, and say what its layers say.
+
+Exit code 0: sound. 1: problems, each named with its file.
+
+Example:
+  webstrata check STORE")]
 pub(crate) struct CheckArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
@@ -22,9 +28,12 @@ pub(crate) struct CheckArgs {
 
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let report = webstrata_layers::check::check(&args.store)?;
-    let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
-    let found = report.problems_found;
     let store = &args.store;
+    let cells = check_cells(&Store::open_epoch(store, report.epoch)?);
+    let is_new = |problem: &&Error| report.is_sound() || !matches!(problem, Error::Layers(_));
+    let of_cells: Vec<String> = cells.problems.iter().filter(is_new).map(ToString::to_string).collect();
+    let found = report.problems_found + of_cells.len() as u64;
+    let problems: Vec<String> = report.problems.iter().map(ToString::to_string).chain(of_cells).collect();
     match args.format.format {
         Format::Json => writeln!(
             out,
@@ -34,20 +43,23 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
                 "epoch": report.epoch,
                 "files": report.files,
                 "bytes": report.bytes,
+                "cells": cells.cells,
+                "cell_bytes": cells.bytes,
                 "problems_found": found,
                 "problems": problems,
             })
         )?,
         Format::Text if found == 0 => {
             let size = BinaryBytes(report.bytes);
-            writeln!(out, "{store}: epoch {} is sound ({} files, {size})", report.epoch, report.files)?;
+            let (epoch, files, cells) = (report.epoch, report.files, cells.cells);
+            writeln!(out, "{store}: epoch {epoch} is sound ({files} files, {size}; {cells} cells)")?;
         }
         Format::Text => {
             for problem in &problems {
                 writeln!(out, "{problem}")?;
             }
-            writeln!(out, "{store}: epoch {} has {found} problems", report.epoch)?;
+            writeln!(out, "{store}: epoch {} has {found} problems ({} cells checked)", report.epoch, cells.cells)?;
         }
     }
-    Ok(if report.is_sound() { Outcome::Done } else { Outcome::Failed })
+    Ok(if found == 0 { Outcome::Done } else { Outcome::Failed })
 }

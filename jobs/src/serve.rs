@@ -165,12 +165,14 @@ async fn serve(
     let mut server = Server::start(args.store.clone(), args.listen, options).await?;
     writeln!(out, "listening on {}", server.address())?;
     out.flush()?;
+    let exchanged = server.shared().cluster.clone();
     tokio::select! {
         () = server.ready() => {
             let pinned = server.shared().clerk.at_last(None).await?;
             writeln!(out, "ready: epoch {}, {} URLs", pinned.epoch(), pinned.len())?;
             out.flush()?;
         }
+        found = exchanged.exchanged() => anyhow::bail!(found),
         () = ended.notified() => return Ok(server.end().await?),
     }
     tokio::select! {

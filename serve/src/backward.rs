@@ -21,6 +21,7 @@ use bytes::Bytes;
 use webstrata_layers::{Change, InLinks, Page, presence};
 
 use crate::bits::BitReader;
+use crate::codec::parts::Parts;
 use crate::codec::strata::ranks::{self, Nodes};
 use crate::codec::strata::{Phased, Profile, Strata, encode_numbered};
 use crate::codec::{LinkCodec, Sizes};
@@ -29,6 +30,8 @@ use crate::error::Damage;
 use activity::Activity;
 
 const PART: &str = "backward store";
+/// Words of lengths before the parts.
+const HEAD_WORDS: usize = 5;
 /// What the sets of ranges of all nodes may take in memory.
 const SETS_BYTES_MAX: usize = 128 << 20;
 
@@ -117,10 +120,8 @@ pub struct Backward {
     words: usize,
     sets: Vec<u64>,
     width: u32,
-    bytes: Bytes,
-    ranks: usize,
-    numbers: usize,
-    strata_at: usize,
+    ranks: Bytes,
+    numbers: Bytes,
     strata: Strata,
 }
 
@@ -168,48 +169,43 @@ impl Backward {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(bytes: Bytes, first: u64, nodes: usize) -> Result<Self, Damage> {
-        let mut head = BitReader::new(&bytes, 0);
-        let mut part = |unit: usize| {
-            let length = usize::try_from(head.read_wide(64)).ok().filter(|&length| length <= bytes.len());
-            length.and_then(|length| length.checked_mul(unit)).ok_or(Damage::Ends { part: PART })
-        };
-        let (table_len, sets_len, width, ranks_len, sources) = (part(8)?, part(8)?, part(1)?, part(1)?, part(1)?);
-        let width = u32::try_from(width).ok().filter(|&width| width <= 64);
-        let width = width.ok_or(Damage::Outside { part: PART, value: 0, bound: 64 })?;
-        let sets = 40 + table_len;
-        let ranks = sets + sets_len;
-        let numbers = ranks + ranks_len;
-        let strata_at = numbers + (sources * width as usize).div_ceil(8);
-        if strata_at > bytes.len() {
-            return Err(Damage::Ends { part: PART });
+        let mut parts = Parts::new(bytes, PART);
+        let (table, sets) = (parts.length()?, parts.length()?);
+        let (width, ranks) = (parts.word_within(64)?, parts.length()?);
+        // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the bytes.
+        let sources = parts.word_within(nodes as u64)?;
+        let table = parts.take(table, 8)?;
+        let sets = parts.take(sets, 8)?;
+        let ranks = parts.take(ranks, 1)?;
+        let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
+        let numbers = parts.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
+        let strata = parts.rest();
+        let words_of =
+            |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
+        let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();
+        let (sets, words) = (words_of(&sets), table.len().div_ceil(64));
+        if !table.is_sorted_by(|a, b| a < b) || (words > 0 && sets.len() % words != 0) {
+            return Err(Damage::Outside { part: PART, value: sets.len() as u64, bound: words as u64 });
         }
-        let words_at = |range: std::ops::Range<usize>| {
-            bytes[range].chunks_exact(8).map(|word| word.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word)))
-        };
-        let table: Vec<i64> = words_at(40..sets).map(u64::cast_signed).collect();
-        let words = table.len().div_ceil(64);
-        if !table.is_sorted_by(|a, b| a < b) || (words > 0 && sets_len / 8 % words != 0) {
-            return Err(Damage::Outside { part: PART, value: sets_len as u64, bound: words as u64 });
-        }
-        ranks::check(&bytes[ranks..numbers], nodes, sources)?;
-        let strata = Strata::open_numbered(bytes.slice(strata_at..), Some(bytes.slice(ranks..numbers)))?;
-        let sets = words_at(sets..ranks).collect();
-        let numbering = Numbering { first, nodes: nodes as u64, active: sources as u64 };
-        Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata_at, strata, bytes })
+        ranks::check(&ranks, nodes, usize::try_from(sources).unwrap_or(usize::MAX))?;
+        let strata = Strata::open_numbered(strata, Some(ranks.clone()))?;
+        let numbering = Numbering { first, nodes: nodes as u64, active: sources };
+        let width = u32::try_from(width).unwrap_or(64);
+        Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata })
     }
 
     /// Where the bytes are; what all sources have in common counts as tables.
     pub fn sizes(&self) -> Sizes {
         let Sizes { data, index, tables } = self.strata.sizes();
-        Sizes { data, index, tables: tables + self.strata_at as u64 }
+        let words = HEAD_WORDS + self.table.len() + self.sets.len();
+        Sizes { data, index, tables: tables + (8 * words + self.ranks.len() + self.numbers.len()) as u64 }
     }
 
     /// When the source of a number links to anything here; `None` for one of another cell, and where there are no sets.
     #[inline]
     fn set_of(&self, number: u64) -> Option<&[u64]> {
         let rank = self.numbering.rank(number).filter(|_| self.words > 0)?;
-        let numbers = &self.bytes[self.numbers..self.strata_at];
-        let set = BitReader::new(numbers, rank as u64 * u64::from(self.width)).read_wide(self.width);
+        let set = BitReader::new(&self.numbers, rank as u64 * u64::from(self.width)).read_wide(self.width);
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
@@ -232,7 +228,7 @@ impl Backward {
         if last >= count || wanted.ranges.0 > last {
             return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
         }
-        let mut nodes = Nodes::new(&self.bytes[self.ranks..self.numbers]);
+        let mut nodes = Nodes::new(&self.ranks);
         if wanted.inner == Some((0, count - 1)) {
             phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), Found::Inner));
             return Ok(());
@@ -313,7 +309,7 @@ impl Backward {
                 before = now;
             }
         }
-        let mut nodes = Nodes::new(&self.bytes[self.ranks..self.numbers]);
+        let mut nodes = Nodes::new(&self.ranks);
         let sources = page.links.iter().map(|&number| self.numbering.source(number, &mut nodes)).collect();
         Ok(Some(InLinks { uid: page.uid, ranges: page.timestamps, sources, changes }))
     }

@@ -85,6 +85,11 @@ impl<'a> BitReader<'a> {
         self.at > self.bytes.len() as u64 * 8
     }
 
+    /// Bits that are left.
+    pub(crate) fn left(&self) -> u64 {
+        (self.bytes.len() as u64 * 8).saturating_sub(self.at)
+    }
+
     /// At least 56 bits from the next one on, zeros beyond the end; takes nothing.
     #[inline]
     pub(crate) fn peek(&self) -> u64 {

@@ -3,6 +3,8 @@
 //! Answers of its own records, by UID: link stores know the numbers of `numbers`, and who asks knows UIDs. A *node* is the
 //! place of a record; [`Cell::node`] gives it for a UID, and every other call takes one. Who asks looks at what other rows say.
 
+mod content;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,8 @@ use crate::load::label_of;
 use crate::numbers::Numbers;
 use crate::store::{BackwardStore, ForwardStore, open_backward, open_forward};
 use crate::url_store::UrlStore;
+
+pub(crate) use content::Content;
 
 /// One partition of one row.
 pub struct Cell {
@@ -79,6 +83,11 @@ impl Cell {
     /// How much is in it.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// URLs in a block.
+    pub(crate) fn url_block(&self) -> usize {
+        self.urls.block()
     }
 
     /// Bytes of its URLs and links.
@@ -183,7 +192,11 @@ impl Cell {
     /// # Errors
     /// See [`Self::window`], and a record that is not sound.
     pub fn page(&self, node: usize) -> Result<Option<Page>, LayersError> {
-        let mut page = self.forward.page(node).map_err(|damage| self.damaged(damage))?;
+        self.page_of(node).map_err(|damage| self.damaged(damage))
+    }
+
+    fn page_of(&self, node: usize) -> Result<Option<Page>, Damage> {
+        let mut page = self.forward.page(node)?;
         if let Some(page) = &mut page {
             page.uid = self.numbers.uid(page.uid);
             self.numbers.turn(&mut page.links);
@@ -196,7 +209,11 @@ impl Cell {
     /// # Errors
     /// See [`Self::page`].
     pub fn in_record(&self, node: usize) -> Result<Option<InLinks>, LayersError> {
-        let mut record = self.backward.record(node).map_err(|damage| self.damaged(damage))?;
+        self.in_record_of(node).map_err(|damage| self.damaged(damage))
+    }
+
+    fn in_record_of(&self, node: usize) -> Result<Option<InLinks>, Damage> {
+        let mut record = self.backward.record(node)?;
         if let Some(record) = &mut record {
             record.uid = self.numbers.uid(record.uid);
             self.numbers.turn(&mut record.sources);

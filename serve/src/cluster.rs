@@ -37,9 +37,11 @@ mod fetch;
 mod keeper;
 mod members;
 pub mod placement;
+mod readiness;
 mod survey;
 
 use members::Members;
+use readiness::Lacks;
 
 /// How a server takes part in a cluster.
 #[derive(Clone, Debug)]
@@ -111,6 +113,8 @@ pub struct Cluster {
     topology: watch::Sender<Arc<TopologyResponse>>,
     maps: watch::Sender<Arc<Map>>,
     counts: watch::Sender<KeeperCounts>,
+    /// What is missing for it to be ready.
+    lacks: watch::Sender<Lacks>,
     /// What was asked for last; held while it is read, since it may be large, so that it is read once.
     translations: Arc<tokio::sync::Mutex<Option<Between>>>,
     /// Wakes the keeper.
@@ -136,6 +140,8 @@ pub struct KeeperCounts {
     pub fetched_bytes: u64,
     /// Cells made from layers.
     pub made: u64,
+    /// How often a cell could not be made or brought.
+    pub failed: u64,
     /// Live servers.
     pub servers: u64,
     /// The current epoch.
@@ -211,6 +217,7 @@ impl Cluster {
             topology: watch::Sender::default(),
             maps: watch::Sender::default(),
             counts: watch::Sender::default(),
+            lacks: watch::Sender::new(Lacks { epoch: true, ..Lacks::default() }),
             translations: Arc::default(),
             wake: Notify::new(),
         });
@@ -240,13 +247,22 @@ impl Cluster {
 
     /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in the cluster
     /// that it was to join, where that is there.
-    pub fn is_ready(&self) -> bool {
-        let counts = *self.counts.borrow();
-        counts.current > 0 && counts.missing == 0 && !self.state().leaving && self.outcast().is_none()
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn readiness(&self) -> Result<(), String> {
+        let leaving = self.state().leaving;
+        let lacks = Lacks { leaving, ..self.lacks.borrow().clone() };
+        match self.outcast() {
+            _ if leaving => Err(lacks.to_string()),
+            Some(why) => Err(why),
+            None if lacks.is_nothing() => Ok(()),
+            None => Err(lacks.to_string()),
+        }
     }
 
     /// Why this server is not in the cluster that it was to join: a server there refuses it, or is refused, and it is alone.
-    pub fn outcast(&self) -> Option<String> {
+    fn outcast(&self) -> Option<String> {
         let is_alone = !self.options.join.is_empty() && self.counts.borrow().servers <= 1;
         let (peer, why) = self.members.refusal().filter(|_| is_alone)?;
         Some(format!("it is to join others and is alone: {peer}: {why}"))

@@ -74,6 +74,32 @@ pub enum Error {
         /// What is wrong.
         damage: Damage,
     },
+    /// A cell that says something else than the layers that it names.
+    #[error("{path}: its {part} are not those of the layers; remove it and run `webstrata cells`", path = path.display())]
+    Differs {
+        /// The file.
+        path: PathBuf,
+        /// What differs: URLs, out-links, in-links or counts.
+        part: &'static str,
+    },
+    /// A cell that was made from other layers than those of the store's epoch.
+    #[error("{path}: it was made from other layers; `webstrata cells` makes it again", path = path.display())]
+    OtherLayers {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An image that was just written and does not say what the layers say. It was removed.
+    #[error(
+        "row {row}, partition {partition}: the cell does not read back as it was written, and was removed: {why}; report this as a defect, and try another encoding meanwhile: `webstrata cells --codec csr`"
+    )]
+    ReadBack {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// How it differs.
+        why: Box<Error>,
+    },
     /// The store.
     #[error(transparent)]
     Layers(#[from] webstrata_layers::Error),

@@ -129,15 +129,14 @@ fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u
     head
 }
 
-/// Writes an image under its final name, whole or not at all. Gives its size.
-pub(crate) fn write(path: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<u64, Error> {
+/// Writes an image beside its place, to be read back before it is put there.
+pub(crate) fn write(place: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<Draft, Error> {
     let write = || {
-        let draft = begin(path)?;
-        let bytes = write_all(&mut |part| draft.file().write_all(part), label, counts, sections)?;
-        draft.finish()?;
-        Ok(bytes)
+        let draft = begin(place)?;
+        write_all(&mut |part| draft.file().write_all(part), label, counts, sections)?;
+        Ok(draft)
     };
-    write().map_err(|source| Error::Io { path: path.to_owned(), source })
+    write().map_err(|source| Error::Io { path: place.to_owned(), source })
 }
 
 /// Begins a file in a directory that is made where there is none.
@@ -146,22 +145,20 @@ pub(crate) fn begin(path: &Path) -> io::Result<Draft> {
     Draft::create(path)
 }
 
-/// Gives the parts of an image to `write`, in order. How many bytes these are.
+/// Gives the parts of an image to `write`, in order.
 fn write_all<E>(
     write: &mut impl FnMut(&[u8]) -> Result<(), E>,
     label: &Label,
     counts: &Counts,
     sections: [&[u8]; SECTIONS],
-) -> Result<u64, E> {
+) -> Result<(), E> {
     let head = head_of(label, counts, sections);
-    let mut written = 0;
     for part in std::iter::once(&head[..]).chain(sections) {
         let zeros = part.len().next_multiple_of(64) - part.len();
         write(part)?;
         write(&[0; 64][..zeros])?;
-        written += (part.len() + zeros) as u64;
     }
-    Ok(written)
+    Ok(())
 }
 
 /// An image in memory.
@@ -172,7 +169,7 @@ pub(crate) fn bytes_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTION
         Ok::<_, Infallible>(())
     };
     match write_all(&mut write, label, counts, sections) {
-        Ok(_) => bytes,
+        Ok(()) => bytes,
         Err(never) => match never {},
     }
 }
@@ -348,7 +345,7 @@ mod tests {
         let path = path_of(directory.path(), 3, 12);
         let label = label(3, 12);
         let counts = Counts { pages: 6, captures: 7, links: 8, max_out_degree: 4, max_in_degree: 3 };
-        let bytes = write(&path, &label, &counts, [b"urls", b"", b"out", &[1; 100]]).unwrap();
+        write(&path, &label, &counts, [b"urls", b"", b"out", &[1; 100]]).unwrap().finish().unwrap();
         let image = Image::open(&path, Residence::Mapped).unwrap();
         assert_eq!(Image::open(&path, Residence::Memory).unwrap().label, label);
         assert_eq!((image.label, image.counts), (label, counts));
@@ -357,7 +354,6 @@ mod tests {
         assert_eq!([&image.urls, &image.numbers, &image.forward], [&b"urls"[..], b"", b"out"]);
         assert_eq!(image.backward, [1; 100][..]);
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!(whole.len() as u64, bytes);
         let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
         for cut in 0..whole.len() - 28 {
             assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");

@@ -16,7 +16,8 @@
 //! asked of all of them; [`image`] the file of a cell, [`load`] writes it from layers, a file that is not there before
 //! it is whole, `numbers` the places of its URLs; [`cell`] answers from it, [`row`] from those cells of a row that are held,
 //! [`cells`] from all of an epoch; `bits` and `huffman` what they are written in. [`codec_bench`] measures encodings,
-//! [`cell_bench`] cells; [`probe`] damages all of it.
+//! [`cell_bench`] cells; [`check`](mod@check) compares them with their layers; [`probe`] damages all of it, `compressible` writes what
+//! compresses best.
 //!
 //! Servers: [`proto`] what is asked over the network, [`status`] how that fails; [`cluster`] who is there, whose a cell is, and
 //! how it comes there, [`shelf`] where it stays on disk; [`map`] what one knows of all that; [`held`] answers for a server's
@@ -28,10 +29,13 @@ mod bits;
 pub mod cell;
 pub mod cell_bench;
 pub mod cells;
+pub mod check;
 pub mod clerk;
 pub mod cluster;
 pub mod codec;
 pub mod codec_bench;
+#[cfg(test)]
+mod compressible;
 pub mod dial;
 mod error;
 pub mod gaps;

@@ -1,4 +1,7 @@
-//! Layers to cells: reads the layers of a partition as streams and writes its image, and counts what is in it on the way.
+//! Layers to cells: reads the layers of a partition as streams and writes its image, and notes what is in it on the way.
+//!
+//! An image gets its name after it was read back from disk: it opens, every URL and record decodes, and all together is what the
+//! layers said ([`Content`]). That takes some PERCENT % of the time of making it. One that does not is removed.
 //!
 //! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see `numbers`).
 //!
@@ -13,15 +16,16 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use webstrata_layers::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Layer, Store, key, scan};
+use webstrata_layers::{Draft, Layer, Store, key, scan};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::cell::{self, Content};
 use crate::codec::CodecTag;
 use crate::error::Error;
-use crate::image::{self, Counts, Image, Label, Residence};
+use crate::image::{self, Image, Label, Residence};
 use crate::numbers::{self, Numbers};
 use crate::store::{self, Given};
-use crate::url_store::{self, UrlStore};
+use crate::url_store;
 
 /// How cells are made.
 #[derive(Clone, Copy, Debug)]
@@ -103,10 +107,12 @@ pub fn find_cell(
         Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let Image { label, counts: _, urls, numbers, forward, backward } = image;
-    let bytes = [urls.len(), numbers.len(), forward.len(), backward.len()].map(|len| len as u64);
-    let block = UrlStore::open(urls).map(|urls| urls.block());
-    let same = label == label_of(store, row, partition, options.codec) && block == Ok(options.urls.block);
+    let sections = [&image.urls, &image.numbers, &image.forward, &image.backward];
+    let bytes = sections.map(|section| section.len() as u64);
+    if image.label != label_of(store, row, partition, options.codec) {
+        return Ok(None);
+    }
+    let same = cell::Cell::of(path.clone(), image).is_ok_and(|cell| cell.url_block() == options.urls.block);
     Ok(same.then_some(Written { path, urls: partition.urls, bytes }))
 }
 
@@ -122,7 +128,7 @@ pub fn directory(store: &Store) -> Result<&Path, Error> {
 /// Writes the image of a partition below a directory: see [`image::path_of`].
 ///
 /// # Errors
-/// Layers that cannot be read, or do not mirror each other; an image that cannot be written.
+/// Layers that cannot be read, or do not mirror each other; an image that cannot be written, or does not read back.
 pub fn write_cell(
     store: &Store,
     directory: &Path,
@@ -132,12 +138,20 @@ pub fn write_cell(
 ) -> Result<Written, Error> {
     let path = image::path_of(directory, row.row, partition.partition);
     let label = label_of(store, row, partition, options.codec);
-    let mut own_key = Vec::new();
+    // Encoders read URLs and records more than once; each is noted when it is met first.
+    let (content, next) = (RefCell::new(Content::default()), [Cell::new(0), Cell::new(0)]);
+    let is_new = |next: &Cell<u64>, uid: u64| uid >= next.replace(next.get().max(uid.saturating_add(1)));
+    let (mut own_key, mut passes) = (Vec::new(), 0);
     let urls = url_store::encode(
         |visit| {
+            passes += 1;
             for url in scan::urls(store, partition) {
-                key(&url?, &mut own_key);
+                let url = url?;
+                key(&url, &mut own_key);
                 visit(&own_key)?;
+                if passes == 1 {
+                    content.borrow_mut().add_url(&url);
+                }
             }
             Ok::<_, Error>(())
         },
@@ -153,14 +167,11 @@ pub fn write_cell(
         let unmatched = Error::Unmatched { row: row.row, partition: partition.partition, uid: *uid };
         numbers.number(*uid).map(|number| *uid = number).ok_or(unmatched)
     };
-    // Encoders read records more than once; each counts when it is met first.
-    let (counts, next) = (RefCell::new(Counts::default()), [Cell::new(0), Cell::new(0)]);
-    let is_new = |next: &Cell<u64>, uid: u64| uid >= next.replace(next.get().max(uid.saturating_add(1)));
     let pages = || -> Box<dyn Iterator<Item = Result<_, Error>>> {
         Box::new(scan::pages(store, partition).map(|page| {
             let mut page = page?;
             if is_new(&next[0], page.uid) {
-                counts.borrow_mut().add_page(&page);
+                content.borrow_mut().add_page(&page);
             }
             number(&mut page.uid)?;
             page.links.iter_mut().try_for_each(number)?;
@@ -171,7 +182,7 @@ pub fn write_cell(
         Box::new(scan::in_links(store, partition).map(|record| {
             let mut record = record?;
             if is_new(&next[1], record.uid) {
-                counts.borrow_mut().add_in_links(&record);
+                content.borrow_mut().add_in_links(&record);
             }
             number(&mut record.uid)?;
             record.sources.iter_mut().try_for_each(number)?;
@@ -192,8 +203,23 @@ pub fn write_cell(
     let forward = store::encode_forward(given, &pages)?;
     let backward = store::encode_backward(Given { count: records(partition, Layer::Il), ..given }, &in_links)?;
     let sections = [&urls[..], &numbered, &forward, &backward];
-    image::write(&path, &label, &counts.borrow(), sections)?;
+    let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
+    settle(draft, &path, &label, &content.borrow())?;
     Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
+}
+
+/// Reads an image back, and puts it in its place if it says what the layers said; otherwise nothing of it stays.
+fn settle(draft: Draft, place: &Path, label: &Label, said: &Content) -> Result<(), Error> {
+    let read_back = || {
+        let image = Image::open(draft.path(), Residence::Mapped)?;
+        if image.label != *label {
+            return Err(Error::OtherLayers { path: place.to_owned() });
+        }
+        said.compare(&cell::Cell::of(place.to_owned(), image)?)
+    };
+    let Label { row, partition, .. } = *label;
+    read_back().map_err(|why| Error::ReadBack { row, partition, why: Box::new(why) })?;
+    draft.finish().map_err(|source| Error::Io { path: place.to_owned(), source })
 }
 
 /// The UIDs that have a record in a partition, of out-links or of in-links.
@@ -222,4 +248,75 @@ pub fn source_of(partition: &PartitionEntry) -> u64 {
     let mut hash = Xxh3::new();
     partition.files.iter().for_each(|file| hash.update(file.checksum.as_bytes()));
     hash.digest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webstrata_layers::{InLinks, Page, RangeLength};
+
+    /// A cell of one page that links to itself, in sections, and what it says.
+    fn made(label: &Label) -> ([Vec<u8>; 4], Content) {
+        let (mut own_key, mut content) = (Vec::new(), Content::default());
+        let url = "http://a.example/";
+        key(url, &mut own_key);
+        let page = Page { uid: 7, timestamps: vec![0], links: vec![7], ..Page::default() };
+        let record = InLinks { uid: 7, ranges: vec![0], sources: vec![7], changes: Vec::new() };
+        content.add_url(url);
+        content.add_page(&page);
+        content.add_in_links(&record);
+        let urls = url_store::encode(|visit| visit(&own_key).map_err(Error::from), url_store::Options::default());
+        let given = Given { tag: label.codec, first: 7, nodes: 1, count: 1, keys: None };
+        let pages = || -> store::Records<'_, Page, Error> { Box::new(std::iter::once(Ok(page.clone()))) };
+        let records = || -> store::Records<'_, InLinks, Error> { Box::new(std::iter::once(Ok(record.clone()))) };
+        let (out, into) = (store::encode_forward(given, &pages), store::encode_backward(given, &records));
+        ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap()], content)
+    }
+
+    #[test]
+    fn an_image_that_does_not_read_back_is_an_error_and_does_not_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = image::path_of(dir.path(), 3, 5);
+        let label = Label {
+            row: 3,
+            partition: 5,
+            codec: CodecTag::Strata,
+            first_uid: 7,
+            urls: 1,
+            first_record: 7,
+            end_record: 8,
+            in_range: RangeLength::Month,
+            source: 1,
+        };
+        let (whole, said) = made(&label);
+        let settle = |sections: &[Vec<u8>; 4], said: &Content| {
+            let draft = image::write(&place, &label, said.counts(), sections.each_ref().map(Vec::as_slice)).unwrap();
+            settle(draft, &place, &label, said)
+        };
+        let files = || std::fs::read_dir(place.parent().unwrap()).unwrap().count();
+        let refused = |sections: &[Vec<u8>; 4], said: &Content| {
+            let error = settle(sections, said).unwrap_err();
+            assert!(error.to_string().starts_with("row 3, partition 5: the cell does not read back"), "{error}");
+            assert_eq!(files(), 0);
+            let Error::ReadBack { why, .. } = error else { panic!("{error}") };
+            *why
+        };
+        // Bytes that an encoder could have written wrong: each section in turn is cut short, or another's.
+        for section in 0..4 {
+            let mut broken = whole.clone();
+            let half = broken[section].len() / 2;
+            broken[section].truncate(half);
+            broken[section].push(1);
+            let why = refused(&broken, &said);
+            assert!(matches!(why, Error::Damaged { .. }), "section {section}: {why}");
+        }
+        let mut other = said.clone();
+        other.add_in_links(&InLinks { uid: 8, ranges: vec![0], sources: vec![7], changes: Vec::new() });
+        assert!(matches!(refused(&whole, &other), Error::Differs { part: "in-links", .. }));
+        let mut other = Content::default();
+        other.add_url("http://b.example/");
+        assert!(matches!(refused(&whole, &other), Error::Differs { part: "URLs", .. }));
+        settle(&whole, &said).unwrap();
+        assert!(place.exists() && files() == 1);
+    }
 }

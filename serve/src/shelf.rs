@@ -81,16 +81,25 @@ impl Shelf {
         partition: &PartitionEntry,
         residence: Residence,
     ) -> Result<Option<Cell>, Error> {
+        let open = |directory| {
+            let found = Cell::open(store, directory, row, partition, residence);
+            let flaw = found.as_ref().err().filter(|error| is_flaw(error)).map(ToString::to_string);
+            if let Some(why) = &flaw {
+                let (row, partition) = (row.row, partition.partition);
+                tracing::warn!(row, partition, why, "the image of a cell is not sound, and is not used");
+            }
+            Ok::<_, Error>((sound(found)?, flaw.is_some()))
+        };
         if let Some(directory) = store.location().directory()
-            && let Some(cell) = sound(Cell::open(store, directory, row, partition, residence))?
+            && let (Some(cell), _) = open(directory)?
         {
             return Ok(Some(cell));
         }
-        let found = Cell::open(store, &self.directory, row, partition, residence);
-        if found.as_ref().err().is_some_and(is_flaw) {
+        let (found, is_damaged) = open(&self.directory)?;
+        if is_damaged {
             remove(&self.path_of(row.row, partition.partition))?;
         }
-        sound(found)
+        Ok(found)
     }
 
     /// Makes the image of a partition from the layers of a store.

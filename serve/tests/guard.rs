@@ -75,7 +75,7 @@ async fn start(security: &Security, limits: &Limits) -> Running {
     let routes = Routes::from(guard.around(routes.route("/v1/ask", axum::routing::get(async || "asked"))));
     let server = Server::builder().accept_http1(true).add_routes(routes);
     let tls = security.server_tls();
-    drain.set_ready(true).await;
+    drain.set_ready(Ok(())).await;
     let end = tokio::spawn(async move {
         let serve = |stop| async {
             match tls {

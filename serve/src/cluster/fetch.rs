@@ -52,20 +52,23 @@ pub(super) async fn bring(
     if let Some(cell) = cell {
         return Ok(Some(Brought { cell, fetched_bytes: 0, is_made: false }));
     }
-    let mut fetched_bytes = 0;
+    let (mut fetched_bytes, mut refused) = (0, None);
     for server in servers {
         match fetch(&cluster, &server, name, source).await {
             Ok(bytes) => {
                 fetched_bytes = bytes;
                 break;
             }
-            Err(status) => tracing::warn!(server, row = name.row, partition = name.partition, %status, "no image came"),
+            Err(status) => {
+                tracing::warn!(server, row = name.row, partition = name.partition, %status, "no image came");
+                refused = Some(status);
+            }
         }
     }
     let is_made = fetched_bytes == 0;
     if is_made {
         if !may_make {
-            return Ok(None);
+            return refused.map_or(Ok(None), Err);
         }
         let (cluster, store) = (cluster.clone(), store.clone());
         let made = blocking(move || {
@@ -76,7 +79,9 @@ pub(super) async fn bring(
         made.await?.map_err(failed)?;
     }
     let (cell, _) = find(cluster, store).await??;
-    Ok(cell.map(|cell| Brought { cell, fetched_bytes, is_made }))
+    // It was verified before it came into the shelf.
+    let gone = || Status::data_loss("the image was verified and is not sound any more; look at the disk of --data");
+    Ok(Some(Brought { cell: cell.ok_or_else(gone)?, fetched_bytes, is_made }))
 }
 
 /// Receives the image of a cell from a server. Gives its bytes.

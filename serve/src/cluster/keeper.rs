@@ -18,6 +18,7 @@ use webstrata_layers::{EpochId, Error, Store};
 
 use super::fetch::{Brought, bring};
 use super::members::Member;
+use super::readiness::{CellFailure, Lacks};
 use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, say};
 use super::{Cluster, KeeperCounts, State, blocking};
 use crate::image::Residence;
@@ -49,10 +50,10 @@ struct Keeper {
     layouts: BTreeMap<u32, Layout>,
     loads: JoinSet<Done>,
     loading: BTreeSet<Name>,
-    /// When cells that could not be brought are tried again.
+    /// When cells that another server shall make are looked for again.
     again: BTreeMap<Name, Instant>,
-    /// How often each failed since it was last brought.
-    failures: BTreeMap<Name, u32>,
+    /// Cells that could not be brought, until they are.
+    failures: BTreeMap<Name, CellFailure>,
     /// Where the cells are that are here, and their bytes.
     places: BTreeMap<Name, (Residence, u64)>,
     /// Since when cells are here that belong to others, who have them.
@@ -135,7 +136,16 @@ impl Keeper {
         self.bring(&survey, &holders);
         self.drop_spare(&survey, &holders).await;
         self.count(&survey, &holders);
+        self.say_lacks();
         self.publish(&survey).await;
+    }
+
+    /// Says what the server lacks, if anything.
+    fn say_lacks(&self) {
+        let missing = self.missing_since.keys().filter(|name| !self.places.contains_key(name));
+        let failed = missing.filter_map(|name| self.failures.get(name)).next().cloned();
+        let (epoch, cells) = (self.counts.current == 0, self.counts.missing);
+        self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, failed });
     }
 
     /// Who is there, and who was until just now. A server that was stopped itself, or is too busy to listen, hears of nobody for
@@ -369,7 +379,8 @@ impl Keeper {
                 moving += u64::from(here.is_some());
                 let since = since_before.remove(&name).unwrap_or(now);
                 self.missing_since.insert(name, since);
-                let waits = self.again.get(&name).is_some_and(|&again| now < again);
+                let waits = self.again.get(&name).is_some_and(|&again| now < again)
+                    || self.failures.get(&name).is_some_and(|failure| now < failure.again);
                 if leaving
                     || !is_calm
                     || waits
@@ -436,11 +447,20 @@ impl Keeper {
             }
             Ok(None) => _ = self.again.insert(name, Instant::now() + AGAIN / 4),
             Err(status) => {
-                let why = status.message();
-                tracing::warn!(row = name.0, partition = name.1, why, "a cell cannot be brought; it is tried again");
-                let failures = self.failures.entry(name).or_default();
-                self.again.insert(name, Instant::now() + AGAIN * (1 << *failures));
-                *failures = (*failures + 1).min(DOUBLINGS_MAX);
+                self.counts.failed += 1;
+                let tries = self.failures.get(&name).map_or(0, |failure| failure.tries) + 1;
+                let wait = AGAIN * (1 << (tries - 1).min(DOUBLINGS_MAX));
+                let ((row, partition), why) = (name, status.message());
+                tracing::warn!(
+                    row,
+                    partition,
+                    tries,
+                    ?wait,
+                    why,
+                    "a cell cannot be made or brought; it is tried again"
+                );
+                let (why, again) = (why.to_owned(), Instant::now() + wait);
+                self.failures.insert(name, CellFailure { row, partition, tries, why, wait, again });
             }
         }
     }

@@ -71,8 +71,9 @@ struct Edge {
 /// Panics when there are keys, but not one a node, and when there are 2^32 pages.
 pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec<u8> {
     assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
-    let options =
-        Options { pages_max: options.pages_max.clamp(1, 2048), pages_min: options.pages_min.max(1), ..*options };
+    let pages_max = options.pages_max.clamp(1, 2048);
+    // Neighbouring ranges are put together up to `pages_min`, which must not be more than a range may have.
+    let options = Options { pages_max, pages_min: options.pages_min.clamp(1, pages_max), ..*options };
     let nodes = lists.nodes();
     // Pages: the nodes, then the UIDs outside that they link to.
     let inside = lists.first..lists.first + nodes as u64;

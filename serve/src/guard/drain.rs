@@ -70,7 +70,8 @@ pub struct Drain {
     linger: Duration,
     patience: Duration,
     phase: watch::Sender<Phase>,
-    ready: watch::Sender<bool>,
+    /// Whether it is to be asked, or why not.
+    ready: watch::Sender<Result<(), String>>,
     health: HealthReporter,
     /// Held while health checks are told, so that they are told last what is true last.
     telling: Arc<Mutex<()>>,
@@ -81,7 +82,7 @@ impl Drain {
     /// at least as long as health checks are apart; `patience`: how long running calls may take after that.
     pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
         let (health, service) = health_reporter();
-        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(false));
+        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it has just begun".to_owned())));
         let drain = Self { linger, patience, phase, ready, health, telling: Arc::default() };
         drain.tell().await;
         (drain, service)
@@ -90,9 +91,11 @@ impl Drain {
     /// `/readyz` and `/livez`.
     pub fn routes(&self) -> Router {
         let ready = async |State(drain): State<Self>| match drain.phase() {
-            Phase::Open if drain.is_ready() => (StatusCode::OK, "ready\n"),
-            Phase::Open => (StatusCode::SERVICE_UNAVAILABLE, "not ready yet\n"),
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server ends\n"),
+            Phase::Open => match &*drain.ready.borrow() {
+                Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
+                Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
+            },
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server ends\n".to_owned()),
         };
         Router::new().route(READY, get(ready)).route(LIVE, get(async || "alive\n")).with_state(self.clone())
     }
@@ -108,9 +111,11 @@ impl Drain {
         Box::pin(async move { drain.reached(Phase::Stopped).await })
     }
 
-    /// Says whether the server is to be asked: whether it has what it needs. It is no more once it ends.
-    pub async fn set_ready(&self, ready: bool) {
-        if self.ready.send_replace(ready) != ready {
+    /// Says whether the server is to be asked: whether it has what it needs, or what it lacks, for `/readyz`. It is no more once
+    /// it ends.
+    pub async fn set_ready(&self, ready: Result<(), String>) {
+        let is_ready = ready.is_ok();
+        if self.ready.send_replace(ready).is_ok() != is_ready {
             self.tell().await;
         }
     }
@@ -118,7 +123,7 @@ impl Drain {
     /// Whether it is to be asked.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.phase() == Phase::Open && *self.ready.borrow()
+        self.phase() == Phase::Open && self.ready.borrow().is_ok()
     }
 
     /// How far it is.
@@ -305,7 +310,7 @@ mod tests {
         let (address, drain) = (running.address, &running.drain);
         assert_eq!(health(address).await, [Said::NotServing; 3]);
         assert!(http(address, "/readyz", "").await.starts_with("HTTP/1.1 503"));
-        drain.set_ready(true).await;
+        drain.set_ready(Ok(())).await;
         assert_eq!(health(address).await, [Said::Serving; 3]);
         assert!(http(address, "/readyz", "").await.starts_with("HTTP/1.1 200"));
 
@@ -315,7 +320,7 @@ mod tests {
         until(async || health(address).await == [Said::NotServing; 3]).await;
         assert!(http(address, "/readyz", "").await.contains("the server ends"));
         assert!(http(address, "/livez", "").await.starts_with("HTTP/1.1 200"));
-        drain.set_ready(true).await;
+        drain.set_ready(Ok(())).await;
         assert!(!drain.is_ready());
         client(address).await.ask(slow(0)).await.expect("it lingers");
         assert_eq!(drain.phase(), Phase::Lingers);

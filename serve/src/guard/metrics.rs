@@ -91,6 +91,7 @@ struct Figures {
     servers: Level,
     fetched_bytes: Counter,
     cells_made: Counter,
+    cells_failed: Counter,
     clerk_retries: Counter,
     clerk_hedges: Counter,
 }
@@ -132,6 +133,7 @@ impl Metrics {
             servers: add(all, "servers_alive", "Servers of the cluster that are known to live, with this one"),
             fetched_bytes: add_bytes(all, "fetched", "Bytes of images fetched from peers"),
             cells_made: add(all, "cells_made", "Images made of layers"),
+            cells_failed: add(all, "cells_failed", "Tries to make or fetch the image of a cell that failed"),
             clerk_retries: add(all, "clerk_retries", "Questions asked again, of another server"),
             clerk_hedges: add(all, "clerk_hedges", "Questions asked of a second server before the first answered"),
             registry: Mutex::new(registry),
@@ -210,6 +212,11 @@ impl Metrics {
     /// An image was made of layers.
     pub fn cell_made(&self) {
         self.0.cells_made.inc();
+    }
+
+    /// An image could neither be made nor fetched.
+    pub fn cell_failed(&self) {
+        self.0.cells_failed.inc();
     }
 
     /// The clerk asked another server again.
@@ -412,6 +419,7 @@ mod tests {
         metrics.fetched(10);
         metrics.fetched(1);
         metrics.cell_made();
+        metrics.cell_failed();
         metrics.retried();
         metrics.hedged();
         metrics.hedged();
@@ -429,6 +437,7 @@ mod tests {
             ("servers_alive", 9.0),
             ("fetched_bytes_total", 11.0),
             ("cells_made_total", 1.0),
+            ("cells_failed_total", 1.0),
             ("clerk_retries_total", 1.0),
             ("clerk_hedges_total", 2.0),
             ("connections_open", 0.0),

@@ -193,9 +193,10 @@ impl Server {
 
     /// Returns when it can be asked.
     pub async fn ready(&self) {
-        let mut counts = self.shared.cluster.counts();
-        // The cluster lives as long as this.
-        let _ = counts.wait_for(|counts| counts.current > 0 && counts.missing == 0).await;
+        // Not all that it lacks is told of by the keeper's counts.
+        while self.shared.cluster.readiness().is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Lets others take over its cells, answers what runs, and ends.
@@ -320,11 +321,11 @@ async fn tell(
     mut stopped: watch::Receiver<bool>,
 ) -> Option<Infallible> {
     let mut counts = shared.cluster.counts();
-    let (mut fetched, mut made, mut asked) = (0, 0, crate::clerk::ClerkCounts::default());
+    let (mut fetched, mut made, mut failed, mut asked) = (0, 0, 0, crate::clerk::ClerkCounts::default());
     let mut behind = None;
     loop {
         let now = *counts.borrow_and_update();
-        drain.set_ready(shared.cluster.is_ready()).await;
+        drain.set_ready(shared.cluster.readiness()).await;
         for (residence, at) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
             metrics.cells(residence, now.cells[at], now.bytes[at]);
         }
@@ -338,7 +339,8 @@ async fn tell(
         metrics.epochs(now.current, now.newest, behind.map_or(Duration::ZERO, |since| since.elapsed()));
         metrics.fetched(now.fetched_bytes - fetched);
         (made..now.made).for_each(|_| metrics.cell_made());
-        (fetched, made) = (now.fetched_bytes, now.made);
+        (failed..now.failed).for_each(|_| metrics.cell_failed());
+        (fetched, made, failed) = (now.fetched_bytes, now.made, now.failed);
         let clerk = shared.clerk.counts();
         (asked.retries..clerk.retries).for_each(|_| metrics.retried());
         (asked.hedges..clerk.hedges).for_each(|_| metrics.hedged());

@@ -275,7 +275,8 @@ fn read_rising(
     context: Context,
     visit: &mut dyn FnMut(u64),
 ) {
-    if count == 0 || bound == 0 {
+    // A gap takes a bit at least.
+    if count == 0 || bound == 0 || count - 1 > bits.left() {
         return;
     }
     let mut value = read_below(bits, bound);

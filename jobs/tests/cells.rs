@@ -1,0 +1,197 @@
+//! Cells that hold what compresses best, and cells that are damaged or cannot be made: what `cells`, `check` and servers do and say.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A command line given as one text; `{}` stands for a directory.
+fn command(dir: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.args(line.split(' ').map(|word| word.replace("{}", &dir.display().to_string())));
+    command.env("TMPDIR", dir).stdin(Stdio::null());
+    command
+}
+
+fn run(dir: &Path, line: &str) -> Output {
+    command(dir, line).output().unwrap()
+}
+
+fn succeeds(dir: &Path, line: &str) -> String {
+    let output = run(dir, line);
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A store of so many pages that link to one hub.
+fn hub(dir: &Path, pages: usize) {
+    let line = |page| {
+        format!(r#"{{"url":"http://p{page}.example/","ts":"20200101000000","links":["http://hub.example/"]}}"#) + "\n"
+    };
+    fs::write(dir.join("hub.jsonl"), (0..pages).map(line).collect::<String>()).unwrap();
+    succeeds(dir, "build {}/hub.jsonl --out {}/store");
+}
+
+const IMAGE: &str = "store/cells/000001/part-00000.cell";
+const LAYER: &str = "store/rows/000001/il/part-00000.parquet";
+
+/// Changes one bit in the middle of a file; gives the bytes that it had.
+fn damage(path: &Path) -> Vec<u8> {
+    let whole = fs::read(path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 4;
+    fs::write(path, damaged).unwrap();
+    whole
+}
+
+#[test]
+fn a_hub_of_any_size_is_answered_from_cells() {
+    for pages in [300, 301, 4096] {
+        let dir = tempfile::tempdir().unwrap();
+        hub(dir.path(), pages);
+        for codec in ["strata", "strata-speed", "csr"] {
+            succeeds(dir.path(), &format!("cells {{}}/store --codec {codec}"));
+            let sources = succeeds(dir.path(), "links {}/store --in http://hub.example/");
+            assert_eq!(sources.lines().count(), pages, "{codec}");
+            assert!(succeeds(dir.path(), "check {}/store").contains("; 1 cells)"));
+        }
+    }
+}
+
+#[test]
+fn check_finds_cells_that_are_damaged_or_of_other_layers() {
+    let dir = tempfile::tempdir().unwrap();
+    hub(dir.path(), 20);
+    let of_cells = |line: &str| -> serde_json::Value { serde_json::from_slice(&run(dir.path(), line).stdout).unwrap() };
+    assert_eq!(of_cells("check {}/store --format json")["cells"], 0);
+    succeeds(dir.path(), "cells {}/store");
+    let sound = of_cells("check {}/store --format json");
+    assert_eq!((&sound["cells"], &sound["problems_found"]), (&1.into(), &0.into()));
+    let image = dir.path().join(IMAGE);
+    assert_eq!(sound["cell_bytes"], image.metadata().unwrap().len());
+
+    let says = |problem: &str| {
+        let output = run(dir.path(), "check {}/store");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("{}: {problem}", image.display())), "{problem}: {said}");
+        assert!(said.ends_with("epoch 1 has 1 problems (1 cells checked)\n"), "{said}");
+    };
+    let whole = damage(&image);
+    says("a section does not have its checksum");
+    fs::write(&image, &whole[..whole.len() - 64]).unwrap();
+    says("it is cut off");
+    // `cells` makes it again.
+    assert!(succeeds(dir.path(), "cells {}/store").contains("1 of them made now"));
+    succeeds(dir.path(), "check {}/store");
+    // Another build of the same pages and one more.
+    fs::rename(dir.path().join("store"), dir.path().join("other")).unwrap();
+    hub(dir.path(), 21);
+    fs::create_dir_all(image.parent().unwrap()).unwrap();
+    fs::copy(dir.path().join("other/cells/000001/part-00000.cell"), &image).unwrap();
+    says("it was made from other layers");
+}
+
+/// A server in its process, and what it says.
+struct Server {
+    child: Child,
+    address: String,
+    said: Receiver<String>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    fn start(dir: &Path) -> Self {
+        let mut serve = command(dir, "serve {}/store --listen 127.0.0.1:0 --data {}/images");
+        let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = out.next().unwrap().unwrap().strip_prefix("listening on ").unwrap().to_owned();
+        let (sender, said) = channel();
+        let errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        thread::spawn(move || errors.map_while(Result::ok).for_each(|line| _ = sender.send(line)));
+        thread::spawn(move || out.for_each(drop));
+        Self { child, address, said }
+    }
+
+    /// The next line of its log that says so.
+    fn says(&self, what: &str) -> String {
+        loop {
+            let line =
+                self.said.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("it never says {what}"));
+            if line.contains(what) {
+                return line;
+            }
+        }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Returns when it is ready; the last answer before that is an error.
+    fn ready(&self) {
+        let begun = Instant::now();
+        while !self.get("/readyz").starts_with("HTTP/1.1 200") {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{}", self.get("/readyz"));
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn a_server_that_cannot_make_a_cell_says_why_and_waits_longer_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    hub(dir.path(), 20);
+    let layer = dir.path().join(LAYER);
+    let whole = damage(&layer);
+    let server = Server::start(dir.path());
+    for (tries, wait) in [(1, "1s"), (2, "2s")] {
+        let line = server.says("a cell cannot be made or brought");
+        for part in ["row=1", "partition=0", &format!("tries={tries}"), &format!("wait={wait}"), LAYER] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+    }
+    // The figures follow the log within a second.
+    thread::sleep(Duration::from_millis(1200));
+    let ready = server.get("/readyz");
+    assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
+    for part in ["not ready: 1 cells are missing", "row 1, partition 0 failed 2 times", "after 2 s", LAYER] {
+        assert!(ready.contains(part), "{part}: {ready}");
+    }
+    let metrics = server.get("/metrics");
+    assert!(metrics.contains("\nwebstrata_cells_failed_total 2\n"), "{metrics}");
+    assert!(metrics.contains("\nwebstrata_cells_wanted 1\n"), "{metrics}");
+    fs::write(&layer, whole).unwrap();
+    server.ready();
+    assert!(server.get("/v1/links?url=http://hub.example/&direction=in").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn a_server_makes_the_cell_whose_image_in_the_store_is_damaged_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    hub(dir.path(), 400);
+    succeeds(dir.path(), "cells {}/store");
+    damage(&dir.path().join(IMAGE));
+    let server = Server::start(dir.path());
+    let line = server.says("the image of a cell is not sound, and is not used");
+    assert!(line.contains(IMAGE) && line.contains("does not have its checksum"), "{line}");
+    server.ready();
+    assert!(dir.path().join("images/cells/000001/part-00000.cell").exists());
+    assert!(server.get("/metrics").contains("\nwebstrata_cells_failed_total 0\n"));
+}

@@ -1,0 +1,135 @@
+//! All that a cell says, as a few numbers: how the bytes of a cell are compared with the layers that it is made of.
+//!
+//! The layers' side is gathered while a cell is made, or read again; the cell's side decodes every URL and every record. Equal
+//! digests mean equal URLs, records and order of both. Memory: one record. Cost: a decode of the whole cell.
+
+use webstrata_layers::manifest::PartitionEntry;
+use webstrata_layers::{Change, InLinks, Page, Store, scan};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::Cell;
+use crate::error::Error;
+use crate::image::Counts;
+
+/// What a cell says, or what the layers say that it is made of.
+#[derive(Clone, Default)]
+pub(crate) struct Content {
+    urls: Xxh3,
+    pages: Xxh3,
+    in_links: Xxh3,
+    counts: Counts,
+    /// A record as bytes; used again.
+    room: Vec<u8>,
+}
+
+impl Content {
+    /// Adds the next URL.
+    pub(crate) fn add_url(&mut self, url: &str) {
+        self.urls.update(&(url.len() as u64).to_le_bytes());
+        self.urls.update(url.as_bytes());
+    }
+
+    /// Adds the next page, in UIDs.
+    pub(crate) fn add_page(&mut self, page: &Page) {
+        self.counts.add_page(page);
+        let Page { uid, timestamps, unknown, links, changes } = page;
+        put(&mut self.room, *uid, timestamps, links, changes);
+        self.room.extend(unknown.iter().flat_map(|at| at.to_le_bytes()));
+        self.pages.update(&self.room);
+    }
+
+    /// Adds what links to the next URL, in UIDs.
+    pub(crate) fn add_in_links(&mut self, record: &InLinks) {
+        self.counts.add_in_links(record);
+        let InLinks { uid, ranges, sources, changes } = record;
+        put(&mut self.room, *uid, ranges, sources, changes);
+        self.in_links.update(&self.room);
+    }
+
+    /// How much that is.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What the layers of a partition say.
+    ///
+    /// # Errors
+    /// Layers that cannot be read.
+    pub(crate) fn of_layers(store: &Store, partition: &PartitionEntry) -> Result<Self, Error> {
+        let mut content = Self::default();
+        for url in scan::urls(store, partition) {
+            content.add_url(&url?);
+        }
+        for page in scan::pages(store, partition) {
+            content.add_page(&page?);
+        }
+        for record in scan::in_links(store, partition) {
+            content.add_in_links(&record?);
+        }
+        Ok(content)
+    }
+
+    /// All of a cell.
+    ///
+    /// # Errors
+    /// URLs and records that do not decode.
+    pub(crate) fn of(cell: &Cell) -> Result<Self, Error> {
+        let damaged = |damage| Error::Damaged { path: cell.path.clone(), damage };
+        let (mut content, mut url) = (Self::default(), String::new());
+        for at in 0..cell.urls.len() {
+            cell.urls.url(at, &mut url).map_err(damaged)?;
+            content.add_url(&url);
+        }
+        for node in 0..cell.numbers.len() {
+            cell.page_of(node).map_err(damaged)?.iter().for_each(|page| content.add_page(page));
+        }
+        for node in 0..cell.numbers.len() {
+            cell.in_record_of(node).map_err(damaged)?.iter().for_each(|record| content.add_in_links(record));
+        }
+        Ok(content)
+    }
+
+    /// Compares a cell with what the layers say.
+    ///
+    /// # Errors
+    /// The part of the cell that says something else, or does not decode.
+    pub(crate) fn compare(&self, cell: &Cell) -> Result<(), Error> {
+        let own = Self::of(cell)?;
+        let parts = [
+            ("URLs", self.urls.digest() == own.urls.digest()),
+            ("out-links", self.pages.digest() == own.pages.digest()),
+            ("in-links", self.in_links.digest() == own.in_links.digest()),
+            ("counts", self.counts == own.counts && self.counts == cell.counts),
+        ];
+        let differs = parts.into_iter().find(|(_, same)| !same);
+        differs.map_or(Ok(()), |(part, _)| Err(Error::Differs { path: cell.path.clone(), part }))
+    }
+}
+
+impl Cell {
+    /// Looks every URL up by its key, too.
+    ///
+    /// # Errors
+    /// URLs that do not decode, or are not found.
+    pub(crate) fn check_keys(&self) -> Result<(), Error> {
+        let damaged = |damage| Error::Damaged { path: self.path.clone(), damage };
+        let mut key = Vec::new();
+        for at in 0..self.urls.len() {
+            self.urls.key(at, &mut key).map_err(damaged)?;
+            if self.urls.find(&key).map_err(damaged)? != Some(at) {
+                return Err(Error::Differs { path: self.path.clone(), part: "URLs" });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Replaces the contents of `room` by a record, each list after its length.
+fn put(room: &mut Vec<u8>, uid: u64, times: &[i64], links: &[u64], changes: &[Change]) {
+    room.clear();
+    let lengths = [times.len(), links.len(), changes.len()].map(|length| length as u64);
+    room.extend(lengths.into_iter().chain([uid]).flat_map(u64::to_le_bytes));
+    room.extend(times.iter().flat_map(|time| time.to_le_bytes()));
+    room.extend(links.iter().flat_map(|link| link.to_le_bytes()));
+    room.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
+}
