@@ -19,7 +19,8 @@ both directions, with time. Images of cells lie in STORE/cells; `links` and
 mapped into memory, so that questions need no time to load.
 
 A row that was built or updated earlier keeps its cells: only those are written
-that are not there yet, are damaged, or were made with other options.
+that are not there yet, are damaged, or were made with other options. Each is
+read back from disk and compared with the layers before it gets its name.
 
 Of the encodings, strata is by far the smallest, and strata-speed a tenth larger
 and faster. The others are those of the literature, with times in plain arrays

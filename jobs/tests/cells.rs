@@ -57,7 +57,7 @@ fn a_hub_of_any_size_is_answered_from_cells() {
         hub(dir.path(), pages);
         for codec in ["strata", "strata-speed", "csr"] {
             succeeds(dir.path(), &format!("cells {{}}/store --codec {codec}"));
-            let sources = succeeds(dir.path(), "links {}/store --in http://hub.example/");
+            let sources = succeeds(dir.path(), "links {}/store http://hub.example/ --in");
             assert_eq!(sources.lines().count(), pages, "{codec}");
             assert!(succeeds(dir.path(), "check {}/store").contains("; 1 cells)"));
         }

@@ -62,7 +62,9 @@ impl Setting {
     }
 
     fn spill(&self, name: &str) -> PathBuf {
-        self.path("spill").join(name)
+        let spill = self.path("spill").join(name);
+        fs::create_dir_all(&spill).unwrap();
+        spill
     }
 
     /// A build into the store `name`.

@@ -1,7 +1,7 @@
 //! Layers to cells: reads the layers of a partition as streams and writes its image, and notes what is in it on the way.
 //!
 //! An image gets its name after it was read back from disk: it opens, every URL and record decodes, and all together is what the
-//! layers said ([`Content`]). That takes some PERCENT % of the time of making it. One that does not is removed.
+//! layers said ([`Content`]). That takes at most a sixth of the time of making it. One that does not is removed.
 //!
 //! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see `numbers`).
 //!

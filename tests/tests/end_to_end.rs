@@ -149,6 +149,7 @@ fn a_small_memory_budget_goes_to_disk_and_changes_nothing() {
     let dir = temporary();
     let (roomy, tight) = (dir.path().join("roomy"), dir.path().join("tight"));
     let spill = dir.path().join("spill");
+    fs::create_dir(&spill).unwrap();
     let mut options = options(&roomy, Vec::new());
     options.generate = vec!["hard:occurrences=2500000,seed=22".parse().unwrap()];
     options.run.spill = Some(spill.clone());

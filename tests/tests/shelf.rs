@@ -239,7 +239,7 @@ fn a_directory_is_of_one_shelf_and_of_no_store() {
     assert!(refused(&path).contains("another process"));
     drop(shelf);
     // What a killed process left is removed, and what it finished stays.
-    let draft = path_of(&path, 4, 2).with_file_name(".part-00002.cell.7-0.tmp");
+    let draft = path_of(&path, 4, 2).with_file_name(".part-00002.cell.7-0.webstrata-draft");
     let images = [path_of(&path, 5, 0), draft.clone()];
     for file in &images {
         fs::create_dir_all(file.parent().unwrap()).unwrap();

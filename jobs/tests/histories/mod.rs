@@ -68,6 +68,7 @@ impl Histories {
 
     /// Words as a command; each store has a place of its own for temporary files.
     fn command(&self, words: &str, store: &Path, spill: &Path) -> Command {
+        fs::create_dir_all(spill).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
         let [store, dir] = [store, self.dir.path()].map(|path| path.display().to_string());
         command.args(words.split(' ').map(|word| word.replace("STORE", &store).replace("DIR", &dir)));
