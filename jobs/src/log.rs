@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::log::{Committed, log};
-use webstrata_layers::{Location, Origin, format_time};
+use webstrata_layers::{Location, Manifest, Origin, format_time};
 
 const ABOUT: &str = "\
 An epoch is one state of the store. It was built (anew), updated (rows were

@@ -36,7 +36,6 @@ use crate::error::{Damage, Error};
 use crate::helpers::{Answer, Helpers};
 use crate::location::Location;
 use crate::manifest::FileEntry;
-use crate::regular;
 use crate::schema::Layer;
 use crate::store::{Effort, RowDir};
 

@@ -200,7 +200,7 @@ fn told(store: &Path, standing: &Standing, start: Start, workers: usize, known: 
                     }
                     result = whole;
                 }
-                told.results.insert(part.epoch, result.clone());
+                told.results.insert(part.id.epoch, result.clone());
             }
         }
         Ok(())
@@ -249,7 +249,7 @@ fn every_epoch_has_what_a_recomputation_says() {
             let known = runs[0].results[&middle].clone();
             let resumed =
                 told(&store, &standing, Start::After(Store::open_epoch(&store, middle).unwrap().id()), 2, known);
-            let after = runs[0].parts.iter().filter(|(part, _)| part.epoch > middle);
+            let after = runs[0].parts.iter().filter(|(part, _)| part.id.epoch > middle);
             assert!(resumed.parts.iter().eq(after), "{standing}: going on after {middle} is not the same");
             for (part, rows) in &runs[0].parts {
                 lost += rows.iter().filter(|row| row.after.is_none()).count();
