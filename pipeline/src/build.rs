@@ -145,7 +145,11 @@ impl Work for Build {
                 writer.abandon(&context.row)?;
             }
             let first = tally.examples().into_iter().cloned().collect();
-            return Err(Error::NothingRead { paths: self.paths.clone(), inputs: states.iter().map(|state| state.inputs.len() as u64).sum(), first });
+            return Err(Error::NothingRead {
+                paths: self.paths.clone(),
+                inputs: states.iter().map(|state| state.inputs.len() as u64).sum(),
+                first,
+            });
         }
         let (entry, largest_over_mean) = row_of(context, 1, states);
         let (counts, partitions) = (entry.counts, entry.partitions.len());

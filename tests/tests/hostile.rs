@@ -186,7 +186,8 @@ fn valid(urls: &[String], (cell, first): (CellName, u64)) -> Vec<(&'static str, 
         Asked::Counts(true),
     ];
     let question = |question| Question { cell, question: Some(question) };
-    let gossip = proto::GossipRequest { from: "127.0.0.1:9".to_owned(), message: (0..80).collect() };
+    let gossip =
+        proto::GossipRequest { from: "127.0.0.1:9".to_owned(), message: (0..80).collect(), store: String::new() };
     let mut all = vec![
         ("/webstrata.v1.Links/UrlToUid", proto::UrlToUidRequest { epoch: 0, urls: urls[..3].to_vec() }.encode_to_vec()),
         ("/webstrata.v1.Links/UidToUrl", proto::UidToUrlRequest { epoch: 1, uids: uids.clone() }.encode_to_vec()),
@@ -229,10 +230,14 @@ fn valid(urls: &[String], (cell, first): (CellName, u64)) -> Vec<(&'static str, 
         ("/webstrata.v1.Cells/Fetch", proto::FetchRequest { cell, source: 5 }.encode_to_vec()),
         ("/webstrata.v1.Cells/Gossip", gossip.encode_to_vec()),
     ];
-    let together = proto::AskRequest { questions: questions.iter().cloned().map(question).collect() };
+    let together =
+        proto::AskRequest { questions: questions.iter().cloned().map(question).collect(), store: String::new() };
     all.push(("/webstrata.v1.Cells/Ask", together.encode_to_vec()));
     for own in questions {
-        all.push(("/webstrata.v1.Cells/Ask", proto::AskRequest { questions: vec![question(own)] }.encode_to_vec()));
+        all.push((
+            "/webstrata.v1.Cells/Ask",
+            proto::AskRequest { questions: vec![question(own)], store: String::new() }.encode_to_vec(),
+        ));
     }
     all
 }
@@ -380,7 +385,7 @@ async fn refused(channel: &Channel, path: &'static str, message: impl Message, r
 }
 
 async fn ask(channel: &Channel, cell: Option<CellName>, question: Option<Asked>, reason: Reason) {
-    let request = proto::AskRequest { questions: vec![Question { cell, question }] };
+    let request = proto::AskRequest { questions: vec![Question { cell, question }], store: String::new() };
     refused(channel, "/webstrata.v1.Cells/Ask", request, reason).await;
 }
 
@@ -501,7 +506,7 @@ fn what_makes_no_sense_is_refused_for_its_reason() {
         for (from, message) in
             [("127.0.0.1:9", vec![]), ("127.0.0.1:9", vec![0; 100_000]), ("nowhere", vec![1]), ("", vec![])]
         {
-            let request = proto::GossipRequest { from: from.to_owned(), message };
+            let request = proto::GossipRequest { from: from.to_owned(), message, store: String::new() };
             refused(channel, "/webstrata.v1.Cells/Gossip", request, Reason::BadRequest).await;
         }
         is_right(channel, &layers, 0).await;
