@@ -5,9 +5,7 @@ mod shared;
 
 use std::path::Path;
 
-use Finding::{
-    BadChunks, BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, BadLength, Truncated, UnknownFormat,
-};
+use Finding::{BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, BadLength, Truncated, UnknownFormat};
 use shared::{read_all, shared};
 use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 

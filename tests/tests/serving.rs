@@ -380,12 +380,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let first = ask(0, &uids, inward, 3, "").unwrap();
     let token = first.next_page_token.clone();
     assert_eq!((first.epoch, token.is_empty()), (before, false));
-    let options = MergeOptions {
-        run: run_options(&store),
-        rows: None,
-        partition_urls: 40,
-        provenance: std::collections::BTreeMap::new(),
-    };
+    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: 40 };
     merge(&options, &Progress::default()).unwrap();
     cluster.ready();
     let after = Store::open(store.as_path()).unwrap().manifest().epoch;
