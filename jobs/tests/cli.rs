@@ -183,7 +183,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
         "captures {}/store http://a.example/",
         "links {}/store http://a.example/ --count",
         "links {}/store http://a.example/ --sample 2 --seed 7",
-        "links {}/store http://b.example/x --in --sample 1 --random",
+        "links {}/store http://b.example/x --in --sample 1 --random --seed 7",
         "uids {}/store",
         "uids {}/store --from 2007 --format json",
     ];

@@ -78,7 +78,7 @@ fn current(dir: &Path) -> u64 {
 /// The epoch that a watch has written last.
 fn written(dir: &Path, name: &str) -> Option<u64> {
     let file = fs::read(dir.join(format!("store/watches/{name}.json"))).unwrap();
-    serde_json::from_slice::<Value>(&file).unwrap()["epoch"].as_u64()
+    serde_json::from_slice::<Value>(&file).unwrap()["epoch"]["epoch"].as_u64()
 }
 
 /// Waits until a watch has written the current epoch.

@@ -156,7 +156,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         assert!(place.names("made").is_empty(), "{inputs}: {:?}", place.names("made"));
         for command in ["update {}/store", "build --out {}/store"] {
             place.fails(&format!("{command} {inputs}"), 1);
-            assert_eq!(fs::read_to_string(place.path("store/CURRENT")).unwrap(), "1\n");
+            assert!(fs::read_to_string(place.path("store/CURRENT")).unwrap().starts_with("1 "));
             assert_eq!((place.names("store/epochs").len(), place.names("store/rows").len()), (1, 1), "{command}");
         }
         assert!(place.names("tmp").is_empty(), "{:?}", place.names("tmp"));

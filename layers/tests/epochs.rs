@@ -40,7 +40,7 @@ fn whole_epochs(place: &Location) -> Vec<u64> {
     let of_epoch = |epoch| match Store::open_epoch(place, epoch) {
         Ok(store) => {
             store.manifest().files().for_each(|file| store.verify(file).unwrap());
-            let first = store.manifest().history.first().map_or(epoch, |past| past.epoch);
+            let first = store.manifest().lineage().first().map_or(epoch, |past| past.epoch);
             Translations::between(&store, first).unwrap();
             Some(epoch)
         }

@@ -358,19 +358,14 @@ fn writers_refuse_disorder_with_both_values() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_an_error_with_the_path() {
+fn a_device_in_the_place_of_a_layer_is_refused_with_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
     let row = writer.begin_row().unwrap();
     fs::create_dir_all(row.path().join("ol")).unwrap();
     let path = row.path().join("ol/part-00000.parquet");
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-    let mut out = OutlinksWriter::create(&row, 0).unwrap();
-    let page = |uid| Page { uid, timestamps: vec![1], links: (0..64).map(|at| uid * at).collect(), ..Page::default() };
-    let error = (1..200_000).find_map(|uid| out.push(&page(uid), &Evidence::default()).err());
-    let error = error.unwrap_or_else(|| out.finish().unwrap_err());
-    assert!(
-        matches!(&error, Error::Io { path: at, source } if *at == path && source.raw_os_error() == Some(28)),
-        "{error}"
-    );
+    let error = OutlinksWriter::create(&row, 0).map(drop).unwrap_err();
+    assert!(matches!(&error, Error::Io { path: at, .. } if *at == path), "{error}");
+    assert!(error.to_string().contains("device"), "{error}");
 }
