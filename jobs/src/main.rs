@@ -27,6 +27,7 @@ mod progress;
 mod query;
 mod running;
 mod serve;
+mod signals;
 mod spans;
 mod sql;
 mod timemap;

@@ -1,45 +1,77 @@
 //! `--metrics ADDR`: how far a build is, for Prometheus, as plain text over HTTP for as long as the build runs.
 //!
-//! Every request is answered with all figures, whatever it asks for, one after the other.
+//! Every request is answered with all figures, whatever it asks for. Each client has a thread and two seconds, to ask and to take
+//! the answer, and where too many are there at once the oldest goes: so nobody who is silent keeps others out.
 
 use anyhow::Context;
+use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use webstrata_pipeline::{Progress, StageReport};
 
-/// How long a client may take to ask.
-const REQUEST_MAX: Duration = Duration::from_secs(2);
+/// How long a client may take.
+const CLIENT_MAX: Duration = Duration::from_secs(2);
+/// Clients at once.
+const CLIENTS_MAX: usize = 16;
+/// Bytes of a request.
+const REQUEST_MAX: usize = 16 << 10;
 
-/// Answers from now on, in a thread of its own; returns the address that it listens at.
+/// Answers from now on, in threads of its own; returns the address that it listens at.
 pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::net::SocketAddr> {
     let listener = TcpListener::bind(address).with_context(|| format!("--metrics {address}"))?;
     let bound = listener.local_addr()?;
     let progress = progress.clone();
     thread::spawn(move || {
+        let mut clients: VecDeque<Arc<TcpStream>> = VecDeque::new();
         for stream in listener.incoming().flatten() {
-            // A client that goes away is no concern of the build.
-            let _ = answer(stream, &progress);
+            // Their threads have the others.
+            clients.retain(|client| Arc::strong_count(client) > 1);
+            if clients.len() >= CLIENTS_MAX
+                && let Some(oldest) = clients.pop_front()
+            {
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
+            let (stream, progress) = (Arc::new(stream), progress.clone());
+            clients.push_back(Arc::clone(&stream));
+            // A client that goes away, and one that finds no thread, is no concern of the build.
+            let _ = thread::Builder::new().spawn(move || answer(&stream, &progress));
         }
     });
     Ok(bound)
 }
 
-fn answer(stream: TcpStream, progress: &Progress) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(REQUEST_MAX))?;
-    for line in BufReader::new(&stream).lines() {
-        if line?.is_empty() {
-            break;
+fn answer(mut stream: &TcpStream, progress: &Progress) -> io::Result<()> {
+    let end = Instant::now() + CLIENT_MAX;
+    let left = || Some(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
+    let (mut request, mut piece) = (Vec::new(), [0; 1024]);
+    while !ends(&request) {
+        stream.set_read_timeout(left())?;
+        let count = stream.read(&mut piece)?;
+        if count == 0 || request.len() > REQUEST_MAX || Instant::now() >= end {
+            return Ok(());
         }
+        request.extend_from_slice(&piece[..count]);
     }
     let body = text(progress);
     let length = body.len();
-    write!(
-        &stream,
+    let answer = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
+    );
+    let mut rest = answer.as_bytes();
+    while !rest.is_empty() && Instant::now() < end {
+        stream.set_write_timeout(left())?;
+        rest = &rest[stream.write(rest)?..];
+    }
+    Ok(())
+}
+
+/// Whether a request is there as far as its empty line.
+fn ends(request: &[u8]) -> bool {
+    request.windows(4).any(|end| end == b"\r\n\r\n") || request.windows(2).any(|end| end == b"\n\n")
 }
 
 /// All figures in the text format of Prometheus.
@@ -80,15 +112,38 @@ fn text(progress: &Progress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
 
-    #[test]
-    fn a_request_is_answered_with_all_figures() {
-        let address = serve("127.0.0.1:0", &Progress::default()).unwrap();
+    fn asked(address: std::net::SocketAddr) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn silent_clients_keep_nobody_out() {
+        let address = serve("127.0.0.1:0", &Progress::default()).unwrap();
+        let silent: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let begun = Instant::now();
+        for _ in 0..5 {
+            assert!(asked(address).starts_with("HTTP/1.1 200 OK\r\n"));
+        }
+        assert!(begun.elapsed() < CLIENT_MAX, "{:?}", begun.elapsed());
+        // A byte now and then is no request either.
+        let mut slow = TcpStream::connect(address).unwrap();
+        let closed = (0..20).any(|_| {
+            thread::sleep(CLIENT_MAX / 10);
+            slow.write_all(b"G").is_err()
+        });
+        assert!(closed, "it is not closed");
+        drop(silent);
+    }
+
+    #[test]
+    fn a_request_is_answered_with_all_figures() {
+        let address = serve("127.0.0.1:0", &Progress::default()).unwrap();
+        let answer = asked(address);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.contains("\n# TYPE webstrata_captures_total counter\nwebstrata_captures_total 0\n"), "{answer}");
     }

@@ -12,8 +12,9 @@ use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
-use webstrata_serve::server::{Server, ServerOptions};
+use webstrata_serve::server::{Alone, Server, ServerOptions};
 
+use crate::signals::{self, Signals};
 use crate::{ask, spans};
 
 const ABOUT: &str = "\
@@ -22,13 +23,19 @@ Answers gRPC and HTTP/JSON on one port: see `curl http://HOST:PORT/`, and
 --join with the address of any of them; each cell of the store is then on
 --replicas of them, and one less than that may be lost without a failed call.
 New epochs of the store are loaded as they come. SIGTERM and Ctrl-C let others
-take over, and end the server when its calls are answered.
+take over, and end the server when its calls are answered. SIGHUP reads the
+certificates, the key and the tokens again.
+
+A server that joins nobody needs neither --advertise nor --tls-ca. Without them,
+where it listens at all addresses or speaks TLS, no other server can join it.
 
 Cells come from STORE/cells, from other servers, or are made from the layers.
 
 Examples:
   webstrata serve STORE
   webstrata serve STORE --listen 10.0.0.2:7400 --join 10.0.0.1:7400
+  webstrata serve STORE --listen 0.0.0.0:7400 --admin 127.0.0.1:7401 \
+    --tls-cert cert.pem --tls-key key.pem --tokens tokens
   webstrata links --server 10.0.0.1:7400 http://example.org/";
 
 /// Arguments of `serve`.
@@ -41,9 +48,14 @@ pub(crate) struct ServeArgs {
     /// Where to listen: IP:PORT, port 0 for any that is free
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400")]
     listen: SocketAddr,
-    /// Where other servers and clerks reach it, if not at --listen
+    /// Where other servers and clerks reach it, if not at --listen; needed in a
+    /// cluster where --listen is at all addresses
     #[arg(long, value_name = "ADDR")]
     advertise: Option<SocketAddr>,
+    /// Also answer /livez, /readyz, /metrics and gRPC health here, in plain
+    /// text and without tokens
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<SocketAddr>,
     /// Servers of the cluster to join: HOST:PORT, as often as needed
     #[arg(long, value_name = "ADDR")]
     join: Vec<String>,
@@ -81,6 +93,10 @@ pub(crate) struct ServeArgs {
     /// [default: 16 for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     calls: Option<u16>,
+    /// Open connections, at most; one caller has half of them, of places of
+    /// calls and of calls that wait [default: by the processors, from 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    connections: Option<u32>,
     /// UIDs or URLs in one call, at most
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     batch: u32,
@@ -98,9 +114,10 @@ pub(crate) struct ServeArgs {
     tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
     caller: CallerArgs,
-    /// Log to standard error: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
-    log: tracing::level_filters::LevelFilter,
+    /// Log to standard error: off, error, warn, info, debug or trace, of this
+    /// program; others by name, as in info,h2=debug
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = spans::filter)]
+    log: tracing_subscriber::filter::Targets,
     /// Send spans of calls to this collector, as OpenTelemetry's OTLP
     #[arg(long, value_name = "http://HOST:PORT")]
     otlp: Option<String>,
@@ -127,18 +144,36 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    if args.advertise.is_none() && args.listen.ip().is_unspecified() {
-        return Err(Usage("--listen on all addresses needs --advertise, for others to find it").into());
+    let in_cluster = args.advertise.is_some() || !args.join.is_empty();
+    if in_cluster && args.advertise.is_none() && args.listen.ip().is_unspecified() {
+        let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers reach \
+                      this one)";
+        return Err(Usage(needed).into());
     }
+    if in_cluster && args.tls_cert.is_some() && args.caller.tls_ca.is_none() {
+        let needed = "--tls-cert needs --tls-ca (the CA that signs the other servers' certificates)";
+        return Err(Usage(needed).into());
+    }
+    let alone = match (args.listen.ip().is_unspecified(), args.tls_cert.is_some() && args.caller.tls_ca.is_none()) {
+        _ if in_cluster => None,
+        (true, _) => Some(Alone::Unaddressed),
+        (_, true) => Some(Alone::Unsigned),
+        _ => None,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = Arc::new(tokio::sync::Notify::new());
-    let signalled = ended.clone();
-    // A second handler is one too many only where something else has set one, which nothing does here.
-    let _ = ctrlc::set_handler(move || signalled.notify_one());
+    let signals = Arc::new(Signals::default());
+    signals::watch(&signals)?;
     let end = runtime.block_on(async {
-        let spans = spans::start(args.log, args.otlp.as_deref())?;
+        let spans = spans::start(args.log.clone(), args.otlp.as_deref())?;
         let end = match options(args) {
-            Ok(options) => serve(args, options, &ended, out).await,
+            Ok(options) => {
+                warn_of_strangers(args);
+                let options = ServerOptions { alone, ..options };
+                let reloads = tokio::spawn(reload(signals.clone(), options.security.clone(), files(args)));
+                let end = serve(args, options, &signals.end, out).await;
+                reloads.abort();
+                end
+            }
             Err(error) => Err(error),
         };
         spans.end().await;
@@ -155,6 +190,32 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     }
 }
 
+/// Says who may call, where that is everybody.
+fn warn_of_strangers(args: &ServeArgs) {
+    let is_open = args.caller.tokens.is_none() && args.tls_client_ca.is_none();
+    if !args.listen.ip().is_loopback() && is_open {
+        let plain = if args.tls_cert.is_none() { ", in plain text" } else { "" };
+        tracing::warn!(
+            "everybody who reaches {} can call this server{plain}: give --tokens or --tls-client-ca where the network is not \
+             trusted",
+            args.listen
+        );
+    }
+}
+
+/// Reads certificates and tokens again whenever that is asked for.
+async fn reload(signals: Arc<Signals>, security: Security, files: SecurityOptions) {
+    loop {
+        signals.reload.notified().await;
+        match security.reload(&files) {
+            Ok(()) => ask::note(
+                "certificates and tokens were read again; calls to other servers keep the certificate of the start",
+            ),
+            Err(error) => ask::note(&format!("certificates and tokens stay as they were: {error}")),
+        }
+    }
+}
+
 /// Serves until it is told to end, and has.
 async fn serve(
     args: &ServeArgs,
@@ -164,6 +225,9 @@ async fn serve(
 ) -> anyhow::Result<End> {
     let mut server = Server::start(args.store.clone(), args.listen, options).await?;
     writeln!(out, "listening on {}", server.address())?;
+    if let Some(address) = server.admin() {
+        writeln!(out, "admin on {address}")?;
+    }
     out.flush()?;
     let exchanged = server.shared().cluster.clone();
     tokio::select! {
@@ -190,16 +254,13 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     let period = Duration::from_secs_f64;
     let mut limits = args.calls.map_or_else(Limits::default, |calls| {
         let calls = usize::from(calls);
-        Limits { calls, queue: 4 * calls, ..Limits::default() }
+        Limits { calls, queue: 32 * calls, ..Limits::default() }
     });
     limits.batch = usize::try_from(args.batch)?;
-    let security = Security::open(&SecurityOptions {
-        cert: args.tls_cert.clone(),
-        key: args.tls_key.clone(),
-        client_ca: args.tls_client_ca.clone(),
-        server_ca: args.caller.tls_ca.clone(),
-        tokens: args.caller.tokens.clone(),
-    })?;
+    if let Some(connections) = args.connections {
+        limits.connections = usize::try_from(connections)?;
+    }
+    let security = Security::open(&files(args))?;
     let address = args.advertise.unwrap_or(args.listen);
     let data = match &args.data {
         Some(data) => data.clone(),
@@ -208,6 +269,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     Ok(ServerOptions {
         limits,
         security,
+        admin: args.admin,
         peer_name: args.caller.tls_name.clone(),
         patience: period(args.drain),
         ..ServerOptions::new(ClusterOptions {
@@ -225,6 +287,16 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
             ..ClusterOptions::new(data)
         })
     })
+}
+
+fn files(args: &ServeArgs) -> SecurityOptions {
+    SecurityOptions {
+        cert: args.tls_cert.clone(),
+        key: args.tls_key.clone(),
+        client_ca: args.tls_client_ca.clone(),
+        server_ca: args.caller.tls_ca.clone(),
+        tokens: args.caller.tokens.clone(),
+    }
 }
 
 /// Where images of a store's cells are kept for a server of this address.

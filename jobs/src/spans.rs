@@ -1,11 +1,30 @@
 //! What a server says while it runs: its log, and its spans for a collector.
 
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 
 #[cfg(feature = "otel")]
 pub(crate) use with_otlp::start;
 #[cfg(not(feature = "otel"))]
 pub(crate) use without_otlp::start;
+
+/// What is logged: a level is that of this program, and of others what is worth a warning; `NAME=LEVEL` is for those whose name
+/// begins so.
+pub(crate) fn filter(text: &str) -> Result<Targets, String> {
+    let wrong = || {
+        format!("{text:?} is none of off, error, warn, info, debug, trace, or of these as NAME=LEVEL, between commas")
+    };
+    let mut targets = Targets::new();
+    for part in text.split(',') {
+        let (name, level) = part.split_once('=').unwrap_or(("", part));
+        let level: LevelFilter = level.parse().map_err(|_| wrong())?;
+        targets = match name {
+            "" => targets.with_default(level.min(LevelFilter::WARN)).with_target("webstrata", level),
+            name => targets.with_target(name, level),
+        };
+    }
+    Ok(targets)
+}
 
 /// Ends what was started.
 pub(crate) struct Spans {
@@ -15,18 +34,21 @@ pub(crate) struct Spans {
 
 #[cfg(not(feature = "otel"))]
 mod without_otlp {
-    use super::{LevelFilter, Spans};
+    use super::{Spans, Targets};
     use crate::cli::Usage;
     use std::io;
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::util::SubscriberInitExt;
 
     /// Starts the log.
-    pub(crate) fn start(level: LevelFilter, otlp: Option<&str>) -> anyhow::Result<Spans> {
+    pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
         if otlp.is_some() {
             let built =
                 "this program was built without OTLP; build it with `cargo install --path jobs --features otel`";
             return Err(Usage(built).into());
         }
-        let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
+        let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+        let _ = tracing_subscriber::registry().with(targets).with(log).try_init();
         Ok(Spans {})
     }
 
@@ -37,16 +59,16 @@ mod without_otlp {
 
 #[cfg(feature = "otel")]
 mod with_otlp {
-    use super::{LevelFilter, Spans};
+    use super::{Spans, Targets};
     use std::io;
     use std::time::Duration;
     use tracing_subscriber::layer::{Layer, SubscriberExt};
     use tracing_subscriber::util::SubscriberInitExt;
 
     /// Starts the log, and the sending of spans.
-    pub(crate) fn start(level: LevelFilter, otlp: Option<&str>) -> anyhow::Result<Spans> {
+    pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
         let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-        let log = log.with_filter(level);
+        let log = log.with_filter(targets);
         let (layer, exporter) = match otlp {
             Some(endpoint) => {
                 let (layer, exporter) = webstrata_serve::guard::spans::exporter(endpoint, "webstrata")?;
@@ -64,6 +86,27 @@ mod with_otlp {
             if let Some(exporter) = self.exporter {
                 exporter.end(Duration::from_secs(5)).await;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn a_level_is_of_this_program() {
+        let shows = |text: &str, target: &str, level| filter(text).unwrap().would_enable(target, &level);
+        assert!(shows("debug", "webstrata_serve::clerk", Level::DEBUG) && shows("debug", "webstrata", Level::DEBUG));
+        assert!(!shows("debug", "h2::codec", Level::INFO) && shows("debug", "h2::codec", Level::WARN));
+        assert!(
+            shows("info,h2=trace", "h2::codec", Level::TRACE) && !shows("info,h2=trace", "webstrata", Level::DEBUG)
+        );
+        assert!(!shows("error", "h2", Level::WARN) && !shows("off", "webstrata_serve", Level::ERROR));
+        assert!(!shows("h2=debug", "webstrata_serve", Level::ERROR), "nothing else is named");
+        for wrong in ["", "loud", "h2=", "info,", "h2=loud"] {
+            assert!(filter(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{Error, progress, wire};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
@@ -74,6 +74,7 @@ pub(crate) fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Opti
     let started = Instant::now();
     let mut peers: Vec<Option<Peer>> = cluster.hosts.iter().map(|_| None).collect();
     let waiting = |peers: &[Option<Peer>]| (0..peers.len()).find(|&n| n != cluster.process && peers[n].is_none());
+    let (greeted, greetings) = mpsc::channel();
     while let Some(first) = waiting(&peers) {
         job.go_on().or(Err(Error::Cancelled))?;
         // Those before this one are dialled in turn, those after it come in any order.
@@ -93,7 +94,13 @@ pub(crate) fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Opti
             }
         } else if let Ok((stream, _)) = own.accept() {
             idle = false;
-            if let Some((number, peer)) = greet(stream, cluster, id, None, job)? {
+            // In a thread of its own, so that one who connects and is silent keeps nobody out.
+            let (cluster, id, job, greeted) = (cluster.clone(), id.to_owned(), job.clone(), greeted.clone());
+            std::thread::spawn(move || greeted.send(greet(stream, &cluster, &id, None, &job)));
+        }
+        for greeting in greetings.try_iter() {
+            idle = false;
+            if let Some((number, peer)) = greeting? {
                 peers[number] = Some(peer);
             }
         }
@@ -277,6 +284,25 @@ mod tests {
         let job = Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
         let error = connect(&cluster, &"0".repeat(ID_BYTES), &job).err().unwrap();
         assert!(matches!(&error, Error::NoProcess { process: 1, host, .. } if *host == cluster.hosts[1]), "{error}");
+    }
+
+    #[test]
+    fn strangers_that_are_silent_keep_no_process_out() {
+        let hosts = two_hosts();
+        let join = |process: usize| {
+            let cluster = Cluster { hosts: hosts.clone(), process, wait: Duration::from_secs(60) };
+            let job = Job::new(1, 1 << 20, Scratch::temporary(&std::env::temp_dir()), Progress::default());
+            std::thread::spawn(move || connect(&cluster, &"0".repeat(ID_BYTES), &job).unwrap().len())
+        };
+        let (first, begun) = (join(0), Instant::now());
+        let strangers: Vec<TcpStream> = std::iter::repeat_with(|| TcpStream::connect(&hosts[0]))
+            .inspect(|stream| assert!(stream.is_ok() || begun.elapsed() < GREETING_MAX, "nobody listens"))
+            .flatten()
+            .take(20)
+            .collect();
+        assert_eq!(join(1).join().unwrap() + first.join().unwrap(), 4);
+        assert!(begun.elapsed() < 2 * GREETING_MAX, "{:?}", begun.elapsed());
+        drop(strangers);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! All guards around the calls of a server, in their order, and what its own calls to peers carry.
 //!
 //! ```text
-//! call -> spans -> metrics -> tokens -> admission -> drain -> method
+//! call -> spans -> metrics -> tokens -> deadline -> admission -> drain -> method
 //! ```
 //!
 //! So a call that is refused is seen and counted, one without a token takes no place, and one that waits for a place is
 //! timed with its wait. What no method answers is refused here, in the caller's protocol.
 //!
-//! Map: [`spans`] what is seen of a call, [`metrics`] what is counted; [`security`] who may call, over [`tls`] or not, [`limits`] how many at once and
-//! [`incoming`] of how many connections; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who
+//! Map: [`spans`] what is seen of a call, [`metrics`] what is counted; [`security`] who may call, over [`tls`] or not; `deadline` how
+//! long it may take, [`limits`] how many run at once, [`incoming`] of how many [`connections`], both for each [`origin`]; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who
 //! is refused, in each protocol; `attend` what stays with a call to its end, `pace` how slow a caller may be.
 
 use axum::Router;
@@ -26,11 +26,14 @@ use self::security::Tokens;
 use crate::status::{Reason, refuse};
 
 mod attend;
+pub mod connections;
+mod deadline;
 pub mod drain;
 pub mod incoming;
 pub mod limits;
 pub mod methods;
 pub mod metrics;
+pub mod origin;
 mod pace;
 pub mod refusal;
 pub mod security;
@@ -55,12 +58,19 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// What is asked of a server by those who look after it, for a port of its own: figures, and whether it lives and is to be
+    /// asked. Without tokens, places and limits.
+    pub fn beside(&self) -> Router {
+        self.metrics.routes().merge(self.drain.routes())
+    }
+
     /// The router of all methods, guarded, with `/metrics`, `/readyz` and `/livez` beside them. Its fallback is replaced.
     pub fn around(&self, router: Router) -> Router {
         let methods = &self.methods;
-        let router = router.merge(self.metrics.routes()).merge(self.drain.routes()).fallback(unknown);
+        let router = router.merge(self.beside()).fallback(unknown);
         let router = self.drain.around(router, methods);
         let router = self.admission.around(router, methods);
+        let router = deadline::around(router);
         let router = self.tokens.around(router, methods);
         let router = self.metrics.around(router, methods);
         spans::around(router, methods)

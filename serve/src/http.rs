@@ -8,7 +8,7 @@
 //! match one; `answer` takes in what fits, and `resume` says where it goes on; `links`, `names` and `about` are
 //! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served itself.
 //!
-//! All answers name their epoch; all errors are those of [`crate::guard::refusal`]. Nothing is kept from call to call.
+//! Answers are compressed with gzip for callers that accept it. All name their epoch; all errors are those of [`crate::guard::refusal`]. Nothing is kept from call to call.
 
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use serde_json::{Value, json};
 use tonic::Status;
+use tower_http::compression::CompressionLayer;
 
 use crate::clerk::Pinned;
 use crate::guard::methods::{Method, Methods, Pool};
@@ -90,7 +91,7 @@ pub fn routes(shared: Shared) -> Router {
     for route in &ROUTES {
         router = router.route(route.path, (route.handler)().fallback(wrong_method));
     }
-    router.route("/v1/{*rest}", any(nothing_there)).with_state(shared)
+    router.route("/v1/{*rest}", any(nothing_there)).layer(CompressionLayer::new()).with_state(shared)
 }
 
 /// The methods with those of [`routes`].
@@ -128,7 +129,7 @@ async fn nothing_there(uri: Uri) -> Refused {
 
 async fn wrong_method(request: Request) -> Response {
     let message = format!("{} is not for {}; see /v1", request.method(), request.uri().path());
-    let mut response = Refused(refuse(Reason::NoSuchPath, message, &[])).into_response();
+    let mut response = Refused(refuse(Reason::WrongMethod, message, &[])).into_response();
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
 }

@@ -23,7 +23,7 @@ mod run;
 
 pub use cells::CellsService;
 pub use links::LinksService;
-pub use run::{Server, ServerError, ServerOptions};
+pub use run::{Alone, Server, ServerError, ServerOptions};
 
 /// What the services share.
 #[derive(Clone)]

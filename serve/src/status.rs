@@ -18,6 +18,8 @@ pub enum Reason {
     NotInStore,
     /// A path that nothing is at.
     NoSuchPath,
+    /// A path that is not asked by this method of HTTP.
+    WrongMethod,
     /// An epoch that is no longer answered.
     EpochRetired,
     /// An epoch that is not there yet.
@@ -44,11 +46,12 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::BadRequest,
         Self::UnknownUid,
         Self::NotInStore,
         Self::NoSuchPath,
+        Self::WrongMethod,
         Self::EpochRetired,
         Self::EpochUnknown,
         Self::NoTranslation,
@@ -69,6 +72,7 @@ impl Reason {
             Self::UnknownUid => "UNKNOWN_UID",
             Self::NotInStore => "NOT_IN_STORE",
             Self::NoSuchPath => "NO_SUCH_PATH",
+            Self::WrongMethod => "WRONG_METHOD",
             Self::EpochRetired => "EPOCH_RETIRED",
             Self::EpochUnknown => "EPOCH_UNKNOWN",
             Self::NoTranslation => "NO_TRANSLATION",
@@ -88,6 +92,7 @@ impl Reason {
         match self {
             Self::BadRequest | Self::UnknownUid => Code::InvalidArgument,
             Self::NotInStore | Self::NoSuchPath => Code::NotFound,
+            Self::WrongMethod => Code::Unimplemented,
             Self::EpochRetired | Self::EpochUnknown | Self::NoTranslation | Self::OtherStore => {
                 Code::FailedPrecondition
             }

@@ -90,6 +90,7 @@ impl Cluster {
             limits,
             linger: millis(100),
             patience: Duration::from_secs(10),
+            admin: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             ..ServerOptions::new(ClusterOptions {
                 join: self.addresses(),
                 replicas,

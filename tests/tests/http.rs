@@ -367,7 +367,7 @@ async fn what_is_not_understood_is_refused() {
         ("/v1/urls?matchType=host", 400, "BAD_REQUEST", "matchType: "),
         ("/v1/stats?url=a.example", 400, "BAD_REQUEST", "url: "),
         ("/v1/nothing", 404, "NO_SUCH_PATH", "nothing is at /v1/nothing"),
-        ("/v1/query", 405, "NO_SUCH_PATH", "GET is not for /v1/query"),
+        ("/v1/query", 405, "WRONG_METHOD", "GET is not for /v1/query"),
     ];
     for (path, status, reason, message) in cases {
         let refused = served.refused(path).await;

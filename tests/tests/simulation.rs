@@ -35,7 +35,7 @@ use webstrata_layers::{Digest, Store};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::{Connect, Dialer};
-use webstrata_serve::guard::incoming::Connections;
+use webstrata_serve::guard::connections::Connections;
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::server::{Server, ServerOptions};
 use webstrata_tests::crawls::{Random, Size};

@@ -27,14 +27,13 @@ use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::gaps;
 use webstrata_serve::image::Residence;
-use webstrata_serve::proto::Direction as Asks;
 use webstrata_serve::proto::answer::Answer as Given;
 use webstrata_serve::proto::cells_client::CellsClient;
 use webstrata_serve::proto::cells_server::{Cells as Service, CellsServer};
 use webstrata_serve::proto::question::Question as Asked;
 use webstrata_serve::proto::{
-    Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GetLinksRequest, GossipRequest, GossipResponse,
-    LinkLists, LinksOf, Question, UidToUrlRequest, links_client::LinksClient,
+    Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf,
+    Question, UidToUrlRequest, links_client::LinksClient,
 };
 use webstrata_serve::server::{Server, ServerOptions};
 
@@ -43,15 +42,6 @@ const BATCH: usize = 1000;
 const BATCHES: usize = 64;
 /// Calls at once.
 const AT_ONCE: usize = 4;
-/// URLs of a call when there are too many calls. Who asks has the same cores, so a call must cost little beside its answer: what
-/// links to these URLs, which are drawn by link, so that most are hubs.
-const OVERLOAD: usize = 500;
-/// Connections that too many calls come by.
-const CALLERS: usize = 4;
-/// How long an answer is of use then.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a rate is kept up before it is counted.
-const WARM: Duration = Duration::from_secs(3);
 
 /// Answers batches of links from a database.
 trait Peer: Send + Sync + 'static {
@@ -352,111 +342,5 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
         "in the process / through the server: {:.2} (median of 3: {:.2} to {:.2})",
         ratios[1], ratios[0], ratios[2]
     );
-    let mut targets = Vec::with_capacity(OVERLOAD);
-    let mut links = Vec::new();
-    for &page in batches.iter().flatten() {
-        cells.links_into(page, Direction::Out, Window::ALWAYS, &mut links)?;
-        if targets.len() < OVERLOAD && !links.is_empty() {
-            targets.push(links[usize::try_from(draw()).expect("64 bits") % links.len()]);
-        }
-    }
-    overload(&address, targets, seconds).await
-}
-
-/// How calls ended.
-#[derive(Default)]
-struct Ends {
-    /// Answered within [`PATIENCE`].
-    good: AtomicU64,
-    refused: AtomicU64,
-    late: AtomicU64,
-    other: AtomicU64,
-}
-
-impl Ends {
-    fn all(&self) -> [u64; 4] {
-        [&self.good, &self.refused, &self.late, &self.other].map(|count| count.load(Ordering::Relaxed))
-    }
-}
-
-/// Calls come at ten times the rate that the server can answer, whatever becomes of those before. Each rate is kept up for a
-/// while before it is counted, so that what the queue holds at the beginning and at the end is the same.
-async fn overload(address: &str, targets: Vec<u64>, seconds: f64) -> anyhow::Result<()> {
-    let uids = Arc::new(targets);
-    let mut clients = Vec::new();
-    for _ in 0..CALLERS {
-        clients.push(LinksClient::connect(format!("http://{address}")).await?.max_decoding_message_size(usize::MAX));
-    }
-    let call = move |number: usize| {
-        let (mut client, uids) = (clients[number % CALLERS].clone(), uids.clone());
-        async move {
-            let mut request = Request::new(GetLinksRequest {
-                uids: uids.to_vec(),
-                direction: Asks::InByRange.into(),
-                ..GetLinksRequest::default()
-            });
-            request.set_timeout(PATIENCE);
-            client.get_links(request).await.map(|answer| answer.into_inner().links.len())
-        }
-    };
-    let peak = {
-        let call = call.clone();
-        let answered = move |number| {
-            let call = call.clone();
-            async move { Ok(call(number).await?) }
-        };
-        rate(seconds, 2 * AT_ONCE, answered).await?.uids / BATCH as f64
-    };
-    println!("calls of {OVERLOAD} hubs: {peak:.0} a second, {} at once; memory {} MiB", 2 * AT_ONCE, resident()?);
-    let mut best = 0.0;
-    for times in [1.0, 2.0, 5.0, 10.0] {
-        let ends = Arc::new(Ends::default());
-        let begin = Instant::now();
-        let (mut given, mut before) = (0u32, None);
-        let mut calls = tokio::task::JoinSet::new();
-        while begin.elapsed() < WARM + Duration::from_secs_f64(seconds) {
-            if before.is_none() && begin.elapsed() >= WARM {
-                before = Some((given, ends.all(), Instant::now()));
-            }
-            while f64::from(given) < begin.elapsed().as_secs_f64() * peak * times {
-                given += 1;
-                let (call, ends) = (call.clone(), ends.clone());
-                calls.spawn(async move {
-                    let count = match call(usize::try_from(given).unwrap_or(0)).await {
-                        Ok(_) => &ends.good,
-                        Err(status) => match status.code() {
-                            tonic::Code::ResourceExhausted => &ends.refused,
-                            tonic::Code::DeadlineExceeded | tonic::Code::Cancelled => &ends.late,
-                            _ => &ends.other,
-                        },
-                    };
-                    count.fetch_add(1, Ordering::Relaxed);
-                });
-            }
-            while calls.try_join_next().is_some() {}
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        let (given_before, ends_before, since) = before.context("too short")?;
-        let elapsed = since.elapsed().as_secs_f64();
-        let after = ends.all();
-        let [good, refused, late, other] =
-            std::array::from_fn(|kind| (after[kind] - ends_before[kind]) as f64 / elapsed);
-        best = f64::max(best, good);
-        println!(
-            "  {times:>4} times: {:>6.0} a second given, {good:.0} answered ({:.2} of the most so far), {refused:.0} refused, \
-             {late:.0} late, {other:.0} failed; memory {} MiB",
-            f64::from(given - given_before) / elapsed,
-            good / best,
-            resident()?,
-        );
-        while calls.join_next().await.is_some() {}
-    }
     Ok(())
-}
-
-/// Memory of this process, client and server, in MiB.
-fn resident() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? >> 10)
 }

@@ -4,6 +4,7 @@
 //! server is asked at once; and a server that is behind what is known already is left.
 
 use std::error::Error;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ impl Watching {
             for seed in &seeds {
                 match tokio::time::timeout_at(deadline, topology(&dialer, seed, 0)).await {
                     Ok(Ok(answer)) => {
-                        let (sender, receiver) = watch::channel(Arc::new(Map::of(answer)));
+                        let (sender, receiver) = watch::channel(Arc::new(told(answer, seed)));
                         let source = Arc::<Source>::default();
                         let task = tokio::spawn(watch(seed.clone(), seeds, dialer, sender, source.clone()));
                         return Ok((Self { task, source }, receiver));
@@ -110,6 +111,17 @@ fn together(failed: &[(&String, Status)]) -> Status {
     Status::new(last.code(), said.join("; "))
 }
 
+/// The map that a server tells which is reached at an address. A server that is alone may not know where it is reached, and
+/// says that it is at an unspecified address: it is at this one.
+fn told(mut topology: TopologyResponse, reached: &str) -> Map {
+    for server in &mut topology.servers {
+        if server.address.parse().is_ok_and(|address: SocketAddr| address.ip().is_unspecified()) {
+            reached.clone_into(&mut server.address);
+        }
+    }
+    Map::of(topology)
+}
+
 /// What is at the bottom of a failure.
 fn cause(status: &Status) -> String {
     let causes = std::iter::successors(status.source(), |error| (*error).source());
@@ -159,7 +171,7 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
             None => None,
         };
         if let Some(answer) = answer {
-            let map = Map::of(answer.into_inner());
+            let map = told(answer.into_inner(), &address);
             version = map.version;
             // A server that has just come, or was cut off, may not know of the newest epoch.
             let is_new = maps.send_if_modified(|old| {

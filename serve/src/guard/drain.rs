@@ -32,7 +32,7 @@ use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::server::{HealthReporter, health_reporter};
 
-use crate::guard::incoming::Connections;
+use crate::guard::connections::Connections;
 use crate::guard::methods::{LIVE, Methods, READY};
 use crate::guard::refusal::{answer, is_grpc};
 
@@ -244,7 +244,9 @@ impl HttpBody for Lasting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::connections::Room;
     use crate::guard::incoming::LimitedIncoming;
+    use crate::guard::limits::Limits;
     use crate::guard::methods::{Method, Pool};
     use crate::guard::trial::{HELD, Tardy, client, http, slow, until};
     use crate::proto::cells_server::CellsServer;
@@ -277,7 +279,7 @@ mod tests {
         let never = get(async || futures_util::future::pending::<&str>().await);
         let router = routes.into_axum_router().merge(drain.routes()).route("/v1/topology", never);
         let router = drain.around(router, &methods);
-        let incoming = LimitedIncoming::new(listener, 100);
+        let incoming = LimitedIncoming::new(listener, Room::from(&Limits::of_cores(1)));
         let connections = incoming.connections();
         let (own, server) = (drain.clone(), Server::builder().accept_http1(true).add_routes(Routes::from(router)));
         let end = tokio::spawn(async move {

@@ -1,24 +1,25 @@
 //! Incoming connections: at most so many at once, none of which waits for small packets or outlives its machine.
 //!
-//! A stream of TCP connections for [`tonic::transport::Server`]. Connections beyond the limit are closed at once and counted,
-//! so that those who hold one are served; failures to accept, as when the system has no more files, are logged and do not
-//! end the stream. All connections can be cut, at the end of a server. Memory: some hundred bytes a connection.
+//! A stream of TCP connections for [`tonic::transport::Server`]. Who may have one, and which of those that are there has to go
+//! for it, is decided by [`Connections`]; those that find no room are closed at once. Failures to accept, as when the system has
+//! no more files, are logged and do not end the stream. A connection that is to end does so whether it reads or writes.
 
-use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::task::AtomicWaker;
 use futures_util::{FutureExt, Stream};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Sleep, sleep};
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
+
+use crate::guard::connections::{Connections, Room, Seat};
+use crate::guard::origin::{Link, Origin};
 
 /// Silence after which the system asks whether the other side is there, and then again at this pace.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
@@ -29,103 +30,21 @@ const GREETING_BYTES: usize = 24;
 /// Time for connections to end after the system had no room for another.
 const RECOVERY: Duration = Duration::from_millis(50);
 
-/// The open connections of a server. Clones share them.
-#[derive(Clone, Default)]
-pub struct Connections(Arc<Shared>);
-
-#[derive(Default)]
-struct Shared {
-    open: Mutex<Open>,
-    refused: AtomicU64,
-}
-
-#[derive(Default)]
-struct Open {
-    next: u64,
-    /// By their numbers.
-    cuts: HashMap<u64, Arc<Cut>>,
-    /// All are, from now on.
-    cut: bool,
-}
-
-/// How a connection learns that it is cut.
-#[derive(Default)]
-struct Cut {
-    cut: AtomicBool,
-    reader: AtomicWaker,
-}
-
-impl Connections {
-    /// How many there are.
-    #[must_use]
-    pub fn open(&self) -> usize {
-        self.lock().cuts.len()
-    }
-
-    /// How many were closed at once since the start, because there were too many.
-    #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.0.refused.load(Ordering::Relaxed)
-    }
-
-    /// Ends all of them, with their calls, now and for ever.
-    pub fn cut(&self) {
-        let mut open = self.lock();
-        open.cut = true;
-        for cut in open.cuts.values() {
-            cut.cut.store(true, Ordering::Release);
-            cut.reader.wake();
-        }
-    }
-
-    /// One more, where there may be one.
-    fn enter(&self, most: usize) -> Option<Seat> {
-        let mut open = self.lock();
-        if open.cuts.len() >= most || open.cut {
-            self.0.refused.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        let number = open.next;
-        open.next += 1;
-        let cut = Arc::<Cut>::default();
-        open.cuts.insert(number, Arc::clone(&cut));
-        Some(Seat { number, cut, connections: self.clone() })
-    }
-
-    /// No code panics while it holds the lock, and what it guards is whole at any time.
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A connection's membership among the open ones, until it is dropped.
-struct Seat {
-    number: u64,
-    cut: Arc<Cut>,
-    connections: Connections,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.connections.lock().cuts.remove(&self.number);
-    }
-}
-
 /// Accepts connections, as many as may be open. Never ends.
 pub struct LimitedIncoming {
     listener: TcpListener,
     connections: Connections,
-    most: usize,
+    room: Room,
     greeting: Duration,
     /// Until then nothing is accepted.
     recovery: Option<Pin<Box<Sleep>>>,
 }
 
 impl LimitedIncoming {
-    /// At most so many connections to the listener's port.
+    /// Connections to the listener's port, as many as there is room for.
     #[must_use]
-    pub fn new(listener: TcpListener, most: usize) -> Self {
-        Self { listener, connections: Connections::default(), most, greeting: GREETING, recovery: None }
+    pub fn new(listener: TcpListener, room: Room) -> Self {
+        Self { listener, connections: Connections::default(), room, greeting: GREETING, recovery: None }
     }
 
     /// The open connections.
@@ -145,14 +64,14 @@ impl Stream for LimitedIncoming {
                 self.recovery = None;
             }
             match ready!(self.listener.poll_accept(context)) {
-                Ok((stream, _)) => {
-                    if let Some(seat) = self.connections.enter(self.most) {
+                Ok((stream, remote)) => {
+                    if let Some(seat) = self.connections.enter(Origin::of(remote.ip()), &self.room) {
                         // Without these a connection is slower, or stays when its machine is gone; it works.
                         let _ = stream.set_nodelay(true);
                         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE.0).with_interval(KEEPALIVE.1);
                         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
                         let greeting = Some((Box::pin(sleep(self.greeting)), GREETING_BYTES));
-                        return Poll::Ready(Some(Ok(LimitedIo { stream, seat, greeting })));
+                        return Poll::Ready(Some(Ok(LimitedIo { stream, remote, seat, greeting })));
                     }
                 }
                 Err(error) if is_of_connection(&error) => {}
@@ -174,26 +93,33 @@ fn is_of_connection(error: &io::Error) -> bool {
 /// A connection, which counts until it is dropped.
 pub struct LimitedIo {
     stream: TcpStream,
+    remote: SocketAddr,
     seat: Seat,
     /// Until when its greeting must be here, and how many bytes are left of that.
     greeting: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
 impl Connected for LimitedIo {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Link;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+    fn connect_info(&self) -> Link {
+        Link { remote: Some(self.remote), line: Arc::clone(&self.seat.line) }
+    }
+}
+
+impl LimitedIo {
+    /// Who does not read may never be read from: so it is looked at wherever the connection goes on.
+    fn go_on(&self, context: &Context<'_>) -> io::Result<()> {
+        if self.seat.line.is_cut(context.waker()) {
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed it"));
+        }
+        Ok(())
     }
 }
 
 impl AsyncRead for LimitedIo {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        // Registered first, so that no cut is missed.
-        self.seat.cut.reader.register(context.waker());
-        if self.seat.cut.cut.load(Ordering::Acquire) {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server ends")));
-        }
+        self.go_on(context)?;
         let before = to.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, to);
         if let Some((end, left)) = &mut self.greeting {
@@ -211,6 +137,7 @@ impl AsyncRead for LimitedIo {
 
 impl AsyncWrite for LimitedIo {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        self.go_on(context)?;
         Pin::new(&mut self.stream).poll_write(context, from)
     }
 
@@ -219,6 +146,7 @@ impl AsyncWrite for LimitedIo {
         context: &mut Context<'_>,
         from: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.go_on(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, from)
     }
 
@@ -238,12 +166,18 @@ impl AsyncWrite for LimitedIo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::trial::{Tardy, client, http, router, slow, until};
-    use std::net::SocketAddr;
+    use crate::guard::limits::{Admission, Limits};
+    use crate::guard::methods::Methods;
+    use crate::guard::trial::{HELD, Tardy, client, http, router, slow, until};
+    use std::sync::atomic::Ordering;
     use std::time::Instant;
     use tokio::io::AsyncReadExt;
     use tonic::service::Routes;
     use tonic::transport::Server;
+
+    fn room(most: usize) -> Room {
+        Room { most, of_one: most, idle: Duration::from_secs(60) }
+    }
 
     async fn limited(most: usize) -> (SocketAddr, Connections, Tardy) {
         limited_for(most, GREETING).await
@@ -252,22 +186,54 @@ mod tests {
     async fn limited_for(most: usize, greeting: Duration) -> (SocketAddr, Connections, Tardy) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let mut incoming = LimitedIncoming::new(listener, most);
+        let mut incoming = LimitedIncoming::new(listener, room(most));
         incoming.greeting = greeting;
         let (connections, tardy) = (incoming.connections(), Tardy::default());
-        let routes = Routes::from(router(&tardy));
+        let admission = Admission::new(&Limits::of_cores(1));
+        let routes = Routes::from(admission.around(router(&tardy), &Methods::default()));
         tokio::spawn(Server::builder().accept_http1(true).add_routes(routes).serve_with_incoming(incoming));
         (address, connections, tardy)
     }
 
     #[tokio::test]
-    async fn connections_beyond_the_limit_are_closed_at_once() {
-        let (address, connections, _) = limited(3).await;
-        let mut one = client(address).await;
-        one.ask(slow(0)).await.expect("an answer");
-        let two = TcpStream::connect(address).await.expect("a connection");
-        let three = TcpStream::connect(address).await.expect("a connection");
-        until(async || connections.open() == 3).await;
+    async fn idle_connections_make_room_and_busy_ones_do_not() {
+        let (address, connections, tardy) = limited(3).await;
+        let mut busy = client(address).await;
+        let call = tokio::spawn(async move { (busy.ask(slow(HELD)).await, busy) });
+        until(async || tardy.running.load(Ordering::SeqCst) == 1).await;
+        // As many as there may be, and many more, which say what they are and nothing else.
+        let mut idle = Vec::new();
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            tokio::io::AsyncWriteExt::write_all(&mut stream, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                .await
+                .expect("a greeting");
+            idle.push(stream);
+        }
+        assert!(http(address, "/v1/plain", "").await.ends_with("plain"), "who comes is served");
+        until(async || connections.closed_idle() >= 19).await;
+        for stream in &mut idle[..18] {
+            let mut said = Vec::new();
+            let begun = Instant::now();
+            let _ = stream.read_to_end(&mut said).await;
+            assert!(begun.elapsed() < Duration::from_secs(1), "closed at once");
+        }
+        assert_eq!(connections.refused(), 0);
+        tardy.released.send_replace(true);
+        let (answer, mut busy) = call.await.expect("no panic");
+        answer.expect("a call that runs is not cut");
+        busy.ask(slow(0)).await.expect("who made calls keeps the connection");
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_limit_are_closed_at_once_where_all_are_busy() {
+        let (address, connections, tardy) = limited(3).await;
+        let mut calls = Vec::new();
+        for _ in 0..3 {
+            let mut client = client(address).await;
+            calls.push(tokio::spawn(async move { client.ask(slow(HELD)).await }));
+        }
+        until(async || tardy.running.load(Ordering::SeqCst) == 3).await;
         for refused in 1..=20 {
             let begun = Instant::now();
             let mut four = TcpStream::connect(address).await.expect("the system accepts it");
@@ -275,9 +241,10 @@ mod tests {
             assert!(begun.elapsed() < Duration::from_secs(1), "at once");
             assert_eq!((connections.open(), connections.refused()), (3, refused));
         }
-        one.ask(slow(0)).await.expect("who holds a connection is served");
-        drop((two, three));
-        until(async || connections.open() == 1).await;
+        tardy.released.send_replace(true);
+        for call in calls {
+            call.await.expect("no panic").expect("who holds a connection is served");
+        }
         assert!(http(address, "/v1/plain", "").await.ends_with("plain"), "there is room again");
     }
 
@@ -322,10 +289,10 @@ mod tests {
     async fn connections_send_at_once_and_are_watched() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let _client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
-        let mut incoming = LimitedIncoming::new(listener, 1);
+        let mut incoming = LimitedIncoming::new(listener, room(1));
         let io = futures_util::StreamExt::next(&mut incoming).await.expect("no end").expect("a connection");
         let socket = SockRef::from(&io.stream);
         assert!(socket.tcp_nodelay().expect("an option") && socket.keepalive().expect("an option"));
-        assert_eq!(io.connect_info().remote_addr(), io.stream.peer_addr().ok());
+        assert_eq!(io.connect_info().remote, io.stream.peer_addr().ok());
     }
 }

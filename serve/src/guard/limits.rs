@@ -1,22 +1,27 @@
 //! Limits: how much a server does at once, and what it says beyond that.
 //!
-//! [`Limits`] are the numbers, [`Admission`] keeps those of calls, [`crate::guard::incoming`] those of connections; sizes of
+//! [`Limits`] are the numbers, [`Admission`] keeps those of calls, [`crate::guard::connections`] those of connections; sizes of
 //! requests and answers are kept where they are read and made. Each [`Pool`] has places of its own, so that calls that wait
-//! for peers cannot keep out those that they wait for. Who finds no place waits, first come, first served, as long as it
-//! wants and may; who finds no room to wait is refused at once.
+//! for peers cannot keep out those that they wait for. Of each, one caller ([`Origin`]) has a share at most, whatever is free:
+//! so the others find places when it keeps its own busy. Who finds no place waits, callers side by side and the calls of each
+//! in order; who waits too long, or finds no room to wait, is refused.
+//!
+//! A refusal costs about as much as a small answer, so a server that refuses all that is too much does nothing else. Therefore
+//! more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds the others
+//! back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case.
 //!
 //! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended, and
-//! given back when the caller goes away, or stalls while others wait ([`crate::guard::pace`]). Memory: `calls` times `request_bytes` and `answer_bytes`, in the worst case, for
-//! each of the pools `links` and `ask`. Costs of a call: two atomic operations, and an allocation for the body.
+//! given back when the caller goes away, or does not take its answer ([`crate::guard::pace`]). Memory: `calls` times `request_bytes` and `answer_bytes`, in the worst case, for
+//! each of the pools `links` and `ask`. Costs of a call: four atomic operations, a lock, and an allocation for the body.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -24,7 +29,9 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use crate::guard::attend::{Attendant, attended};
+use crate::guard::connections::Busy;
 use crate::guard::methods::{Methods, Pool};
+use crate::guard::origin::{Link, Origin};
 use crate::guard::pace::{Answers, timely};
 use crate::guard::refusal::{answer, is_grpc};
 use crate::status::{Reason, refuse};
@@ -44,11 +51,14 @@ pub struct Limits {
     pub queue: usize,
     /// How long they wait, if they want to wait that long.
     pub queue_wait: Duration,
-    /// How long a request may be on its way, and an answer that is ready may wait for its caller while others wait for its
-    /// place.
+    /// How long a request may be on its way, and an answer that is ready may wait for its caller.
     pub stall: Duration,
     /// Open connections; also calls that wait for something to happen.
     pub connections: usize,
+    /// How long a connection may have no calls.
+    pub idle: Duration,
+    /// One caller has one in so many of the places, of the calls that wait and of the connections, at most.
+    pub sharers: usize,
 }
 
 impl Default for Limits {
@@ -68,11 +78,26 @@ impl Limits {
             answer_bytes: 16 << 20,
             request_bytes: 16 << 20,
             calls,
-            queue: 4 * calls,
+            queue: 32 * calls,
             queue_wait: Duration::from_secs(1),
             stall: Duration::from_secs(30),
             connections: (32 * calls).clamp(1024, 1 << 14),
+            idle: Duration::from_secs(300),
+            sharers: 2,
         }
+    }
+
+    /// What one caller may have of so many.
+    #[must_use]
+    pub fn share(&self, of: usize) -> usize {
+        of.div_ceil(self.sharers.max(1))
+    }
+
+    /// Calls at once over one connection; who has more keeps them until others have ended. Some more than there are places,
+    /// so that none is idle while the next call is on its way.
+    #[must_use]
+    pub fn streams(&self) -> u32 {
+        u32::try_from(4 * self.calls).unwrap_or(u32::MAX).clamp(128, 1024)
     }
 
     /// What one call may ask for.
@@ -137,6 +162,8 @@ pub struct Load {
     pub waiting: usize,
     /// Calls refused since the start.
     pub refused: u64,
+    /// Answers given up since the start, because nobody read them.
+    pub given_up: u64,
 }
 
 /// Lets as many calls run as there are places. Clones share the places.
@@ -149,18 +176,37 @@ struct Places {
     queue: usize,
     wait_max: Duration,
     stall: Duration,
+    /// What one caller may have of `calls` and of `queue`.
+    share: (usize, usize),
+    /// Of callers that have calls.
+    shares: Mutex<HashMap<Origin, Weak<Share>>>,
     answers: Answers,
     run: Arc<Semaphore>,
     wait: Semaphore,
     refused: AtomicU64,
 }
 
+/// What one caller may still have.
+struct Share {
+    run: Arc<Semaphore>,
+    wait: Semaphore,
+}
+
 /// A place of a call, among the extensions of its request. What goes on for a call after its caller may have gone away, as
 /// work in a thread does, takes a clone along, so that it counts until it is done.
 #[derive(Clone)]
-pub struct Place(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+pub struct Place(#[expect(dead_code, reason = "held, not read")] Arc<Held>);
 
-impl Attendant for Place {}
+/// The place, and its part of the caller's share.
+type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
+
+/// What a call holds until its answer has ended.
+struct Holds {
+    _connection: Option<Busy>,
+    _place: Option<Place>,
+}
+
+impl Attendant for Holds {}
 
 impl Admission {
     /// Places by the limits.
@@ -181,6 +227,8 @@ impl Admission {
                 queue,
                 wait_max: limits.queue_wait,
                 stall: limits.stall,
+                share: (limits.share(calls), limits.share(queue)),
+                shares: Mutex::default(),
                 answers: Answers::default(),
                 run: Arc::new(Semaphore::new(calls)),
                 wait: Semaphore::new(queue),
@@ -202,7 +250,13 @@ impl Admission {
             running: places.calls - places.run.available_permits(),
             waiting: places.queue - places.wait.available_permits(),
             refused: places.refused.load(Ordering::Relaxed),
+            given_up: places.answers.given_up(),
         })
+    }
+
+    /// Gives up answers that nobody reads. To be called now and then.
+    pub fn give_up(&self) {
+        self.0.iter().for_each(|places| places.answers.give_up(places.stall));
     }
 
     fn places(&self, pool: Pool) -> Option<&Places> {
@@ -211,32 +265,53 @@ impl Admission {
 }
 
 impl Places {
-    /// A place, at once or after a while; none where too many wait, or for too long. `patience`: how long the caller waits.
-    async fn enter(&self, patience: Option<Duration>) -> Option<Place> {
-        let place = |permit| Place(Arc::new(permit));
+    /// A place, at once or after a while; none where too many wait, or for too long.
+    async fn enter(&self, origin: Origin) -> Option<Place> {
+        let share = self.share_of(origin);
         // Fair: a place that is given back goes to who waits, not to who comes by.
-        if let Ok(permit) = Arc::clone(&self.run).try_acquire_owned() {
-            return Some(place(permit));
+        if let Ok(own) = Arc::clone(&share.run).try_acquire_owned()
+            && let Ok(place) = Arc::clone(&self.run).try_acquire_owned()
+        {
+            return Some(Place(Arc::new((place, own, share))));
         }
-        self.answers.drop_stale(self.stall);
-        let entered = match self.wait.try_acquire() {
-            Err(_) => None,
-            Ok(_waits) => {
-                let wait = patience.map_or(self.wait_max, |patience| patience.min(self.wait_max));
-                timeout(wait, Arc::clone(&self.run).acquire_owned()).await.ok().and_then(Result::ok)
-            }
+        let waited = async {
+            let (_of_all, _of_one) = (self.wait.try_acquire().ok()?, share.wait.try_acquire().ok()?);
+            let place = async {
+                let own = Arc::clone(&share.run).acquire_owned().await.ok()?;
+                Some((Arc::clone(&self.run).acquire_owned().await.ok()?, own))
+            };
+            timeout(self.wait_max, place).await.ok().flatten()
         };
+        let entered = waited.await;
         if entered.is_none() {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        entered.map(place)
+        entered.map(|(place, own)| Place(Arc::new((place, own, share))))
+    }
+
+    fn share_of(&self, origin: Origin) -> Arc<Share> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(&origin).and_then(Weak::upgrade) {
+            return share;
+        }
+        // Those of callers that have gone go before the list grows.
+        if shares.len() == shares.capacity() {
+            shares.retain(|_, share| share.strong_count() > 0);
+        }
+        let (calls, queue) = self.share;
+        let share = Arc::new(Share { run: Arc::new(Semaphore::new(calls)), wait: Semaphore::new(queue) });
+        shares.insert(origin, Arc::downgrade(&share));
+        share
     }
 }
 
 async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut request: Request, next: Next) -> Response {
+    let connection = Link::of(request.extensions()).map(|link| link.line.busy());
     let pool = methods.of(request.uri().path()).pool;
-    let Some(places) = admission.places(pool) else { return next.run(request).await };
-    let Some(place) = places.enter(patience(request.headers())).await else {
+    let Some(places) = admission.places(pool) else {
+        return attended(next.run(request).await, Holds { _connection: connection, _place: None });
+    };
+    let Some(place) = places.enter(Origin::of_call(request.extensions())).await else {
         let (calls, queue) = (places.calls, places.queue);
         let message = format!("{calls} calls run and {queue} may wait, for {:?}: ask again later", places.wait_max);
         let status = refuse(Reason::Overloaded, message, &[]);
@@ -244,26 +319,7 @@ async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut req
     };
     request.extensions_mut().insert(place.clone());
     let answered = next.run(timely(request, places.stall)).await;
-    places.answers.watched(attended(answered, place))
-}
-
-/// How long a caller waits, by the header `grpc-timeout`: at most eight digits and a unit.
-fn patience(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get("grpc-timeout")?.to_str().ok()?;
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if number.len() > 8 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let number: u64 = number.parse().ok()?;
-    match unit {
-        "H" => Some(Duration::from_secs(3600 * number)),
-        "M" => Some(Duration::from_secs(60 * number)),
-        "S" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_millis(number)),
-        "u" => Some(Duration::from_micros(number)),
-        "n" => Some(Duration::from_nanos(number)),
-        _ => None,
-    }
+    places.answers.watched(attended(answered, Holds { _connection: connection, _place: Some(place) }))
 }
 
 #[cfg(test)]

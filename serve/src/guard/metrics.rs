@@ -28,7 +28,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::guard::attend::{Attendant, Outcome, attended};
-use crate::guard::incoming::Connections;
+use crate::guard::connections::Connections;
 use crate::guard::limits::{Admission, Load};
 use crate::guard::methods::{METRICS, Methods};
 use crate::guard::refusal::name;
@@ -292,12 +292,15 @@ impl Collector for Pools {
         };
         level("calls_running", "Calls that have a place", |load| load.running)?;
         level("calls_waiting", "Calls that wait for a place", |load| load.waiting)?;
+        let mut count = |name, help, of: fn(&Load) -> u64| {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            loads.iter().try_for_each(|load| {
+                ConstCounter::new(of(load)).encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
+            })
+        };
         let help = "Calls refused because too many waited, or for too long";
-        let mut family = encoder.encode_descriptor("calls_refused", help, None, MetricType::Counter)?;
-        loads.iter().try_for_each(|load| {
-            let refused = ConstCounter::new(load.refused);
-            refused.encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
-        })
+        count("calls_refused", help, |load| load.refused)?;
+        count("answers_given_up", "Answers that nobody read, given up with their places", |load| load.given_up)
     }
 }
 
@@ -316,7 +319,10 @@ impl Collector for Wires {
         open.encode(encoder.encode_descriptor("connections_open", "Open connections", None, MetricType::Gauge)?)?;
         let refused = ConstCounter::new(self.0.refused());
         let help = "Connections closed at once because there were too many";
-        refused.encode(encoder.encode_descriptor("connections_refused", help, None, MetricType::Counter)?)
+        refused.encode(encoder.encode_descriptor("connections_refused", help, None, MetricType::Counter)?)?;
+        let idle = ConstCounter::new(self.0.closed_idle());
+        let help = "Connections closed because they were idle: for too long, or when others wanted their place";
+        idle.encode(encoder.encode_descriptor("connections_closed_idle", help, None, MetricType::Counter)?)
     }
 }
 
@@ -442,6 +448,7 @@ mod tests {
             ("clerk_hedges_total", 2.0),
             ("connections_open", 0.0),
             ("connections_refused_total", 0.0),
+            ("connections_closed_idle_total", 0.0),
         ] {
             assert_eq!(figure(&text, &format!("webstrata_{name}")), Some(value), "{name}\n{text}");
         }

@@ -1,12 +1,15 @@
 //! Callers that are slow: requests that do not come to their end, answers that are not taken.
 //!
 //! A call has a place as long as its request is read and its answer is sent ([`crate::guard::limits`]), and both go as fast as the
-//! caller likes. So a request must have come within a time, from when it is first waited for; and an answer that is ready and
-//! has not been asked for in that time is dropped when its place is wanted by another, and not before: who reads slowly harms
-//! nobody while there are places. Answers that wait for the server are not late. Costs of a call: an allocation for each
-//! body, a lock that nobody else wants for each piece of an answer.
+//! caller likes. So a request must have come within a time, from when it is first waited for; and an answer that has waited
+//! for its caller for that long, all in all, is given up, unless the caller has taken a good part of it meanwhile:
+//! [`RATE`] bytes earn a second more. Answers that wait for the server are not late. Large answers are handed over in pieces,
+//! so that what is on its way to a caller that does not read is a piece and not all of it, and the answer ends when the
+//! last piece is wanted. Costs of a call: an allocation for each body, a lock that nobody else wants for each piece of an
+//! answer.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -18,6 +21,11 @@ use futures_util::FutureExt;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::Status;
+
+/// Bytes of an answer that are handed over at once.
+const PIECE: usize = 64 << 10;
+/// Bytes a second that a caller takes at least.
+const RATE: u64 = 64 << 10;
 
 /// The request, whose body fails when it has not come within the time.
 pub(crate) fn timely(request: Request, within: Duration) -> Request {
@@ -59,20 +67,62 @@ impl HttpBody for Timely {
 
 /// Answers on their way.
 #[derive(Default)]
-pub(crate) struct Answers(Mutex<Vec<Weak<Answer>>>);
+pub(crate) struct Answers {
+    on_their_way: Mutex<Vec<Weak<Mutex<Answer>>>>,
+    given_up: AtomicU64,
+}
 
-/// An answer's body, and since when nobody has asked for what is ready of it.
-struct Answer(Mutex<(Option<Body>, Option<Instant>)>);
+/// An answer's body, and how long it has waited for its caller.
+struct Answer {
+    /// Until it is given up.
+    body: Option<Body>,
+    /// Of a piece that was too large, what is left.
+    rest: Bytes,
+    /// Since when nobody has asked for what is ready of it.
+    since: Option<Instant>,
+    waited: Duration,
+    /// Bytes that were taken.
+    taken: u64,
+}
+
+impl Answer {
+    /// What the caller gets next.
+    fn step(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.rest.is_empty() {
+            let Some(body) = &mut self.body else {
+                let late = Status::deadline_exceeded("the answer was not taken in time, and was given up");
+                return Poll::Ready(Some(Err(axum::Error::new(late))));
+            };
+            match ready!(Pin::new(body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let piece = self.rest.split_to(PIECE.min(self.rest.len()));
+        self.taken += u64::try_from(piece.len()).unwrap_or(0);
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_stale(&self, stall: Duration) -> bool {
+        let waits = self.since.map(|since| self.waited + since.elapsed());
+        waits.is_some_and(|waits| waits >= stall + Duration::from_secs(self.taken / RATE))
+    }
+}
 
 impl Answers {
-    /// The response, as one that can be dropped by [`Answers::drop_stale`].
+    /// The response, as one that can be given up by [`Answers::give_up`].
     pub(crate) fn watched(&self, response: Response) -> Response {
         response.map(|body| {
             if body.is_end_stream() {
                 return body;
             }
-            let answer = Arc::new(Answer(Mutex::new((Some(body), Some(Instant::now())))));
-            let mut all = lock(&self.0);
+            let since = Some(Instant::now());
+            let answer = Answer { body: Some(body), rest: Bytes::new(), since, waited: Duration::ZERO, taken: 0 };
+            let answer = Arc::new(Mutex::new(answer));
+            let mut all = lock(&self.on_their_way);
             // As many as there are places are there; those that have ended go before the list grows.
             if all.len() == all.capacity() {
                 all.retain(|answer| answer.strong_count() > 0);
@@ -82,42 +132,56 @@ impl Answers {
         })
     }
 
-    /// Drops answers that have been ready for so long and were not asked for.
-    pub(crate) fn drop_stale(&self, after: Duration) {
-        let all: Vec<Arc<Answer>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+    /// Drops answers that have waited for their callers for too long, with what they hold.
+    pub(crate) fn give_up(&self, stall: Duration) {
+        let all: Vec<_> = lock(&self.on_their_way).iter().filter_map(Weak::upgrade).collect();
         for answer in all {
-            let mut own = lock(&answer.0);
-            let stale = own.1.is_some_and(|since| since.elapsed() >= after).then(|| own.0.take());
+            let mut own = lock(&answer);
+            let stale = own.is_stale(stall).then(|| (own.body.take(), std::mem::take(&mut own.rest)));
             // What the body holds may want other locks.
             drop(own);
-            drop(stale);
+            if let Some((Some(_), _)) = stale {
+                self.given_up.fetch_add(1, Ordering::Relaxed);
+            }
         }
+    }
+
+    /// How many were given up since the start.
+    pub(crate) fn given_up(&self) -> u64 {
+        self.given_up.load(Ordering::Relaxed)
     }
 }
 
-struct Watched(Arc<Answer>);
+struct Watched(Arc<Mutex<Answer>>);
 
 impl HttpBody for Watched {
     type Data = Bytes;
     type Error = axum::Error;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let mut own = lock(&self.0.0);
-        let Some(body) = &mut own.0 else {
-            let late = Status::deadline_exceeded("the answer was not taken in time, and others wanted its place");
-            return Poll::Ready(Some(Err(axum::Error::new(late))));
-        };
-        let frame = Pin::new(body).poll_frame(context);
-        own.1 = frame.is_ready().then(Instant::now);
-        frame
+        let mut own = lock(&self.0);
+        let waited = own.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        own.waited += waited;
+        let step = own.step(context);
+        own.since = step.is_ready().then(Instant::now);
+        step
     }
 
     fn is_end_stream(&self) -> bool {
-        lock(&self.0.0).0.as_ref().is_some_and(HttpBody::is_end_stream)
+        let own = lock(&self.0);
+        own.rest.is_empty() && own.body.as_ref().is_some_and(HttpBody::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        lock(&self.0.0).0.as_ref().map(HttpBody::size_hint).unwrap_or_default()
+        let own = lock(&self.0);
+        let rest = u64::try_from(own.rest.len()).unwrap_or(0);
+        let of_body = own.body.as_ref().map(HttpBody::size_hint).unwrap_or_default();
+        let mut hint = SizeHint::new();
+        hint.set_lower(of_body.lower() + rest);
+        if let Some(upper) = of_body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
     }
 }
 
@@ -154,21 +218,47 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_that_nobody_takes_are_dropped_when_they_are_in_the_way() {
-        let (answers, after) = (Answers::default(), Duration::from_millis(40));
+    async fn answers_that_nobody_takes_are_given_up() {
+        let (answers, stall) = (Answers::default(), Duration::from_millis(40));
         let mut read = answers.watched(Response::new(pending_after(2))).into_body();
         let mut stuck = answers.watched(Response::new(Body::from("something"))).into_body();
         for _ in 0..2 {
             assert!(matches!(next(&mut read).await, Some(Ok(_))));
         }
         assert!(is_pending(&mut read));
-        sleep(2 * after).await;
-        answers.drop_stale(after);
+        sleep(2 * stall).await;
+        answers.give_up(stall);
+        answers.give_up(stall);
         assert!(is_pending(&mut read), "it waits for the server");
         assert!(matches!(next(&mut stuck).await, Some(Err(_))), "it was not asked for");
+        assert_eq!(answers.given_up(), 1, "counted once");
         drop((read, stuck));
         (0..1000).for_each(|_| drop(answers.watched(Response::new(Body::from("something")))));
-        assert!(lock(&answers.0).len() < 20, "those that have ended are forgotten");
+        assert!(lock(&answers.on_their_way).len() < 20, "those that have ended are forgotten");
+    }
+
+    #[tokio::test]
+    async fn who_takes_a_byte_now_and_then_is_given_up_and_who_takes_all_slowly_is_not() {
+        let (answers, stall) = (Answers::default(), Duration::from_millis(60));
+        let drops = stream::iter((0..100).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(b"!"))));
+        let mut drops = answers.watched(Response::new(Body::from_stream(drops))).into_body();
+        let all = PIECE * 20 + 1;
+        let mut large = answers.watched(Response::new(Body::from(vec![7; all]))).into_body();
+        assert_eq!(large.size_hint().exact(), Some(all as u64));
+        let (mut bytes, mut dropped) = (0, false);
+        for _ in 0..21 {
+            sleep(stall / 10).await;
+            answers.give_up(stall);
+            dropped |= next(&mut drops).await.expect("no end").is_err();
+            assert!(!large.is_end_stream());
+            let piece = next(&mut large).await.expect("no end").expect("a piece").into_data().expect("data");
+            assert!(piece.len() <= PIECE);
+            bytes += piece.len();
+            assert_eq!(large.size_hint().exact(), Some((all - bytes) as u64));
+        }
+        assert!(dropped, "it was read, by a byte at a time");
+        assert!(large.is_end_stream() && bytes == all);
+        assert_eq!(answers.given_up(), 1);
     }
 
     type Next = Option<Result<Frame<Bytes>, axum::Error>>;

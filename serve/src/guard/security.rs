@@ -1,7 +1,8 @@
 //! Security: who a server is, whom it trusts, and who may call it.
 //!
-//! Reads PEM files, once, and a file of bearer tokens, again at most once a second while calls come. Promises: what cannot
-//! serve is refused at the start, with the file that is to blame; a token file that becomes unreadable leaves the tokens that
+//! Reads PEM files, at the start and when it is told to, and a file of bearer tokens, again at most once a second while calls
+//! come. Promises: what cannot serve is refused at the start, with the file that is to blame, and so is a certificate that is
+//! not valid today; what is read again and cannot serve changes nothing. A token file that becomes unreadable leaves the tokens that
 //! were; tokens are compared in time that depends on their lengths alone; none is ever written to a log. A server is also a
 //! client of its peers, with the same certificate and the first of its tokens.
 //!
@@ -14,7 +15,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -25,14 +26,19 @@ use axum::response::Response;
 use subtle::{Choice, ConstantTimeEq};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use webstrata_layers::format_iso;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::methods::Methods;
+use crate::guard::origin::TokenHash;
 use crate::guard::refusal::{answer, is_grpc};
-use crate::guard::tls::{HANDSHAKE_MAX, ServerTls, Why};
+use crate::guard::tls::{HANDSHAKE_MAX, ServerTls, Validity, Why};
 use crate::status::{Reason, refuse};
 
 /// How old what is known of the token file may be.
 const TOKENS_AGE_MAX: Duration = Duration::from_secs(1);
+/// How long before its end a certificate is warned of.
+const ENDS_SOON: Duration = Duration::from_secs(14 * 86_400);
 /// The largest file that is read here, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -64,12 +70,27 @@ pub enum SecurityError {
         source: io::Error,
     },
     /// A file without which another is of no use.
-    #[error("{given} is of no use without {lacks}: give both")]
+    #[error("{given} needs {lacks}")]
     Lacks {
-        /// The option that is set.
+        /// What is given.
         given: &'static str,
-        /// The one that is not.
+        /// What is not.
         lacks: &'static str,
+    },
+    /// The certificate is not valid today.
+    #[error(
+        "{path}: the certificate is valid from {first} to {last}, and now it is {now}: give one that is valid",
+        path = path.display(), first = format_iso(*first), last = format_iso(*last), now = format_iso(*now)
+    )]
+    Expired {
+        /// The file.
+        path: PathBuf,
+        /// Its first second, since 1970.
+        first: i64,
+        /// Its last one.
+        last: i64,
+        /// The time of this machine.
+        now: i64,
     },
     /// A file holds something else than it should.
     #[error("{path} holds no {what} in PEM: it should have a line \"-----BEGIN ... {what}-----\"", path = path.display())]
@@ -132,13 +153,10 @@ impl Security {
     pub fn open(options: &SecurityOptions) -> Result<Self, SecurityError> {
         let lacks = |given, lacks| Err(SecurityError::Lacks { given, lacks });
         match (&options.cert, &options.key) {
-            (Some(_), None) => return lacks("a certificate", "its private key"),
-            (None, Some(_)) => return lacks("a private key", "its certificate"),
-            (Some(_), _) if options.server_ca.is_none() => {
-                return lacks("a certificate", "the one of who signs the certificates of peers");
-            }
+            (Some(_), None) => return lacks("--tls-cert", "--tls-key (the private key of the certificate)"),
+            (None, Some(_)) => return lacks("--tls-key", "--tls-cert (the certificate of the key)"),
             (None, _) if options.client_ca.is_some() => {
-                return lacks("a certificate of who signs those of callers", "one of the server's own");
+                return lacks("--tls-client-ca", "--tls-cert and --tls-key (the server's own certificate)");
             }
             _ => {}
         }
@@ -165,11 +183,29 @@ impl Security {
                 Some(config)
             }
         };
-        if options.tokens.is_some() && client.is_none() {
-            tracing::warn!("tokens travel in plain text: give certificates, too, where the network is not trusted");
+        if options.tokens.is_some() && client.is_none() && server.is_none() {
+            tracing::warn!(
+                "tokens travel in plain text: give --tls-cert and --tls-key where the network is not trusted"
+            );
         }
         let tokens = options.tokens.as_deref().map(TokenFile::open).transpose()?;
         Ok(Self { server, client, tokens: Tokens(tokens.map(Arc::new)) })
+    }
+
+    /// Reads all files again, and shows, wants and trusts what they hold from the next connection on. Calls to other servers
+    /// keep the certificate that they began with.
+    ///
+    /// # Errors
+    /// As [`Security::open`]; then all stays as it was.
+    pub fn reload(&self, options: &SecurityOptions) -> Result<(), SecurityError> {
+        let new = Self::open(options)?;
+        if let (Some(own), Some(new)) = (&self.server, &new.server) {
+            own.become_like(new);
+        }
+        if let (Some(own), Some(new)) = (&self.tokens.0, &new.tokens.0) {
+            own.known.store(new.known.load_full());
+        }
+        Ok(())
     }
 
     /// What the server speaks TLS by.
@@ -202,11 +238,27 @@ impl Pair {
     fn open(cert: &Path, key: &Path) -> Result<Self, SecurityError> {
         warn_if_open(key);
         let (texts, paths) = ((pem(cert, "CERTIFICATE")?, pem(key, "PRIVATE KEY")?), (cert.to_owned(), key.to_owned()));
-        match ServerTls::of(&texts.0, &texts.1, None) {
-            Ok(tls) => Ok(Self { cert: texts.0, key: texts.1, tls }),
-            Err(source) => Err(SecurityError::Identity { cert: paths.0, key: paths.1, source }),
-        }
+        let tls = ServerTls::of(&texts.0, &texts.1, None);
+        let tls = tls.map_err(|source| SecurityError::Identity { cert: paths.0, key: paths.1, source })?;
+        is_valid(cert, &texts.0, SystemTime::now())?;
+        Ok(Self { cert: texts.0, key: texts.1, tls })
     }
+}
+
+/// Whether a certificate is valid now, with a warning where it is not for long.
+fn is_valid(path: &Path, pem: &str, now: SystemTime) -> Result<(), SecurityError> {
+    let Some(Validity { first, last }) = Validity::of(pem) else { return Ok(()) };
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let signed = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
+    if !(first..=last).contains(&now) {
+        let (first, last, now) = (signed(first), signed(last), signed(now));
+        return Err(SecurityError::Expired { path: path.to_owned(), first, last, now });
+    }
+    if last - now < ENDS_SOON.as_secs() {
+        let (path, last) = (path.display(), format_iso(signed(last)));
+        tracing::warn!("{path}: the certificate expires at {last}: renew it, then send this process SIGHUP");
+    }
+    Ok(())
 }
 
 /// A file that has at least the line that such a thing begins with.
@@ -270,13 +322,17 @@ impl Tokens {
     }
 }
 
-async fn check(State((file, methods)): State<(Arc<TokenFile>, Methods)>, request: Request, next: Next) -> Response {
+async fn check(State((file, methods)): State<(Arc<TokenFile>, Methods)>, mut request: Request, next: Next) -> Response {
     if methods.of(request.uri().path()).open {
         return next.run(request).await;
     }
     let message = match bearer(request.headers()) {
         None => "the server wants a bearer token: send the header authorization: Bearer TOKEN",
-        Some(token) if file.current().has(token) => return next.run(request).await,
+        Some(token) if file.current().has(token) => {
+            let hash = TokenHash(xxh3_64(token));
+            request.extensions_mut().insert(hash);
+            return next.run(request).await;
+        }
         Some(_) => "the bearer token is none of the server's: it may have been replaced by a newer one",
     };
     answer(refuse(Reason::BadToken, message, &[]), is_grpc(request.headers()))

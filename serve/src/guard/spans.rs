@@ -11,21 +11,20 @@
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
-use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{Extensions, HeaderMap};
+use axum::http::HeaderMap;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use tonic::metadata::MetadataMap;
-use tonic::transport::server::{TcpConnectInfo, TlsConnectInfo};
 use tracing::field::{Empty, display};
 use tracing::{Instrument, Span};
 
 use crate::guard::attend::{Attendant, Outcome, attended};
 use crate::guard::methods::Methods;
+use crate::guard::origin::Link;
 use crate::guard::refusal::name;
 
 #[cfg(feature = "otel")]
@@ -155,7 +154,7 @@ impl Drop for Call {
 async fn seen(State(methods): State<Methods>, request: Request, next: Next) -> Response {
     let span = open(methods.of(request.uri().path()).name);
     let parent = parent(request.headers());
-    if let Some(peer) = peer(request.extensions()) {
+    if let Some(peer) = Link::of(request.extensions()).and_then(|link| link.remote) {
         span.record("peer", display(peer));
     }
     let trace = exported(&span, parent).unwrap_or_else(|| parent.map_or_else(Trace::begin, Trace::child));
@@ -208,13 +207,6 @@ fn parent(headers: &HeaderMap) -> Option<Trace> {
     let trace = Trace::parse(values.next()?.to_str().ok()?);
     // Two are none.
     if values.next().is_some() { None } else { trace }
-}
-
-/// Who calls, as the connection knows.
-fn peer(extensions: &Extensions) -> Option<SocketAddr> {
-    let plain = extensions.get::<TcpConnectInfo>();
-    let secure = || extensions.get::<TlsConnectInfo<TcpConnectInfo>>().map(TlsConnectInfo::get_ref);
-    plain.or_else(secure)?.remote_addr()
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
 //! TLS of a server: HTTP/2 for clerks and HTTP/1.1 for whoever speaks that alone, by rustls with ring.
 //!
-//! Promises: a handshake that fails or takes too long ends its connection, and nothing else waits for it.
+//! Promises: a handshake that fails or takes too long ends its connection, and nothing else waits for it. A certificate that
+//! is replaced is shown from the next handshake on; connections that are there stay.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::client::verify_server_cert_signed_by_trust_anchor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 /// What one side may take for its part of a handshake.
@@ -27,7 +30,43 @@ pub(crate) type Why = Box<dyn std::error::Error + Send + Sync>;
 
 /// How a server speaks TLS. Clones share it.
 #[derive(Clone)]
-pub struct ServerTls(Arc<ServerConfig>);
+pub struct ServerTls(Arc<ArcSwap<ServerConfig>>);
+
+/// When a certificate is valid: the first second and the last one, since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Validity {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+impl Validity {
+    /// Of the first certificate of a file in PEM. The verifier tells it: whatever it thinks of a certificate, it refuses one that
+    /// is checked before its first second or behind its last, and says when that is.
+    pub(crate) fn of(pem: &str) -> Option<Self> {
+        let certificates = certificates(pem).ok()?;
+        let certificate = ParsedCertificate::try_from(certificates.first()?).ok()?;
+        let algorithms = default_provider().signature_verification_algorithms.all;
+        let at = |second| {
+            let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(Duration::from_secs(second)));
+            verify_server_cert_signed_by_trust_anchor(&certificate, &roots, &[], time, algorithms)
+        };
+        let first = match at(0) {
+            Err(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => {
+                not_before.as_secs()
+            }
+            _ => 0,
+        };
+        // The end of the year 9999, behind which no certificate can be valid.
+        let last = match at(FOR_EVER) {
+            Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => not_after.as_secs(),
+            _ => FOR_EVER,
+        };
+        Some(Self { first, last })
+    }
+}
+
+/// Seconds from 1970 to the end of the year 9999.
+const FOR_EVER: u64 = 253_402_300_799;
 
 impl ServerTls {
     /// Of a certificate with its chain and its key, and of those who sign certificates of callers, in PEM.
@@ -49,7 +88,12 @@ impl ServerTls {
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
         let mut config = builder.with_single_cert(certificates(cert)?, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(config)))
+        Ok(Self(Arc::new(ArcSwap::from_pointee(config))))
+    }
+
+    /// Speaks it as another one does, from now on.
+    pub(crate) fn become_like(&self, other: &Self) {
+        self.0.store(other.0.load_full());
     }
 
     /// The connections, when they have shaken hands.
@@ -61,9 +105,8 @@ impl ServerTls {
         C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         E: Into<Why> + Send + 'static,
     {
-        let acceptor = TlsAcceptor::from(self.0);
         let shaken = incoming.map(move |connection| {
-            let acceptor = acceptor.clone();
+            let acceptor = TlsAcceptor::from(self.0.load_full());
             async move {
                 let connection =
                     connection.map_err(|error| tracing::debug!(error = %error.into(), "no connection")).ok()?;
@@ -114,6 +157,26 @@ mod tests {
             let answer = http_over(stream, "/v1/plain", "").await;
             assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("plain"), "{protocols:?}: {answer}");
         }
+    }
+
+    #[test]
+    fn certificates_tell_when_they_are_valid() {
+        let key = KeyPair::generate().expect("a key");
+        for is_ca in [false, true] {
+            let mut params = CertificateParams::new(vec!["peer.example".to_owned()]).expect("a name");
+            params.not_before = rcgen::date_time_ymd(2020, 2, 29);
+            params.not_after = rcgen::date_time_ymd(2031, 1, 1);
+            if is_ca {
+                params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+            }
+            let pem = params.self_signed(&key).expect("a certificate").pem();
+            let expected = Validity { first: 1_582_934_400, last: 1_924_992_000 };
+            assert_eq!(Validity::of(&pem), Some(expected));
+        }
+        let ever = CertificateParams::new(vec![]).expect("no names").self_signed(&key).expect("a certificate");
+        let valid = Validity::of(&ever.pem()).expect("a certificate");
+        assert!(valid.first < 1_000_000_000 && valid.last > 60_000_000_000, "{valid:?}");
+        assert_eq!(Validity::of(""), None);
     }
 
     #[test]

@@ -12,11 +12,13 @@ use axum::Router;
 use axum::body::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status};
 
+use crate::guard::connections::Room;
+use crate::guard::incoming::LimitedIncoming;
+use crate::guard::limits::Limits;
 use crate::guard::tls::ServerTls;
 use crate::proto::cells_client::CellsClient;
 use crate::proto::cells_server::{Cells, CellsServer};
@@ -94,7 +96,7 @@ pub(crate) async fn serve(router: Router, tls: Option<ServerTls>) -> SocketAddr 
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let server = Server::builder().accept_http1(true).add_routes(Routes::from(router));
-    let incoming = TcpListenerStream::new(listener);
+    let incoming = LimitedIncoming::new(listener, Room::from(&Limits { sharers: 1, ..Limits::of_cores(1) }));
     match tls {
         Some(tls) => tokio::spawn(server.serve_with_incoming(tls.accept(incoming))),
         None => tokio::spawn(server.serve_with_incoming(incoming)),
@@ -112,6 +114,21 @@ pub(crate) fn slow(millis: u64) -> Request<AskRequest> {
     let mut question = Request::new(AskRequest::default());
     question.metadata_mut().insert("millis", millis.into());
     question
+}
+
+/// The headers of the answer to a question with these headers, asked without a client of gRPC.
+pub(crate) async fn raw(address: SocketAddr, headers: &[(&str, &str)]) -> axum::http::HeaderMap {
+    let stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
+    let (mut client, connection) = h2::client::handshake(stream).await.expect("HTTP/2");
+    let connection = tokio::spawn(connection);
+    let request = axum::http::Request::post("http://peer.example/webstrata.v1.Cells/Ask");
+    let request = request.header("content-type", "application/grpc").header("te", "trailers");
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    let (answer, mut body) = client.send_request(request.body(()).expect("a request"), false).expect("a stream");
+    body.send_data(Bytes::from_static(&[0; 5]), true).expect("an empty message");
+    let answer = answer.await.expect("an answer");
+    connection.abort();
+    answer.headers().clone()
 }
 
 /// What a server answers an HTTP/1.1 request with: all of it, as text.

@@ -1,7 +1,6 @@
 //! Parameters of a question over HTTP: the query of its URL, read strictly, so that what is misspelt is not passed over.
 //!
-//! Reads `name=value` pairs between `&`. Percent signs are decoded; `+` stays what it is, since URLs and times have it and a
-//! space makes no sense in either. Every refusal is a BAD_REQUEST that begins with the name of the parameter.
+//! Reads `name=value` pairs between `&` as forms of browsers and libraries write them: `+` is a space, `%2B` a plus. Every refusal is a BAD_REQUEST that begins with the name of the parameter.
 
 use std::ops::RangeInclusive;
 
@@ -109,7 +108,10 @@ impl Params {
     fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         let time = parse_time(text, end).ok_or_else(|| {
-            bad(format!("{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339"))
+            let hint = if text.contains(' ') { "; a + is written %2B" } else { "" };
+            bad(format!(
+                "{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339{hint}"
+            ))
         });
         time.map(Some)
     }
@@ -136,7 +138,7 @@ pub(super) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Re
     })
 }
 
-/// The text that percent signs stand for; a sign that is not followed by two digits stands for itself.
+/// The text that pluses and percent signs stand for; a sign that is not followed by two digits stands for itself.
 fn decoded(text: &str) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
@@ -148,6 +150,10 @@ fn decoded(text: &str) -> Option<String> {
             (b'%', Some(high), Some(low)) => {
                 out.push(high << 4 | low);
                 at += 3;
+            }
+            (b'+', ..) => {
+                out.push(b' ');
+                at += 1;
             }
             _ => {
                 out.push(byte);
@@ -206,7 +212,7 @@ mod tests {
     #[test]
     fn values_are_as_written() {
         let given =
-            params("url=http%3A%2F%2Fa.example%2F%3Fx%3D1%26y&uid=1&uid=2&from=2006-05-01T14:34:56+02:00&&limit=5")
+            params("url=http%3A%2F%2Fa.example%2F%3Fx%3D1%26y&uid=1&uid=2&from=2006-05-01T14:34:56%2B02:00&&limit=5")
                 .unwrap();
         assert_eq!(given.required("url").unwrap(), "http://a.example/?x=1&y");
         assert_eq!(given.numbers("uid").unwrap(), [1, 2]);
@@ -214,7 +220,9 @@ mod tests {
         assert_eq!(given.number("epoch", 1..=5).unwrap(), None);
         let from = parse_time("20060501123456", false).unwrap();
         assert_eq!(given.window().unwrap(), Window::Seen { from, to: i64::MAX });
-        assert_eq!(params("url=http://a/x+y%2zé=&at=2006").unwrap().required("url").unwrap(), "http://a/x+y%2zé=");
+        let written = "url=http://a/x+y%2Bz%2b%2zé=+&at=2006";
+        assert_eq!(params(written).unwrap().required("url").unwrap(), "http://a/x y+z+%2zé= ");
+        assert!(message(params("at=2006-05-01T14:34:56+02:00").unwrap().window()).ends_with("a + is written %2B"));
         assert_eq!(
             params("at=2006").unwrap().window().unwrap(),
             Window::AsOf(parse_time("20061231235959", true).unwrap())

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -19,6 +19,7 @@ use crate::proto::question::Question as Asked;
 use crate::proto::{
     Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
 };
+use crate::server::Alone;
 use crate::status::{bad, not_here};
 
 /// Bytes of an image in one message.
@@ -33,13 +34,17 @@ pub struct CellsService {
     bounds: Bounds,
     /// Places of threads that answer. A thread goes on when the caller has gone, and its call counts no more.
     threads: Arc<Semaphore>,
+    /// Why no other server may join this one, if none may.
+    alone: Option<Alone>,
+    /// Whether that was told.
+    told: Arc<Once>,
 }
 
 impl CellsService {
     /// For the cells of a server, answered by so many threads at most.
-    pub fn new(cluster: Arc<Cluster>, bounds: Bounds, threads: usize) -> Self {
+    pub fn new(cluster: Arc<Cluster>, bounds: Bounds, threads: usize, alone: Option<Alone>) -> Self {
         let threads = Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { cluster, bounds, threads }
+        Self { cluster, bounds, threads, alone, told: Arc::new(Once::new()) }
     }
 }
 
@@ -118,6 +123,10 @@ impl Cells for CellsService {
     }
 
     async fn gossip(&self, request: Request<GossipRequest>) -> Result<Response<GossipResponse>, Status> {
+        if let Some(alone) = self.alone {
+            self.told.call_once(|| tracing::warn!("another server wants to join: {}", alone.reason()));
+            return Err(Status::failed_precondition(alone.reason()));
+        }
         let GossipRequest { from, message, store } = request.into_inner();
         let from = from.parse().map_err(|_| bad(format!("from: {from} is no address, IP:port is")))?;
         self.cluster.admit(&store).inspect_err(|_| self.cluster.refused(from, &store))?;

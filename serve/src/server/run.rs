@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tonic::Status;
+use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::Server as Transport;
 use tonic::transport::server::Connected;
@@ -25,8 +26,9 @@ use crate::clerk::{Clerk, ClerkOptions};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::dial::{Connect, Dialer};
 use crate::guard::Guard;
+use crate::guard::connections::{Connections, Room};
 use crate::guard::drain::{Drain, End};
-use crate::guard::incoming::{Connections, LimitedIncoming};
+use crate::guard::incoming::LimitedIncoming;
 use crate::guard::limits::{Admission, Limits};
 use crate::guard::methods::Methods;
 use crate::guard::metrics::Metrics;
@@ -36,6 +38,12 @@ use crate::image::Residence;
 use crate::proto;
 use crate::proto::cells_server::CellsServer;
 use crate::proto::links_server::LinksServer;
+
+/// Connections, and calls over each, of those who look after a server.
+const ADMIN_CONNECTIONS: usize = 64;
+const ADMIN_STREAMS: u32 = 16;
+/// How long such a connection lasts, and then its calls.
+const ADMIN_MAX: Duration = Duration::from_secs(60);
 
 /// What a server is told.
 #[derive(Clone)]
@@ -56,6 +64,33 @@ pub struct ServerOptions {
     pub patience: Duration,
     /// How peers are reached, where that is not TCP.
     pub connect: Option<Connect>,
+    /// Where it answers, beside its port, those who look after it: health and figures, without tokens and TLS.
+    pub admin: Option<SocketAddr>,
+    /// Why no other server may join it, if none may.
+    pub alone: Option<Alone>,
+}
+
+/// Why a server stays alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alone {
+    /// It listens at all addresses and does not know by which one others reach it.
+    Unaddressed,
+    /// It speaks TLS and does not know who signs the certificates of other servers.
+    Unsigned,
+}
+
+impl Alone {
+    /// What it says to who would join it.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Unaddressed => {
+                "this server is alone: start it with --advertise, the address at which others reach it"
+            }
+            Self::Unsigned => {
+                "this server is alone: start it with --tls-ca, the CA that signs the other servers' certificates"
+            }
+        }
+    }
 }
 
 impl ServerOptions {
@@ -71,6 +106,8 @@ impl ServerOptions {
             peer_name: "localhost".to_owned(),
             patience: Duration::from_secs(30),
             connect: None,
+            admin: None,
+            alone: None,
         }
     }
 }
@@ -101,6 +138,7 @@ pub enum ServerError {
 /// A server that runs.
 pub struct Server {
     address: SocketAddr,
+    admin: Option<SocketAddr>,
     shared: Shared,
     drain: Drain,
     metrics: Metrics,
@@ -116,10 +154,8 @@ impl Server {
     /// # Errors
     /// A port that is taken, a store that does not open.
     pub async fn start(location: Location, listen: SocketAddr, options: ServerOptions) -> Result<Self, ServerError> {
-        let failed = |source| ServerError::Listen { address: listen, source };
-        let listener = TcpListener::bind(listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let incoming = LimitedIncoming::new(listener, options.limits.connections);
+        let (listener, address) = bound(listen).await?;
+        let incoming = LimitedIncoming::new(listener, Room::from(&options.limits));
         let connections = incoming.connections();
         Self::over(location, address, incoming, connections, options).await
     }
@@ -148,13 +184,21 @@ impl Server {
             options.cluster.name = options.cluster.address.to_string();
         }
         let tls = options.security.server_tls();
+        let admin = match options.admin {
+            Some(address) => Some(bound(address).await?),
+            None => None,
+        };
         let parts = Parts::start(location, options).await.map_err(ServerError::Start)?;
         parts.metrics.watch_connections(&connections);
+        tokio::spawn(tidy(parts.limits, parts.admission.clone(), connections.clone(), parts.stop.subscribe()));
+        let at = admin.map(|(listener, address)| {
+            tokio::spawn(look_after(listener, parts.beside.clone(), parts.stop.subscribe()));
+            address
+        });
         let router = parts.router.clone();
         let drain = parts.drain.clone();
         let limits = parts.limits;
-        // More than may run and wait: whoever asks for more hears so, instead of waiting for its own calls.
-        let streams = u32::try_from(2 * (limits.calls + limits.queue)).unwrap_or(u32::MAX).max(1024);
+        let streams = limits.streams();
         let serve = move |stop| {
             Box::pin(async move {
                 let mut transport = Transport::builder()
@@ -163,8 +207,9 @@ impl Server {
                     .http2_keepalive_timeout(Some(Duration::from_secs(10)))
                     .http2_max_pending_accept_reset_streams(Some(64))
                     .max_concurrent_streams(streams)
-                    .initial_stream_window_size(1 << 20)
-                    .initial_connection_window_size(8 << 20);
+                    // What a call that waits has sent stays in memory, and nobody wants more of it meanwhile.
+                    .initial_stream_window_size(1 << 18)
+                    .initial_connection_window_size(2 << 20);
                 let routes = transport.add_routes(Routes::from(router));
                 match tls {
                     Some(tls) => routes.serve_with_incoming_shutdown(tls.accept(incoming), stop).await,
@@ -173,12 +218,17 @@ impl Server {
             }) as BoxFuture<'static, Result<(), tonic::transport::Error>>
         };
         let task = tokio::spawn(run(drain, connections.clone(), serve));
-        Ok(parts.running(address, connections, task))
+        Ok(parts.running((address, at), connections, task))
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it answers those who look after it.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin
     }
 
     /// What its services share.
@@ -234,6 +284,42 @@ impl Drop for Server {
     }
 }
 
+async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let failed = |source| ServerError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Answers health and figures until the server has ended. Who looks after it is let in whoever else is there: all connections
+/// count as idle, the oldest makes room, and none lasts.
+async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
+    let room = Room { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
+    let mut transport = Transport::builder()
+        .accept_http1(true)
+        .max_concurrent_streams(ADMIN_STREAMS)
+        .max_connection_age(ADMIN_MAX)
+        .max_connection_age_grace(ADMIN_MAX);
+    let routes = transport.add_routes(Routes::from(router));
+    tokio::select! {
+        _ = routes.serve_with_incoming(LimitedIncoming::new(listener, room)) => {}
+        _ = stop.wait_for(|stopped| *stopped) => {}
+    }
+}
+
+/// Closes what is idle and gives up what nobody reads, until the server stops.
+async fn tidy(limits: Limits, admission: Admission, connections: Connections, mut stop: watch::Receiver<bool>) {
+    let often = (limits.stall / 4).min(limits.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(often) => {}
+            _ = stop.wait_for(|stopped| *stopped) => return,
+        }
+        admission.give_up();
+        connections.close_idle(limits.idle);
+    }
+}
+
 async fn run<F>(
     drain: Drain,
     connections: Connections,
@@ -248,6 +334,8 @@ where
 /// All of a server but its port.
 struct Parts {
     router: Router,
+    beside: Router,
+    admission: Admission,
     shared: Shared,
     drain: Drain,
     metrics: Metrics,
@@ -258,7 +346,9 @@ struct Parts {
 
 impl Parts {
     async fn start(location: Location, options: ServerOptions) -> Result<Self, Status> {
-        let ServerOptions { cluster: own, clerk, limits, security, peer_name, linger, patience, connect } = options;
+        let ServerOptions {
+            cluster: own, clerk, limits, security, peer_name, linger, patience, connect, alone, ..
+        } = options;
         let tokens = security.tokens();
         let mut dialer = Dialer::default().secured(security.client_tls(&peer_name), tokens.clone());
         if let Some(connect) = connect {
@@ -268,7 +358,7 @@ impl Parts {
         let (stop, stopped) = watch::channel(false);
         let bounds = limits.bounds();
         let cluster = Cluster::start(location, own, bounds, dialer.clone(), stopped.clone()).await?;
-        let cells = CellsService::new(cluster.clone(), bounds, limits.calls);
+        let cells = CellsService::new(cluster.clone(), bounds, limits.calls, alone);
         let clerk = Clerk::of_server(cluster.maps(), dialer, clerk, (name, Arc::new(cells.clone())));
         let shared = Shared { clerk, cluster, bounds };
         let (drain, health) = Drain::new(linger, patience).await;
@@ -279,8 +369,14 @@ impl Parts {
         let messages = limits.request_bytes;
         let links = LinksServer::new(LinksService::new(shared.clone()))
             .max_decoding_message_size(messages)
-            .max_encoding_message_size(usize::MAX);
-        let cells = CellsServer::new(cells).max_decoding_message_size(messages).max_encoding_message_size(usize::MAX);
+            .max_encoding_message_size(usize::MAX)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .send_compressed(CompressionEncoding::Gzip);
+        let cells = CellsServer::new(cells)
+            .max_decoding_message_size(messages)
+            .max_encoding_message_size(usize::MAX)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .send_compressed(CompressionEncoding::Gzip);
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(proto::DESCRIPTOR)
@@ -292,24 +388,26 @@ impl Parts {
         let methods = http::methods(Methods::default());
         let router = Routes::new(links)
             .add_service(cells)
-            .add_service(health)
+            .add_service(health.clone())
             .add_service(newer)
             .add_service(older)
             .into_axum_router()
             .merge(http::routes(shared.clone()));
-        let guard = Guard { methods, tokens, admission, metrics: metrics.clone(), drain: drain.clone() };
+        let guard =
+            Guard { methods, tokens, admission: admission.clone(), metrics: metrics.clone(), drain: drain.clone() };
+        let beside = Routes::new(health).into_axum_router().merge(guard.beside());
         let router = guard.around(router);
-        Ok(Self { router, shared, drain, metrics, limits, stop, patience })
+        Ok(Self { router, beside, admission, shared, drain, metrics, limits, stop, patience })
     }
 
     fn running(
         self,
-        address: SocketAddr,
+        (address, admin): (SocketAddr, Option<SocketAddr>),
         connections: Connections,
         task: JoinHandle<Result<End, ServerError>>,
     ) -> Server {
         let Self { shared, drain, metrics, stop, patience, .. } = self;
-        Server { address, shared, drain, metrics, connections, stop, patience, task }
+        Server { address, admin, shared, drain, metrics, connections, stop, patience, task }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tokio_stream::StreamExt;
 use tonic::Code;
@@ -14,7 +15,7 @@ use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until}
 use crate::proto::{FetchRequest, GossipRequest};
 
 fn limits(calls: usize, queue: usize, wait: Duration) -> Limits {
-    Limits { calls, queue, queue_wait: wait, ..Limits::of_cores(2) }
+    Limits { calls, queue, queue_wait: wait, sharers: 1, ..Limits::of_cores(2) }
 }
 
 async fn server(limits: &Limits, methods: Methods) -> (SocketAddr, Admission, Tardy) {
@@ -69,6 +70,33 @@ async fn ten_times_more_calls_than_fit() {
         assert_eq!(tardy.most.load(Ordering::SeqCst), calls);
         until(async || busy(&admission, Pool::Ask) == (0, 0)).await;
     }
+}
+
+#[tokio::test]
+async fn one_caller_leaves_places_for_others() {
+    let limits = Limits { sharers: 2, ..limits(4, 8, Duration::from_secs(60)) };
+    let admission = Admission::new(&limits);
+    let places = admission.places(Pool::Links).expect("a pool");
+    let origin = |last: u8| Origin::of([10, 0, 0, last].into());
+    let mut held = [places.enter(origin(1)).await, places.enter(origin(1)).await];
+    let mut waiting: Vec<_> = (0..4).map(|_| Box::pin(places.enter(origin(1)))).collect();
+    for call in &mut waiting {
+        assert!(call.now_or_never().is_none(), "half of the places are another's");
+    }
+    assert_eq!(busy(&admission, Pool::Links), (2, 4));
+    assert!(places.enter(origin(1)).await.is_none(), "so is half of the queue");
+    let others = [places.enter(origin(2)).await, places.enter(origin(2)).await];
+    assert!(others.iter().all(Option::is_some), "at once, whoever waits");
+    // All places are taken. A caller that comes now has the first that is given back after those that came before it.
+    let mut third = Box::pin(places.enter(origin(3)));
+    assert!((&mut third).now_or_never().is_none());
+    held[0] = None;
+    assert!(waiting.iter_mut().any(|call| call.now_or_never().is_some()) || (&mut third).now_or_never().is_some());
+    drop((waiting, third, held, others));
+    assert_eq!(busy(&admission, Pool::Links), (0, 0));
+    let _again = places.enter(origin(4)).await.expect("a place");
+    (0..=255).for_each(|last| drop(places.share_of(origin(last))));
+    assert!(places.shares.lock().expect("no panic").len() < 64, "callers that have gone are forgotten");
 }
 
 #[tokio::test]
@@ -196,11 +224,8 @@ async fn http_callers_are_told_to_come_again() {
 #[tokio::test]
 async fn work_that_outlives_its_caller_keeps_the_place() {
     let admission = Admission::new(&limits(1, 0, Duration::ZERO));
-    let place = admission.places(Pool::Links).expect("a pool").enter(None).await.expect("a place");
+    let place = admission.places(Pool::Links).expect("a pool").enter(Origin::default()).await.expect("a place");
     let work = place.clone();
-    let places = Admission::new(&limits(0, 1, Duration::from_secs(3600)));
-    let places = places.places(Pool::Links).expect("a pool");
-    assert!(places.enter(Some(Duration::from_millis(1))).await.is_none(), "no longer than the caller waits");
     drop(place);
     assert_eq!(busy(&admission, Pool::Links), (1, 0));
     drop(work);
@@ -208,33 +233,15 @@ async fn work_that_outlives_its_caller_keeps_the_place() {
 }
 
 #[test]
-fn timeouts_are_read_as_grpc_writes_them() {
-    let of = |value: &str| {
-        let mut headers = HeaderMap::new();
-        headers.insert("grpc-timeout", value.parse().expect("a header"));
-        patience(&headers)
-    };
-    for (value, wait) in [
-        ("2H", Duration::from_secs(7200)),
-        ("3M", Duration::from_secs(180)),
-        ("4S", Duration::from_secs(4)),
-        ("5m", Duration::from_millis(5)),
-        ("6u", Duration::from_micros(6)),
-        ("99999999n", Duration::from_nanos(99_999_999)),
-    ] {
-        assert_eq!(of(value), Some(wait));
-    }
-    for none in ["", "S", "1", "1s", "-1S", "+1S", "100000000n", "1 S", "é"] {
-        assert_eq!(of(none), None, "{none}");
-    }
-    assert_eq!(patience(&HeaderMap::new()), None);
-}
-
-#[test]
 fn limits_fit_the_machine() {
     let (small, large) = (Limits::of_cores(2), Limits::of_cores(64));
-    assert_eq!((small.calls, small.queue, small.connections), (32, 128, 1024));
-    assert_eq!((large.calls, large.queue, large.connections), (1024, 4096, 16384));
+    assert_eq!((small.calls, small.queue, small.connections), (32, 1024, 1024));
+    assert_eq!((large.calls, large.queue, large.connections), (1024, 32768, 16384));
+    // What one caller sends over four connections may wait.
+    for limits in [small, large] {
+        let sent = 4 * usize::try_from(limits.streams()).expect("64 bits");
+        assert!(sent <= limits.share(limits.calls) + limits.share(limits.queue), "{limits:?}");
+    }
     assert_eq!(Limits::of_cores(0), Limits::of_cores(1));
     assert_eq!(Limits::of_cores(usize::MAX), Limits::of_cores(256));
 

@@ -80,11 +80,10 @@ fn what_cannot_serve_is_refused_with_its_file() {
     };
     let sound = || options(&one);
     let lacking = said(SecurityOptions { key: None, ..sound() });
-    assert_eq!(lacking, "a certificate is of no use without its private key: give both");
-    assert!(said(SecurityOptions { cert: None, ..sound() }).contains("a private key is of no use"));
-    assert!(said(SecurityOptions { server_ca: None, ..sound() }).contains("of peers"));
+    assert_eq!(lacking, "--tls-cert needs --tls-key (the private key of the certificate)");
+    assert!(said(SecurityOptions { cert: None, ..sound() }).starts_with("--tls-key needs --tls-cert"));
     let alone = SecurityOptions { client_ca: sound().server_ca, ..Default::default() };
-    assert!(said(alone).contains("one of the server's own"));
+    assert!(said(alone).starts_with("--tls-client-ca needs --tls-cert and --tls-key"));
 
     let swapped = said(SecurityOptions { cert: sound().key, ..sound() });
     assert!(swapped.contains("key.pem holds no CERTIFICATE in PEM"), "{swapped}");
@@ -105,6 +104,52 @@ fn what_cannot_serve_is_refused_with_its_file() {
     fs::write(&damaged, vec![b'#'; 2 << 20]).expect("a file");
     let text = said(SecurityOptions { server_ca: Some(damaged), ..sound() });
     assert!(text.contains("longer than 1 MiB"), "{text}");
+}
+
+#[test]
+fn certificates_are_valid_today_or_refused_with_their_dates() {
+    let dir = signed("peer.example");
+    let (path, key) = (dir.path().join("cert.pem"), KeyPair::generate().expect("a key"));
+    let mut params = CertificateParams::new(vec!["peer.example".to_owned()]).expect("a name");
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+    fs::write(&path, params.self_signed(&key).expect("a certificate").pem()).expect("a file");
+    fs::write(dir.path().join("key.pem"), key.serialize_pem()).expect("a file");
+    let error = Security::open(&options(&dir)).err().expect("an error").to_string();
+    assert!(
+        error.contains("cert.pem: the certificate is valid from 2020-01-01T00:00:00Z to 2021-01-01T00:00:00Z"),
+        "{error}"
+    );
+    let pem = fs::read_to_string(&path).expect("a file");
+    let at = |seconds| is_valid(&path, &pem, UNIX_EPOCH + Duration::from_secs(seconds));
+    at(1_577_836_799).expect_err("a second before");
+    at(1_577_836_800).expect("the first second");
+    at(1_609_459_200).expect("the last second");
+    at(1_609_459_201).expect_err("a second behind");
+}
+
+#[tokio::test]
+async fn certificates_and_tokens_are_read_again_when_that_is_asked_for() {
+    let (dir, other) = (signed("peer.example"), signed("peer.example"));
+    fs::write(dir.path().join("tokens"), "first\n").expect("a file");
+    let options = SecurityOptions { tokens: Some(dir.path().join("tokens")), ..options(&dir) };
+    let security = Security::open(&options).expect("sound files");
+    let address = serve(router(&Tardy::default()), security.server_tls()).await;
+    let old = security.client_tls("peer.example");
+    call(address, old.clone()).await.expect("a peer is known");
+    for name in ["ca.pem", "cert.pem"] {
+        fs::copy(other.path().join(name), dir.path().join(name)).expect("a file");
+    }
+    fs::write(dir.path().join("tokens"), "second\n").expect("a file");
+    security.reload(&options).expect_err("the key is still that of the old certificate");
+    call(address, old.clone()).await.expect("all is as it was");
+    assert_eq!(security.tokens().header().expect("a header").as_bytes(), b"Bearer first");
+    fs::copy(other.path().join("key.pem"), dir.path().join("key.pem")).expect("a file");
+    security.reload(&options).expect("sound files");
+    assert!(call(address, old).await.is_err(), "another certificate is shown");
+    let new = Security::open(&options).expect("sound files").client_tls("peer.example");
+    call(address, new).await.expect("a peer is known");
+    assert_eq!(security.tokens().header().expect("a header").as_bytes(), b"Bearer second");
 }
 
 #[test]

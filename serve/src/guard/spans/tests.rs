@@ -1,6 +1,7 @@
 //! Tests of spans: what logs show of a call, and what goes on to others. With the feature `otel`, a collector is asked, too.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter;

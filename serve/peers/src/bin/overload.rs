@@ -1,0 +1,379 @@
+//! What becomes of a server that is asked for more than it can answer: calls at 1, 2, 5 and 10 times its rate, cheap ones and heavy
+//! ones, over gRPC and over HTTP/1.1, in one table.
+//!
+//! ```text
+//! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- STORE [SECONDS]
+//! ```
+//!
+//! STORE is any; its cells are made where they are not there. For each kind of calls the rate is measured first that the server
+//! answers when so many calls as it takes are asked all the time. Then calls are *offered* at multiples of that rate, whatever
+//! becomes of those before. One is *sent* where a connection takes it: over HTTP/2 while fewer are on it than the server
+//! permits, over HTTP/1.1 while none is. What is not sent is dropped, as a caller does that has better things to do than to
+//! queue. Of what was sent is *answered* what came whole within two seconds, *refused* what the server would not do, *late*
+//! what took longer, *failed* all else. Each rate is kept up for a while before it is counted. Server and callers have the
+//! same cores, with threads of their own as processes have; so callers are made of little: HTTP/2 without a client of gRPC.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::BoxFuture;
+use h2::client::SendRequest;
+use http::Request;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::TokioIo;
+use prost::Message;
+use tokio::net::TcpStream;
+use tokio::runtime::{Handle, Runtime};
+use webstrata_layers::{Direction, Location, Window};
+use webstrata_serve::clerk::{Clerk, ClerkOptions};
+use webstrata_serve::cluster::ClusterOptions;
+use webstrata_serve::dial::Dialer;
+use webstrata_serve::proto::{Direction as Asks, GetLinksRequest};
+use webstrata_serve::server::{Server, ServerOptions};
+
+/// Connections of HTTP/2, and of HTTP/1.1.
+const CONNECTIONS: (usize, usize) = (4, 128);
+/// Pages of a cheap call, and hubs of a heavy one.
+const CHEAP: usize = 2;
+const HEAVY: usize = 500;
+/// Different calls of a kind.
+const CALLS: usize = 1000;
+/// How long an answer is of use.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a rate is kept up before it is counted.
+const WARM: Duration = Duration::from_secs(3);
+/// How many times the rate that the server can answer.
+const TIMES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+
+/// How a call ended.
+#[derive(Clone, Copy)]
+enum End {
+    Answered,
+    Refused,
+    Late,
+    Failed,
+}
+
+/// A way to send calls: the call of a number where a connection takes it now.
+trait Caller: Send + Sync {
+    fn send(&self, number: usize) -> Option<BoxFuture<'static, End>>;
+}
+
+/// Calls over HTTP/2, without a client of gRPC.
+struct Grpc {
+    connections: Vec<(SendRequest<Bytes>, Arc<AtomicUsize>)>,
+    path: String,
+    messages: Vec<Bytes>,
+}
+
+impl Grpc {
+    async fn connect(address: &str, method: &str, messages: Vec<Bytes>) -> anyhow::Result<Self> {
+        let mut connections = Vec::new();
+        for _ in 0..CONNECTIONS.0 {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            let mut builder = h2::client::Builder::new();
+            builder.initial_window_size(1 << 20).initial_connection_window_size(8 << 20);
+            let (sender, connection) = builder.handshake(stream).await?;
+            tokio::spawn(connection);
+            connections.push((sender, Arc::default()));
+        }
+        // Until the server has said how many calls it takes at once.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        Ok(Self { connections, path: format!("http://{address}/webstrata.v1.Links/{method}"), messages })
+    }
+}
+
+/// One call less on a connection, when it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Caller for Grpc {
+    fn send(&self, number: usize) -> Option<BoxFuture<'static, End>> {
+        let at = (0..self.connections.len()).map(|more| (number + more) % self.connections.len()).find(|&at| {
+            let (sender, own) = &self.connections[at];
+            own.load(Ordering::Relaxed) < sender.current_max_send_streams()
+        })?;
+        let (sender, own) = &self.connections[at];
+        own.fetch_add(1, Ordering::Relaxed);
+        let (counted, mut sender) = (Counted(own.clone()), sender.clone());
+        let request = Request::post(&self.path).header("content-type", "application/grpc").header("te", "trailers");
+        let request = request.header("grpc-timeout", "2S").body(()).expect("a request");
+        let message = self.messages[number % self.messages.len()].clone();
+        Some(Box::pin(async move {
+            let _counted = counted;
+            let answered = async {
+                let (response, mut body) = sender.send_request(request, false)?;
+                body.send_data(message, true)?;
+                let (head, mut body) = response.await?.into_parts();
+                let status = |headers: &http::HeaderMap| headers.get("grpc-status").map(|own| own.as_bytes().to_vec());
+                if let Some(status) = status(&head.headers) {
+                    return Ok(Some(status));
+                }
+                while let Some(data) = body.data().await {
+                    let length = data?.len();
+                    body.flow_control().release_capacity(length)?;
+                }
+                Ok::<_, h2::Error>(body.trailers().await?.as_ref().and_then(status))
+            };
+            match answered.await.ok().flatten().as_deref() {
+                Some(b"0") => End::Answered,
+                Some(b"8") => End::Refused,
+                Some(b"4" | b"1") => End::Late,
+                _ => End::Failed,
+            }
+        }))
+    }
+}
+
+type Plain = hyper::client::conn::http1::SendRequest<Empty<Bytes>>;
+
+/// Calls over HTTP/1.1, one at a time on each of many connections.
+struct Http {
+    address: String,
+    free: Arc<Mutex<VecDeque<Plain>>>,
+    paths: Vec<String>,
+}
+
+impl Http {
+    async fn connect(address: &str, paths: Vec<String>) -> anyhow::Result<Self> {
+        let free = Arc::<Mutex<VecDeque<Plain>>>::default();
+        for _ in 0..CONNECTIONS.1 {
+            let connection = Self::open(address).await?;
+            free.lock().unwrap_or_else(PoisonError::into_inner).push_back(connection);
+        }
+        Ok(Self { address: address.to_owned(), free, paths })
+    }
+
+    async fn open(address: &str) -> anyhow::Result<Plain> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}
+
+impl Caller for Http {
+    fn send(&self, number: usize) -> Option<BoxFuture<'static, End>> {
+        let mut sender = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front()?;
+        let request = Request::get(&self.paths[number % self.paths.len()]).header("host", &self.address);
+        let request = request.body(Empty::new()).expect("a request");
+        let (free, address) = (self.free.clone(), self.address.clone());
+        // A task of its own, so that the connection comes back whatever becomes of the call.
+        let call = tokio::spawn(async move {
+            let answered = async {
+                let response = sender.send_request(request).await?;
+                let status = response.status().as_u16();
+                response.into_body().collect().await?;
+                // Until the connection takes the next one.
+                sender.ready().await?;
+                Ok::<_, hyper::Error>(status)
+            };
+            let (end, sender) = match answered.await {
+                Ok(200) => (End::Answered, Some(sender)),
+                Ok(429) => (End::Refused, Some(sender)),
+                Ok(_) => (End::Failed, Some(sender)),
+                Err(_) => (End::Failed, Self::open(&address).await.ok()),
+            };
+            free.lock().unwrap_or_else(PoisonError::into_inner).extend(sender);
+            end
+        });
+        Some(Box::pin(async move { call.await.unwrap_or(End::Failed) }))
+    }
+}
+
+/// What has come of calls.
+#[derive(Default)]
+struct Counts {
+    /// Offered and sent, and by [`End`].
+    calls: [AtomicU64; 6],
+    /// Microseconds of those that were answered.
+    times: Mutex<Vec<u64>>,
+}
+
+impl Counts {
+    fn add(&self, at: usize) {
+        self.calls[at].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn now(&self) -> [u64; 6] {
+        self.calls.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// A row of the table: calls a second, and the median and the 99th percentile of the times of those that were answered.
+struct Row {
+    a_second: [f64; 6],
+    times: [u64; 2],
+}
+
+/// Offers calls, so many a second, or as many as are taken where `rate` is none.
+async fn offer(caller: &Arc<dyn Caller>, rate: Option<f64>, seconds: f64) -> anyhow::Result<Row> {
+    let counts = Arc::<Counts>::default();
+    let (begun, end) = (Instant::now(), WARM + Duration::from_secs_f64(seconds));
+    let (mut number, mut before) = (0_usize, None);
+    let mut calls = tokio::task::JoinSet::new();
+    while begun.elapsed() < end {
+        if before.is_none() && begun.elapsed() >= WARM {
+            before = Some((counts.now(), Instant::now()));
+            counts.times.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        loop {
+            if rate.is_some_and(|rate| number as f64 >= begun.elapsed().as_secs_f64() * rate) {
+                break;
+            }
+            let Some(call) = caller.send(number) else {
+                if rate.is_none() {
+                    break;
+                }
+                counts.add(0);
+                number += 1;
+                continue;
+            };
+            counts.add(0);
+            counts.add(1);
+            number += 1;
+            let counts = counts.clone();
+            calls.spawn(async move {
+                let sent = Instant::now();
+                let end = tokio::time::timeout(PATIENCE, call).await.unwrap_or(End::Late);
+                counts.add(2 + end as usize);
+                if matches!(end, End::Answered) {
+                    let time = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
+                    counts.times.lock().unwrap_or_else(PoisonError::into_inner).push(time);
+                }
+            });
+        }
+        while calls.try_join_next().is_some() {}
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (before, since) = before.context("SECONDS is too short")?;
+    let (after, elapsed) = (counts.now(), since.elapsed().as_secs_f64());
+    let mut times = std::mem::take(&mut *counts.times.lock().unwrap_or_else(PoisonError::into_inner));
+    while calls.join_next().await.is_some() {}
+    times.sort_unstable();
+    let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(0);
+    Ok(Row {
+        a_second: std::array::from_fn(|kind| (after[kind] - before[kind]) as f64 / elapsed),
+        times: [at(50), at(99)],
+    })
+}
+
+/// A message in the frame of gRPC.
+fn framed(message: &impl Message) -> Bytes {
+    let mut framed = BytesMut::new();
+    framed.put_u8(0);
+    framed.put_u32(u32::try_from(message.encoded_len()).expect("a small message"));
+    message.encode(&mut framed).expect("there is room");
+    framed.freeze()
+}
+
+/// The text as a value in the query of a URL.
+fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |out, byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out + &char::from(byte).to_string(),
+        _ => format!("{out}%{byte:02X}"),
+    })
+}
+
+fn main() -> anyhow::Result<()> {
+    let servers = Runtime::new()?;
+    Runtime::new()?.block_on(measure(servers.handle().clone()))
+}
+
+async fn measure(servers: Handle) -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let location = Location::parse(arguments.next().context("give a store")?)?;
+    let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
+    let directory = tempfile::tempdir()?;
+    let options =
+        ServerOptions::new(ClusterOptions { replicas: 1, ..ClusterOptions::new(directory.path().join("data")) });
+    let server = servers.spawn(Server::start(location, "127.0.0.1:0".parse()?, options)).await??;
+    server.ready().await;
+    let address = server.address().to_string();
+    let clerk = Clerk::connect(std::slice::from_ref(&address), Dialer::default(), ClerkOptions::default()).await?;
+    let pinned = clerk.at_last(None).await?;
+
+    let mut seed = 7u64;
+    let mut draw = |end: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).expect("64 bits") % end
+    };
+    // Pages by chance, and what they link to by chance, most of which are hubs.
+    let urls = usize::try_from(pinned.len())?;
+    let (mut pages, mut hubs) = (Vec::new(), Vec::new());
+    for _ in 0..1000 {
+        let uids: Vec<u64> = (0..1000).map(|_| draw(urls) as u64).collect();
+        for (uid, links) in uids.iter().zip(pinned.links(&uids, Direction::Out, Window::ALWAYS).await?.iter()) {
+            if !links.is_empty() {
+                pages.push(*uid);
+                hubs.push(links[draw(links.len())]);
+            }
+        }
+        if pages.len() >= 10 * CALLS {
+            break;
+        }
+    }
+    ensure!(!pages.is_empty(), "the store has no page with links");
+    let grpc = |of: &[u64], many: usize, direction: Asks, draw: &mut dyn FnMut(usize) -> usize| -> Vec<Bytes> {
+        let uids = |draw: &mut dyn FnMut(usize) -> usize| (0..many).map(|_| of[draw(of.len())]).collect();
+        let calls = if many == HEAVY { CALLS / 50 } else { CALLS };
+        (0..calls)
+            .map(|_| framed(&GetLinksRequest { uids: uids(draw), direction: direction.into(), ..Default::default() }))
+            .collect()
+    };
+    let (cheap, heavy) = (grpc(&pages, CHEAP, Asks::Out, &mut draw), grpc(&hubs, HEAVY, Asks::InByRange, &mut draw));
+    let texts = async |uids: &[u64], draw: &mut dyn FnMut(usize) -> usize, rest: &str| {
+        let uids: Vec<u64> = (0..CALLS).map(|_| uids[draw(uids.len())]).collect();
+        let urls = pinned.urls(&uids).await?;
+        anyhow::Ok(urls.iter().map(|url| format!("/v1/links?url={}{rest}", escaped(url))).collect::<Vec<_>>())
+    };
+    let page = texts(&pages, &mut draw, "&limit=2").await?;
+    let hub = texts(&hubs, &mut draw, "&direction=in&precision=range&limit=1000").await?;
+    let kinds: [(&str, Arc<dyn Caller>); 4] = [
+        ("gRPC, cheap", Arc::new(Grpc::connect(&address, "GetLinks", cheap).await?)),
+        ("gRPC, heavy", Arc::new(Grpc::connect(&address, "GetLinks", heavy).await?)),
+        ("HTTP, cheap", Arc::new(Http::connect(&address, page).await?)),
+        ("HTTP, heavy", Arc::new(Http::connect(&address, hub).await?)),
+    ];
+    println!("Calls a second; p50 and p99 of those that were answered; part: answered, of the most that can be.");
+    println!(
+        "{:<12} {:>6} {:>9} {:>8} {:>9} {:>8} {:>6} {:>7} {:>9} {:>9} {:>5}",
+        "calls", "times", "offered", "sent", "answered", "refused", "late", "failed", "p50 ms", "p99 ms", "part"
+    );
+    let mut worst = f64::INFINITY;
+    for (name, caller) in kinds {
+        let peak = offer(&caller, None, seconds).await?;
+        let most = peak.a_second[2];
+        if most == 0.0 {
+            bail!("{name}: no call was answered");
+        }
+        let show = |times: &str, row: &Row| {
+            let [offered, sent, answered, refused, late, failed] = row.a_second;
+            let [p50, p99] = row.times.map(|time| time as f64 / 1000.0);
+            println!(
+                "{name:<12} {times:>6} {offered:>9.0} {sent:>8.0} {answered:>9.0} {refused:>8.0} {late:>6.0} {failed:>7.0} \
+                 {p50:>9.1} {p99:>9.1} {:>5.2}",
+                answered / most
+            );
+        };
+        show("peak", &peak);
+        for times in TIMES {
+            let row = offer(&caller, Some(most * times), seconds).await?;
+            show(&format!("{times}"), &row);
+            worst = worst.min(row.a_second[2] / most);
+        }
+    }
+    println!("the least part of the most: {worst:.2}");
+    Ok(())
+}
