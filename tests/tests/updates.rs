@@ -102,7 +102,7 @@ fn captured_often(batches: u64) -> Vec<String> {
                 .map(|link| format!("\"http://link.example/{}\"", page + link))
                 .collect();
             let text = &mut texts[usize::try_from(random.below(batches)).unwrap()];
-            let (time, links) = (946_684_800 + capture * 3600, links.join(","));
+            let (time, links) = (1_000_000_000 + capture * 3600, links.join(","));
             *text += &format!("{{\"url\":\"http://page.example/{page}\",\"ts\":{time},\"links\":[{links}]}}\n");
         }
     }
@@ -124,7 +124,7 @@ fn exact_in_links_cost_about_the_same_in_several_rows_as_in_one() {
         reader
     });
     let windows = (0..10).flat_map(|step| {
-        let time = 946_684_800 + step * 700_000;
+        let time = 1_000_000_000 + step * 700_000;
         [
             Window::AsOf(time),
             Window::Seen { from: time, to: time + 5 * 3600 },
