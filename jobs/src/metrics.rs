@@ -38,7 +38,11 @@ pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::n
             let (stream, progress) = (Arc::new(stream), progress.clone());
             clients.push_back(Arc::clone(&stream));
             // A client that goes away, and one that finds no thread, is no concern of the build.
-            let _ = thread::Builder::new().spawn(move || answer(&stream, &progress));
+            let _ = thread::Builder::new().spawn(move || {
+                let _ = answer(&stream, &progress);
+                // The list of clients has it still.
+                stream.shutdown(Shutdown::Both)
+            });
         }
     });
     Ok(bound)
