@@ -32,13 +32,14 @@ pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16,
 pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut Place<'_>) -> Cow<'a, [u8]> {
     let mut body = Cow::Borrowed(raw);
     let names = |value: &str| value.to_ascii_lowercase();
-    if fields.get("transfer-encoding").is_some_and(|value| names(&value).contains("chunked")) && !raw.is_empty() {
-        if let (Some(whole), good) = unchunk(raw) {
-            if !good {
-                place.damage(Finding::BadChunks, "broken chunk");
-            }
-            body = Cow::Owned(whole);
+    if fields.get("transfer-encoding").is_some_and(|value| names(&value).contains("chunked"))
+        && !raw.is_empty()
+        && let (Some(whole), good) = unchunk(raw)
+    {
+        if !good {
+            place.damage(Finding::BadChunks, "broken chunk");
         }
+        body = Cow::Owned(whole);
     }
     let encodings = fields.get("content-encoding").map(|value| names(&value)).unwrap_or_default();
     for encoding in encodings.rsplit(',').map(str::trim).take(4) {

@@ -17,7 +17,9 @@ pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let mut targets = Targets::new();
     for part in text.split(',') {
         let (name, level) = part.split_once('=').unwrap_or(("", part));
-        let level: LevelFilter = level.parse().map_err(|_| wrong())?;
+        // An empty text is a level for its parser.
+        let level: LevelFilter =
+            Some(level).filter(|level| !level.is_empty()).ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
         targets = match name {
             "" => targets.with_default(level.min(LevelFilter::WARN)).with_target("webstrata", level),
             name => targets.with_target(name, level),

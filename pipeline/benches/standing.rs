@@ -11,14 +11,12 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of what is in memory")]
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use webstrata_datasets::LinkKinds;
-use webstrata_layers::{Links, Page, RangeLength, Reader, Store, Window};
+use webstrata_layers::{EpochId, Links, Page, RangeLength, Reader, Store, Window};
 use webstrata_pipeline::standing::{Event, FollowOptions, Part, Standing, Start, follow};
 use webstrata_pipeline::{
     BuildOptions, Error, MergeOptions, PARTITION_URLS, Progress, RunOptions, build, merge, scheduled,

@@ -39,7 +39,7 @@ pub struct Outlet<'a> {
 
 enum To<'a> {
     File(Draft, BufWriter<File>),
-    Gzip(Draft, GzEncoder<BufWriter<File>>),
+    Gzip(Draft, Box<GzEncoder<BufWriter<File>>>),
     Stream(Box<dyn Write + Send + 'a>),
 }
 
@@ -62,7 +62,9 @@ impl<'a> Outlet<'a> {
     pub fn file(path: &Path) -> Result<Self, Error> {
         let Self { path, to } = Self::plain(path)?;
         let to = match to {
-            To::File(draft, file) if is_gzip(&path) => To::Gzip(draft, GzEncoder::new(file, Compression::default())),
+            To::File(draft, file) if is_gzip(&path) => {
+                To::Gzip(draft, Box::new(GzEncoder::new(file, Compression::default())))
+            }
             to => to,
         };
         Ok(Self { path, to })

@@ -84,7 +84,7 @@ impl Shape {
                 let time = 1_000_000_000 + at.cast_signed() * self.step + number.cast_signed() * self.shift;
                 let links = match self.when {
                     When::Always => Some(&links),
-                    When::Alternate if at % 2 == 0 => Some(&links),
+                    When::Alternate if at.is_multiple_of(2) => Some(&links),
                     When::Early if at == 0 => Some(&links),
                     When::Late if at + 1 == self.captures => Some(&links),
                     When::Gaps => (at % 3 != 1).then_some(&links),
