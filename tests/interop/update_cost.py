@@ -32,7 +32,7 @@ def run(*command, **options):
 
 
 def manifest(store, epoch=None):
-    epoch = epoch or int((store / "CURRENT").read_text())
+    epoch = epoch or int((store / "CURRENT").read_text().split()[0])
     return json.loads((store / f"epochs/{epoch:06}.json").read_text())
 
 

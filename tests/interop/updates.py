@@ -30,7 +30,7 @@ def lines_of(path):
 
 
 def manifest(store):
-    epoch = int((store / "CURRENT").read_text())
+    epoch = int((store / "CURRENT").read_text().split()[0])
     return json.loads((store / f"epochs/{epoch:06}.json").read_text())
 
 
