@@ -23,7 +23,12 @@ use std::io::BufRead;
 use std::path::Path;
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
-    Box::new(LinksFile { lines: Lines::new(text, path), time: time_of_name(path), is_source_held: false })
+    Box::new(LinksFile {
+        lines: Lines::new(text, path),
+        time: time_of_name(path),
+        is_source_held: false,
+        is_comment: false,
+    })
 }
 
 struct LinksFile {
@@ -32,6 +37,7 @@ struct LinksFile {
     time: i64,
     /// The line held is the next page's.
     is_source_held: bool,
+    is_comment: bool,
 }
 
 impl CaptureReader for LinksFile {
@@ -39,12 +45,15 @@ impl CaptureReader for LinksFile {
         capture.clear();
         let mut is_begun = false;
         loop {
-            if !std::mem::take(&mut self.is_source_held) && !self.lines.read(tally)? {
-                return Ok(is_begun);
+            let mut goes_on = false;
+            if !std::mem::take(&mut self.is_source_held) {
+                let Some(read) = self.lines.read_words(tally)? else { return Ok(is_begun) };
+                goes_on = read;
             }
             let line = self.lines.line();
-            let is_indented = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
-            if line.starts_with(b"#") || line.trim_ascii().is_empty() {
+            let is_indented = goes_on || line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+            self.is_comment = if goes_on { self.is_comment } else { line.starts_with(b"#") };
+            if self.is_comment || line.trim_ascii().is_empty() {
                 continue;
             }
             if is_begun && !is_indented {

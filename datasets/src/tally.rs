@@ -5,7 +5,7 @@
 //! [`EXAMPLES_PER_KIND_MAX`] of a kind.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How many places of each kind of damage are kept.
@@ -50,11 +50,17 @@ pub enum Finding {
     OtherLinkScheme,
     /// A date with parts finer than a second, which were dropped.
     FinerDate,
+    /// A page's URL is longer than asked for.
+    LongPageUrl,
+    /// A link is longer than URLs are asked to be.
+    LongLink,
+    /// A page whose record would be too large: its links are left unknown.
+    LargePage,
 }
 
 impl Finding {
     /// All kinds, damage first.
-    pub const ALL: [Finding; 18] = [
+    pub const ALL: [Finding; 21] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::BadHeader,
@@ -73,6 +79,9 @@ impl Finding {
         Finding::BadLink,
         Finding::OtherLinkScheme,
         Finding::FinerDate,
+        Finding::LongPageUrl,
+        Finding::LongLink,
+        Finding::LargePage,
     ];
 
     /// The kind in words, as reports print it.
@@ -96,6 +105,9 @@ impl Finding {
             Finding::BadLink => "link not a URL",
             Finding::OtherLinkScheme => "link not http(s)",
             Finding::FinerDate => "date finer than a second",
+            Finding::LongPageUrl => "page URL too long",
+            Finding::LongLink => "link too long",
+            Finding::LargePage => "page too large",
         }
     }
 
@@ -124,6 +136,8 @@ pub struct Example {
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
     examples: Vec<Example>,
+    /// URLs of which something sound is left out, the least of each kind.
+    named: BTreeMap<Finding, BTreeSet<String>>,
 }
 
 impl Tally {
@@ -146,6 +160,19 @@ impl Tally {
             let detail = detail.into();
             self.examples.push(Example { finding, path: path.to_owned(), offset, detail });
         }
+    }
+
+    /// Counts something that is left out of a URL, and keeps its name.
+    pub fn name(&mut self, finding: Finding, url: String) {
+        self.count(finding);
+        let named = self.named.entry(finding).or_default();
+        named.insert(url);
+        shorten(named);
+    }
+
+    /// The URLs that are kept by name, in order of kind and URL.
+    pub fn named(&self) -> impl Iterator<Item = (Finding, &str)> {
+        self.named.iter().flat_map(|(&finding, urls)| urls.iter().map(move |url| (finding, &**url)))
     }
 
     /// How many of a kind were met.
@@ -175,6 +202,11 @@ impl Tally {
         for (finding, count) in other.counts {
             *self.counts.entry(finding).or_default() += count;
         }
+        for (finding, urls) in other.named {
+            let named = self.named.entry(finding).or_default();
+            named.extend(urls);
+            shorten(named);
+        }
         self.examples.extend(other.examples);
         self.examples.sort();
         let mut kept = BTreeMap::<Finding, usize>::new();
@@ -183,5 +215,12 @@ impl Tally {
             *kept += 1;
             *kept <= EXAMPLES_PER_KIND_MAX
         });
+    }
+}
+
+/// Keeps the least [`EXAMPLES_PER_KIND_MAX`].
+fn shorten(named: &mut BTreeSet<String>) {
+    while named.len() > EXAMPLES_PER_KIND_MAX {
+        named.pop_last();
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use webstrata_datasets::{GenerateOptions, LinkKinds, Tally};
+use webstrata_datasets::{GenerateOptions, LinkKinds, Tally, URL_BYTES, URL_BYTES_MAX};
 use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, PARTITION_URLS, build};
 
@@ -68,6 +68,9 @@ pub(crate) struct ReadArgs {
     /// Kinds of links, besides anchors
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) links: Vec<Kind>,
+    /// Leave out pages and links with URLs of more bytes
+    #[arg(long, value_name = "BYTES", default_value_t = URL_BYTES, value_parser = url_bytes)]
+    pub(crate) url_bytes: usize,
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
@@ -88,6 +91,13 @@ pub(crate) enum Kind {
     NoAnchors,
 }
 
+/// So that every host name fits, and no reader holds more than it must.
+fn url_bytes(text: &str) -> Result<usize, String> {
+    const URL_BYTES_MIN: usize = 300;
+    let given = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
+    given.ok_or_else(|| format!("write a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
+}
+
 pub(crate) fn kinds(given: &[Kind]) -> LinkKinds {
     let has = |kind| given.contains(&kind);
     LinkKinds {
@@ -105,6 +115,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         generate: args.read.generate.clone(),
         update: false,
         kinds: kinds(&args.read.links),
+        url_bytes_max: args.read.url_bytes,
         in_range: args.in_range,
         min_sources: args.min_sources,
         partition_urls: args.partition_urls,
@@ -155,8 +166,13 @@ pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run:
     Ok(std::fs::write(path, format!("{value:#}\n"))?)
 }
 
+/// What was left out of which URLs.
+pub(crate) fn left_out(tally: &Tally) -> Vec<serde_json::Value> {
+    tally.named().map(|(finding, url)| json!({"kind": finding.name(), "url": url})).collect()
+}
+
 /// Counts by kind.
-fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
+pub(crate) fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
     tally.counts().map(|(finding, count)| (finding.name().to_owned(), json!(count))).collect()
 }
 
@@ -186,6 +202,9 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
         for (finding, count) in counts {
             writeln!(out, "  {:<22} {:>15}", finding.name(), HumanCount(count).to_string())?;
         }
+    }
+    for (finding, url) in tally.named() {
+        writeln!(out, "  {}: {url}", finding.name())?;
     }
     let all = tally.examples();
     let shown: Vec<_> =
@@ -227,6 +246,7 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         "findings": findings(&report.tally),
         "damaged": report.tally.damaged(),
         "damaged_places": damaged,
+        "left_out": left_out(&report.tally),
     })
 }
 

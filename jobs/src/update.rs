@@ -53,6 +53,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         generate: args.read.generate.clone(),
         update: true,
         kinds: kinds(&args.read.links),
+        url_bytes_max: args.read.url_bytes,
         in_range: RangeLength::Month,
         min_sources: 0,
         partition_urls: args.partition_urls,

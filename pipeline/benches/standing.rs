@@ -259,6 +259,7 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
             inputs: vec![input.clone()],
             generate: Vec::new(),
             update: month > 0,
+            url_bytes_max: webstrata_datasets::URL_BYTES,
             kinds: LinkKinds::default(),
             in_range: RangeLength::Month,
             min_sources: 0,

@@ -43,6 +43,8 @@ pub struct BuildOptions {
     pub update: bool,
     /// Which links of a page count.
     pub kinds: LinkKinds,
+    /// Bytes of a URL, at most; pages and links that are longer are left out.
+    pub url_bytes_max: usize,
     /// Length of the time ranges of in-links; of an update that of the store.
     pub in_range: RangeLength,
     /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none. Not for updates.
@@ -123,7 +125,10 @@ impl Work for Build {
         match stage {
             "ingest" => ingest(worker, job, &self.inputs, state),
             "pages" => pages(worker, job, state),
-            "sources" if self.min_sources > 1 => sources(worker, job, self.min_sources, state),
+            // URLs that only links name which are left out are none of the store.
+            "sources" if self.min_sources > 1 || state.left_out > 0 => {
+                sources(worker, job, self.min_sources.max(1), state)
+            }
             "uids" => uids(worker, context, self.partition_urls, state),
             "replace" => replace(worker, context, state),
             "outlinks" => outlinks(worker, context, self.in_range(context), state),
@@ -204,20 +209,20 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[State]) -> (RowE
 /// gone; no store to update. Damage inside inputs is counted in the report. After an error the store answers as before,
 /// and the same call goes on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
-    let BuildOptions { run, update, kinds, in_range, min_sources, partition_urls, .. } = options;
+    let BuildOptions { run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generate::inputs(crawl)));
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let identity = Identity {
-        bytes: format!("{update} {kinds:?} {in_range:?} {min_sources} {partition_urls} {files:?}"),
+        bytes: format!("{update} {kinds:?} {url_bytes_max} {in_range:?} {min_sources} {partition_urls} {files:?}"),
         times: times(&inputs),
     };
     let inputs_all = inputs.len() as u64;
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
-        inputs: Arc::new(Inputs { inputs, kinds: *kinds, next: 0.into() }),
+        inputs: Arc::new(Inputs { inputs, kinds: *kinds, url_bytes_max: *url_bytes_max, next: 0.into() }),
         inputs_all,
         update: *update,
         in_range: *in_range,

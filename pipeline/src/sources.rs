@@ -1,4 +1,4 @@
-//! Stage 3, only with `--min-sources`: leaves out URLs that were never captured and that too few pages link to
+//! Stage 3, only with `--min-sources`, or where links of pages were left out: leaves out URLs that were never captured and that too few pages link to
 //! (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
 //!
 //! URL records go to the owners of their fingerprints, where the requests for them already are: one request a page
@@ -45,25 +45,26 @@ pub(crate) fn sources(worker: &mut Worker, job: &Job, min_sources: u64, state: &
 fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
     let (mut key, mut wanted, mut stays) = (Vec::new(), 0, false);
-    let mut take_urls =
-        |up_to: Option<&[u8]>, wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
-            // URL records have one or more lines a fingerprint, all before the first line of the next one.
-            while let Some((fingerprint, url_key)) = urls.peek()? {
-                if up_to.is_some_and(|up_to| fingerprint > up_to) {
-                    break;
-                }
-                if stays || wanted >= min_sources {
-                    let mut number = fingerprint;
-                    kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
-                    kept.0.push(url_key, fingerprint)?;
-                }
-                urls.next()?;
+    let mut take_urls = |up_to: &[u8], wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
+        // URL records have one or more lines a fingerprint, all before the first line of the next one.
+        while let Some((fingerprint, url_key)) = urls.peek()? {
+            if fingerprint > up_to {
+                break;
             }
-            Ok(())
-        };
+            // Nobody asks for a URL that only links name which were left out.
+            let is_wanted = fingerprint == up_to;
+            if is_wanted && (stays || wanted >= min_sources) {
+                let mut number = fingerprint;
+                kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
+                kept.0.push(url_key, fingerprint)?;
+            }
+            urls.next()?;
+        }
+        Ok(())
+    };
     while let Some((fingerprint, payload)) = requests.next()? {
         if fingerprint != key {
-            take_urls(Some(&key), wanted, stays, &mut kept)?;
+            take_urls(&key, wanted, stays, &mut kept)?;
             key.clear();
             key.extend_from_slice(fingerprint);
             (wanted, stays) = (0, false);
@@ -75,6 +76,6 @@ fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> 
         }
         job.go_on()?;
     }
-    take_urls(Some(&key), wanted, stays, &mut kept)?;
+    take_urls(&key, wanted, stays, &mut kept)?;
     Ok(kept)
 }

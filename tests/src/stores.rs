@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use webstrata_datasets::LinkKinds;
+use webstrata_datasets::{LinkKinds, URL_BYTES};
 use webstrata_layers::key::key_of;
 use webstrata_layers::{
     Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
@@ -24,6 +24,7 @@ pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
         inputs,
         generate: Vec::new(),
         update: false,
+        url_bytes_max: URL_BYTES,
         kinds: LinkKinds::default(),
         in_range: RangeLength::Month,
         min_sources: 0,
