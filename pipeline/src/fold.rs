@@ -573,7 +573,8 @@ mod tests {
             let own: usize = evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
             let fits = links.len() + timestamps.len() + changes.len() + own <= values_max;
             prop_assert!(!in_memory.is_left_out);
-            prop_assert!(small == if fits { in_memory } else { left_out(&records, values_max) });
+            let expected = if fits { in_memory } else { left_out(&records, values_max) };
+            prop_assert_eq!(small, expected);
         }
     }
 
