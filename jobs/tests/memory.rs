@@ -4,6 +4,7 @@
 //! `docs/benchmarks.md` tells of, and need 3 GB in the place for temporary files.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stdout, reason = "what it measures is for the reader of its output")]
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -19,6 +20,9 @@ const MEMORY: u64 = 256;
 fn size(small: u64, full: u64) -> u64 {
     if std::env::var("WEBSTRATA_MEMORY").is_ok_and(|value| value == "full") { full } else { small }
 }
+
+/// What fills an input.
+type Writing<'a> = &'a dyn Fn(&mut dyn Write) -> std::io::Result<()>;
 
 struct Place(tempfile::TempDir);
 
@@ -174,8 +178,7 @@ fn a_page_that_is_too_large_keeps_its_captures_and_is_named() {
     };
     let wide =
         |out: &mut dyn Write| (0..2).try_for_each(|second| capture(out, START + second, 0..10_000_000 * (1 - second)));
-    let mut trials: Vec<(&str, u64, &dyn Fn(&mut dyn Write) -> std::io::Result<()>)> =
-        vec![("changes.jsonl", 1500, &alternating)];
+    let mut trials: Vec<(&str, u64, Writing<'_>)> = vec![("changes.jsonl", 1500, &alternating)];
     if size(0, 1) > 0 {
         trials.push(("wide.jsonl", 2, &wide));
     }
