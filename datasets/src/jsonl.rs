@@ -15,7 +15,7 @@ use crate::{Capture, CaptureReader, Error, Finding, Tally, Texts};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
@@ -65,11 +65,14 @@ fn parse(line: &[u8], capture: &mut Capture) -> Result<Option<Date>, String> {
 
 /// The same of a line that is too long to hold.
 fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Option<Date>, String> {
-    let mut json = serde_json::Deserializer::from_reader(line);
+    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(READ_BYTES, line));
     let date = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
     Ok(date)
 }
+
+/// Bytes that are read at once of a line that is too long to hold.
+const READ_BYTES: usize = 64 << 10;
 
 enum Field {
     Url,

@@ -52,11 +52,14 @@ impl Read for LongLine<'_> {
                 return Ok(0);
             }
             let text = self.text.fill_buf()?;
+            self.ended = text.is_empty();
+            // No further than there is room: who reads little at a time must not search the same bytes again and again.
+            let text = &text[..text.len().min(out.len())];
             let feed = memchr::memchr(b'\n', text);
-            let count = feed.unwrap_or(text.len()).min(out.len());
-            self.ended = text.is_empty() || feed == Some(count);
+            let count = feed.unwrap_or(text.len());
+            self.ended |= feed.is_some();
             let kept = self.strings.copy(&text[..count], out);
-            let consumed = count + usize::from(self.ended && feed.is_some());
+            let consumed = count + usize::from(feed.is_some());
             self.text.consume(consumed);
             self.read += consumed as u64;
             if kept > 0 {
