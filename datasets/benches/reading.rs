@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use webstrata_datasets::{Base, Capture, CaptureReader, GenerateOptions, Generator, Interner, LinkKinds, Tally};
-use webstrata_datasets::{inputs, open};
+use webstrata_datasets::{URL_BYTES, inputs, open};
 
 fn main() {
     let (mut times, mut paths) = (1, Vec::new());
@@ -42,7 +42,7 @@ fn interner() {
     let urls: Vec<String> = (0..100_000u64)
         .map(|n| format!("http://www.example-{:04}.co.uk/directory/of/the/page/{:018}.html", n % 1000, n * 7))
         .collect();
-    let mut interner = Interner::new(1 << 18);
+    let mut interner = Interner::new(1 << 18, URL_BYTES);
     let order: Vec<usize> =
         (0..10_000_000u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % urls.len()).collect();
     let page = Base::new(&urls[0], "").expect("a web page");
@@ -108,7 +108,7 @@ fn bytes(path: &Path) -> Met {
 
 fn captures(path: &Path, intern: bool) -> Met {
     let (mut met, mut tally, mut capture) = (Met::default(), Tally::default(), Capture::default());
-    let mut interner = Interner::new(1 << 18);
+    let mut interner = Interner::new(1 << 18, URL_BYTES);
     for input in inputs(&[path.to_owned()]).expect("inputs") {
         let mut reader = open(&input, LinkKinds::default()).expect("an input");
         while reader.read(&mut capture, &mut tally).expect("a capture") {

@@ -6,7 +6,10 @@
 //!
 //! Readers fill one `Capture` again and again, so that its buffers are allocated once.
 
+use crate::overflow::Overflow;
 use arrow::array::{Array, StringArray};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -80,14 +83,23 @@ pub enum Profile {
 pub struct Digest(pub u128);
 
 /// Many short texts: in one allocation, or as keys into a dictionary that many captures share.
-#[derive(Clone, Debug, Default)]
+///
+/// Those that take more than a bound, where there is one, stand on disk until [`Texts::turn`] brings them: all else tells of
+/// those that are held.
+#[derive(Debug, Default)]
 pub struct Texts {
     text: String,
     ends: Vec<usize>,
     /// After those above.
     keys: Vec<i32>,
     dictionary: Option<Arc<Dictionary>>,
+    /// Keys that wait for their turn, the next ones last.
+    waiting: Vec<i32>,
+    overflow: Option<Box<Overflow>>,
 }
+
+/// What a text takes besides its letters, here and as a fingerprint.
+const TEXT_BYTES: usize = 24;
 
 /// Texts that stand once in a file however many captures have them.
 #[derive(Debug)]
@@ -131,6 +143,15 @@ impl Dictionary {
     }
 }
 
+impl Clone for Texts {
+    /// What stands on disk is not in the copy, nor does it have a bound.
+    fn clone(&self) -> Self {
+        let Texts { text, ends, keys, dictionary, .. } = self;
+        let (text, ends, keys, dictionary) = (text.clone(), ends.clone(), keys.clone(), dictionary.clone());
+        Texts { text, ends, keys, dictionary, ..Texts::default() }
+    }
+}
+
 impl PartialEq for Texts {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -140,14 +161,54 @@ impl PartialEq for Texts {
 impl Eq for Texts {}
 
 impl Texts {
+    /// None yet; what takes more than about `bytes_max` bytes is to go to a temporary file in `directory`.
+    pub fn within(bytes_max: usize, directory: &Path) -> Self {
+        Texts { overflow: Some(Box::new(Overflow::new(directory, bytes_max))), ..Texts::default() }
+    }
+
     /// Adds a text at the end.
     pub fn push(&mut self, text: &str) {
+        if let Some(overflow) = &mut self.overflow
+            && self.text.len() + text.len() + self.ends.len() * TEXT_BYTES > overflow.bytes_max
+            && !self.ends.is_empty()
+        {
+            overflow.add(&self.text, &self.ends);
+            self.text.clear();
+            self.ends.clear();
+        }
         self.text.push_str(text);
         self.ends.push(self.text.len());
     }
 
+    /// Replaces the texts held by others of the same list, until each was held once; `false` after that.
+    ///
+    /// # Errors
+    /// What the disk refuses, or refused when texts were added.
+    pub fn turn(&mut self) -> io::Result<bool> {
+        self.keys.clear();
+        if !self.waiting.is_empty() {
+            let keys = self.overflow.as_ref().map_or(usize::MAX, |overflow| overflow.bytes_max / TEXT_BYTES);
+            let rest = self.waiting.len().saturating_sub(keys.max(1));
+            self.keys.extend(self.waiting.drain(rest..));
+            return Ok(true);
+        }
+        let Texts { text, ends, overflow, .. } = self;
+        text.clear();
+        ends.clear();
+        overflow.as_mut().map_or(Ok(false), |overflow| overflow.next(text, ends))
+    }
+
     /// Adds many texts: `text` is all of them end to end, `lengths` their lengths in bytes.
     pub(crate) fn extend(&mut self, text: &str, lengths: impl IntoIterator<Item = usize>) {
+        if self.overflow.as_ref().is_some_and(|overflow| text.len() > overflow.bytes_max / 2) {
+            let mut rest = text;
+            for length in lengths {
+                let (text, after) = rest.split_at(length);
+                self.push(text);
+                rest = after;
+            }
+            return;
+        }
         let start = self.text.len();
         self.text.push_str(text);
         let mut end = start;
@@ -161,6 +222,9 @@ impl Texts {
     /// Makes these the texts of keys.
     pub(crate) fn set_keys(&mut self, dictionary: &Arc<Dictionary>, keys: &[i32]) {
         self.clear();
+        let held = self.overflow.as_ref().map_or(usize::MAX, |overflow| overflow.bytes_max / TEXT_BYTES);
+        let (keys, waiting) = keys.split_at(keys.len().min(held.max(1)));
+        self.waiting.extend_from_slice(waiting);
         self.keys.extend_from_slice(keys);
         if self.dictionary.as_ref().is_none_or(|own| own.id != dictionary.id) {
             self.dictionary = Some(Arc::clone(dictionary));
@@ -203,7 +267,9 @@ impl Texts {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty() && self.keys.is_empty()
+        self.ends.is_empty()
+            && self.keys.is_empty()
+            && self.overflow.as_ref().is_none_or(|overflow| overflow.is_empty())
     }
 
     /// Removes all texts and keeps the allocation.
@@ -211,6 +277,10 @@ impl Texts {
         self.text.clear();
         self.ends.clear();
         self.keys.clear();
+        self.waiting.clear();
+        if let Some(overflow) = &mut self.overflow {
+            overflow.clear();
+        }
     }
 }
 
@@ -244,6 +314,39 @@ mod tests {
         assert_eq!(keys.hash(), hash);
         keys.clear();
         assert!(keys.is_empty() && keys.iter().next().is_none());
+    }
+
+    #[test]
+    fn texts_beyond_the_bound_come_back_in_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let all: Vec<String> = (0..500).map(|number| "é".repeat(number % 40)).collect();
+        let dictionary = Arc::new(Dictionary::new(StringArray::from_iter_values(&all)));
+        let mut texts = Texts::within(1000, directory.path());
+        for turn in 0..3 {
+            texts.clear();
+            match turn {
+                0 => all.iter().for_each(|text| texts.push(text)),
+                1 => texts.extend(&all.concat(), all.iter().map(String::len)),
+                _ => texts.set_keys(&dictionary, &(0..500).collect::<Vec<_>>()),
+            }
+            let (mut got, mut turns) = (Vec::new(), 0);
+            loop {
+                assert!(texts.len() < 50 && !texts.is_empty());
+                got.extend(texts.iter().map(str::to_owned));
+                turns += 1;
+                if !texts.turn().unwrap() {
+                    break;
+                }
+            }
+            got.sort();
+            let mut expected = all.clone();
+            expected.sort();
+            assert_eq!(got, expected);
+            assert!(turns > 10 && texts.is_empty() && !texts.turn().unwrap());
+        }
+        texts = Texts::within(100, &directory.path().join("none"));
+        all.iter().for_each(|text| texts.push(text));
+        assert!(texts.turn().is_err(), "no room for them is told");
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! table larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2; DESIGN 4.
 
 use crate::Finding;
-use crate::url::{base_of, canonical};
+use crate::url::{base_of, canonical_within};
 use std::cell::OnceCell;
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
@@ -44,6 +44,8 @@ impl Fingerprint {
 pub struct Base {
     page_url: String,
     base_href: String,
+    /// Whatever is relative to it is too long a URL.
+    is_long: bool,
     parsed: OnceCell<Option<ParsedBase>>,
 }
 
@@ -58,6 +60,8 @@ struct ParsedBase {
 
 /// Bases are hashed apart from references, so that a base and a reference with one text do not cancel out.
 const BASE_SEED: u64 = 0x6261_7365;
+/// What stands for all bases that are too long.
+const LONG_BASE: u128 = 0x6c6f_6e67;
 
 impl Base {
     /// The base of a page: its URL, and the `href` of its `<base>` (empty where it has none).
@@ -69,7 +73,17 @@ impl Base {
         if !is_absolute(page_url) {
             base_of(page_url, "")?;
         }
-        Ok(Base { page_url: page_url.to_owned(), base_href: base_href.to_owned(), parsed: OnceCell::new() })
+        let (page_url, base_href) = (page_url.to_owned(), base_href.to_owned());
+        Ok(Base { page_url, base_href, is_long: false, parsed: OnceCell::new() })
+    }
+
+    /// As [`Base::new`]; a `<base>` longer than a URL may be is not looked at, and makes all that is relative to it too long.
+    ///
+    /// # Errors
+    /// As [`Base::new`].
+    pub fn within(page_url: &str, base_href: &str, url_bytes_max: usize) -> Result<Self, Finding> {
+        let is_long = base_href.len() > url_bytes_max;
+        Ok(Base { is_long, ..Base::new(page_url, if is_long { "" } else { base_href })? })
     }
 
     fn parsed(&self) -> Option<&ParsedBase> {
@@ -86,6 +100,9 @@ impl Base {
 
     /// What a relative reference's hash is combined with.
     fn hash_for(&self, reference: &str) -> u128 {
+        if self.is_long {
+            return LONG_BASE;
+        }
         // A base that does not parse is like no base: every relative reference is bad.
         let Some(parsed) = self.parsed() else { return 0 };
         let by_directory = reference.bytes().next().is_some_and(|first| first > b' ' && first != b'?' && first != b'#')
@@ -109,8 +126,9 @@ struct Slot {
 const EMPTY: u128 = 0;
 const BAD_LINK: u128 = 1;
 const OTHER_LINK_SCHEME: u128 = 2;
+const LONG_LINK: u128 = 3;
 /// Answers below this are no fingerprints; a URL with such a fingerprint is not cached.
-const FINGERPRINT_MIN: u128 = 3;
+const FINGERPRINT_MIN: u128 = 4;
 
 /// Slots whose raw hashes end alike, lately used first; two cache lines.
 #[derive(Clone, Copy)]
@@ -156,13 +174,14 @@ pub struct Interner {
     sets_max: usize,
     /// Slots lost since the cache has this size.
     lost: usize,
+    url_bytes_max: usize,
 }
 
 impl Interner {
-    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two.
-    pub fn new(slots_max: usize) -> Self {
+    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two, of URLs of so many bytes at most.
+    pub fn new(slots_max: usize, url_bytes_max: usize) -> Self {
         let sets_max = slots_max.div_ceil(4).next_power_of_two();
-        Interner { sets: empty_sets(sets_max.min(FIRST_SETS_MAX)), sets_max, lost: 0 }
+        Interner { sets: empty_sets(sets_max.min(FIRST_SETS_MAX)), sets_max, lost: 0, url_bytes_max }
     }
 
     /// The fingerprint of a reference, resolved against `base`. `fresh` is called with each canonical text not lately
@@ -170,7 +189,7 @@ impl Interner {
     /// `https://` costs one xxh3-128 and one probe: no allocation, no URL parsing.
     ///
     /// # Errors
-    /// [`Finding::BadLink`] or [`Finding::OtherLinkScheme`].
+    /// [`Finding::BadLink`], [`Finding::OtherLinkScheme`] or [`Finding::LongLink`].
     #[inline]
     pub fn intern(
         &mut self,
@@ -188,6 +207,7 @@ impl Interner {
             None | Some(EMPTY) => {}
             Some(BAD_LINK) => return Err(Finding::BadLink),
             Some(OTHER_LINK_SCHEME) => return Err(Finding::OtherLinkScheme),
+            Some(LONG_LINK) => return Err(Finding::LongLink),
             Some(fingerprint) => return Ok(Fingerprint(fingerprint)),
         }
         self.miss(raw, base, reference, fresh)
@@ -202,8 +222,17 @@ impl Interner {
         reference: &str,
         fresh: &mut dyn FnMut(Fingerprint, &str),
     ) -> Result<Fingerprint, Finding> {
-        let base = base.filter(|_| !is_absolute(reference)).and_then(Base::parsed).map(|parsed| &parsed.url);
-        match canonical(base, reference) {
+        let bytes_max = self.url_bytes_max;
+        let base = base.filter(|_| !is_absolute(reference));
+        let found = if base.is_some_and(|base| base.is_long) {
+            canonical_within(None, reference, bytes_max).map_err(|finding| match finding {
+                Finding::BadLink => Finding::LongLink,
+                finding => finding,
+            })
+        } else {
+            canonical_within(base.and_then(Base::parsed).map(|parsed| &parsed.url), reference, bytes_max)
+        };
+        match found {
             Ok(text) => {
                 let fingerprint = Fingerprint::of(&text);
                 let answer = fingerprint.0;
@@ -218,7 +247,11 @@ impl Interner {
                 Ok(fingerprint)
             }
             Err(finding) => {
-                let answer = if finding == Finding::OtherLinkScheme { OTHER_LINK_SCHEME } else { BAD_LINK };
+                let answer = match finding {
+                    Finding::OtherLinkScheme => OTHER_LINK_SCHEME,
+                    Finding::LongLink => LONG_LINK,
+                    _ => BAD_LINK,
+                };
                 self.put(Slot { raw, answer });
                 Err(finding)
             }
@@ -248,6 +281,7 @@ impl Interner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::url::{URL_BYTES, canonical};
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -266,7 +300,7 @@ mod tests {
 
     #[test]
     fn spellings_of_one_url_share_a_fingerprint_and_one_text() {
-        let mut interner = Interner::new(1024);
+        let mut interner = Interner::new(1024, URL_BYTES);
         let base = Base::new("http://example.com/dir/page", "").unwrap();
         let (first, texts) = intern(&mut interner, None, "http://EXAMPLE.com/dir/a#x");
         assert_eq!(texts, ["http://example.com/dir/a"]);
@@ -280,7 +314,7 @@ mod tests {
     fn the_cache_grows_with_its_urls_up_to_its_bound() {
         let urls: Vec<String> = (0..40_000).map(|number| format!("http://example.com/{number}")).collect();
         let fresh_again = |slots_max| {
-            let mut interner = Interner::new(slots_max);
+            let mut interner = Interner::new(slots_max, URL_BYTES);
             urls.iter().for_each(|url| assert_eq!(intern(&mut interner, None, url).1.len(), 1));
             assert!(interner.sets.len() * 4 <= slots_max);
             urls.iter().filter(|url| !intern(&mut interner, None, url).1.is_empty()).count()
@@ -292,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_same_reference_differs_by_base() {
-        let mut interner = Interner::new(1 << 12);
+        let mut interner = Interner::new(1 << 12, URL_BYTES);
         let mut resolve = |page: &str, href: &str, reference: &str| {
             intern(&mut interner, Some(&Base::new(page, href).unwrap()), reference).0
         };
@@ -318,7 +352,7 @@ mod tests {
 
     #[test]
     fn rejects_are_remembered() {
-        let mut interner = Interner::new(16);
+        let mut interner = Interner::new(16, URL_BYTES);
         for _ in 0..2 {
             assert_eq!(intern(&mut interner, None, "mailto:a@example.com").0, Err(Finding::OtherLinkScheme));
             assert_eq!(intern(&mut interner, None, "a/b").0, Err(Finding::BadLink));
@@ -330,6 +364,19 @@ mod tests {
         assert_eq!(Base::new("dns:example.com", "").err(), Some(Finding::OtherPageScheme));
     }
 
+    #[test]
+    fn long_urls_are_left_out_whatever_makes_them_long() {
+        let mut interner = Interner::new(16, 40);
+        let base = Base::within("http://example.com/", &"x".repeat(41), 40).unwrap();
+        let long = format!("http://example.com/{}", "y".repeat(30));
+        for _ in 0..2 {
+            assert_eq!(intern(&mut interner, None, &long).0, Err(Finding::LongLink));
+            assert_eq!(intern(&mut interner, Some(&base), "a").0, Err(Finding::LongLink));
+            assert_eq!(intern(&mut interner, Some(&base), "mailto:a").0, Err(Finding::OtherLinkScheme));
+            assert!(intern(&mut interner, Some(&base), "http://example.com/a").0.is_ok());
+        }
+    }
+
     proptest! {
         /// With a cache far too small: answers are those of `canonical`, and no fingerprint comes before its text.
         #[test]
@@ -339,7 +386,7 @@ mod tests {
                 0..40,
             ),
         ) {
-            let mut interner = Interner::new(4);
+            let mut interner = Interner::new(4, URL_BYTES);
             let mut texts = HashMap::new();
             for (page, references) in &captures {
                 let base = Base::new(page, "").unwrap();

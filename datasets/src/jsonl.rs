@@ -1,19 +1,21 @@
 //! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
 //!
 //! `ts` is text (14 digits, or any form of [`crate::date`]) or a number: of 14 digits, of 10 (seconds since 1970) or of
-//! 13 (milliseconds). `digest` is optional; other fields are passed over. Links may be relative to `url`. A line that is no such object is damage, counted with its
-//! offset in the uncompressed text, and reading goes on at the next.
+//! 13 (milliseconds). `digest` is optional; other fields are passed over. Links may be relative to `url`. A line that is no
+//! such object is damage, counted with its offset in the uncompressed text, and reading goes on at the next.
 //!
-//! Fields go straight from the line into the capture; memory is the longest line.
+//! Fields go straight from the line into the capture. A line that is too long to hold is read as a stream, so memory is
+//! that of a line of [`crate::lines::LINE_BYTES_MAX`], and of the links where they have no bound.
 
 use crate::date::{self, Date};
 use crate::digest::digest_of;
 use crate::lines::Lines;
+use crate::long_line::LongLine;
 use crate::{Capture, CaptureReader, Error, Finding, Tally, Texts};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
@@ -24,13 +26,18 @@ struct JsonLines(Lines);
 
 impl CaptureReader for JsonLines {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
-        while self.0.read(tally)? {
+        while self.0.read_or_begin(tally)? {
             let line = self.0.line();
-            if line.trim_ascii().is_empty() {
+            if line.trim_ascii().is_empty() && !self.0.is_begun() {
                 continue;
             }
             capture.clear();
-            match parse(line, capture) {
+            let parsed = if self.0.is_begun() {
+                self.0.rest(tally, |line| parse_stream(line, capture))?
+            } else {
+                parse(line, capture)
+            };
+            match parsed {
                 Ok(Ok(date)) => {
                     capture.time = date.counted(tally);
                     return Ok(true);
@@ -55,6 +62,17 @@ fn parse(line: &[u8], capture: &mut Capture) -> Result<Dated, String> {
     json.end().map_err(|error| error.to_string())?;
     Ok(date)
 }
+
+/// The same of a line that is too long to hold.
+fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Dated, String> {
+    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(READ_BYTES, line));
+    let date = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
+    json.end().map_err(|error| error.to_string())?;
+    Ok(date)
+}
+
+/// Bytes that are read at once of a line that is too long to hold.
+const READ_BYTES: usize = 64 << 10;
 
 enum Field {
     Url,
@@ -237,6 +255,22 @@ mod tests {
         assert_eq!(urls, ["http://a/", "http://b/", "u", "u", "u"]);
         assert!(captures[0].digest.is_some() && captures[1].digest.is_none());
         assert_eq!((tally.of(Finding::FinerDate), tally.damaged()), (2, 0));
+    }
+
+    #[test]
+    fn lines_too_long_to_hold_are_read_like_others() {
+        let links: Vec<String> = (0..1_000_000).map(|number| format!("\"http://b.example/{number}\"")).collect();
+        let good = r#"{"url":"u","ts":1209588506,"links":["x"]}"#;
+        let long = format!(r#"{{"links":[{}],"url":"http://a/","ts":1209588506}}"#, links.join(","));
+        assert!(long.len() > crate::lines::LINE_BYTES_MAX);
+        let cut = &long[..long.len() - 9];
+        let text = format!("{good}\n{long}\r\n{good}\n{cut}\n{long}").leak();
+        let (captures, tally) = read_all(text);
+        let counts: Vec<usize> = captures.iter().map(|capture| capture.links.len()).collect();
+        assert_eq!(counts, [1, 1_000_000, 1, 1_000_000]);
+        assert_eq!(captures[1].url, "http://a/");
+        assert_eq!((tally.of(Finding::BadJson), tally.damaged()), (1, 1));
+        assert_eq!(tally.examples()[0].offset, (2 * good.len() + long.len() + 4) as u64);
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! | `reader` | the way in: [`inputs`], [`open`], [`CaptureReader`] |
 //! | `compressed`, `detect` | bytes of a file whatever its container, and which format they are |
 //! | `warc`, `arc`, `wat` | records of crawlers, by way of `record`, `http`, `document`, `charset`, `html` and `tags` |
-//! | `jsonl`, `links_file`, `aut_csv`, `tables`, `lga` | captures and link tables, by way of `lines` |
-//! | `capture`, `digest`, `date` | what leaves a reader |
+//! | `jsonl`, `links_file`, `aut_csv`, `tables`, `lga` | captures and link tables, by way of `lines` and `long_line` |
+//! | `capture`, `overflow`, `digest`, `date` | what leaves a reader |
 //! | `url`, `interner`, `surt` | what a URL is, its fingerprint, its urlkey |
 //! | `generate` | made-up crawls, as inputs and as files |
 //! | `tally`, `error` | damage and omissions, counted; errors |
@@ -33,6 +33,8 @@ mod jsonl;
 mod lga;
 mod lines;
 mod links_file;
+mod long_line;
+mod overflow;
 mod reader;
 mod record;
 mod surt;
@@ -43,7 +45,7 @@ mod url;
 mod warc;
 mod wat;
 
-pub use self::url::canonical;
+pub use self::url::{URL_BYTES, URL_BYTES_MAX, canonical};
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
 pub use date::TIMES;
 pub use error::Error;

@@ -29,7 +29,8 @@ use std::time::UNIX_EPOCH;
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
     let undated = time_of_name(path).is_none().then(|| age(path));
     let time = time_of_name(path).unwrap_or(0);
-    Box::new(LinksFile { lines: Lines::new(text, path), time, undated, is_source_held: false })
+    let lines = Lines::new(text, path);
+    Box::new(LinksFile { lines, time, undated, is_source_held: false, is_comment: false })
 }
 
 struct LinksFile {
@@ -40,6 +41,7 @@ struct LinksFile {
     undated: Option<Vec<u8>>,
     /// The line held is the next page's.
     is_source_held: bool,
+    is_comment: bool,
 }
 
 impl CaptureReader for LinksFile {
@@ -47,12 +49,15 @@ impl CaptureReader for LinksFile {
         capture.clear();
         let mut is_begun = false;
         loop {
-            if !std::mem::take(&mut self.is_source_held) && !self.lines.read(tally)? {
-                return Ok(is_begun);
+            let mut goes_on = false;
+            if !std::mem::take(&mut self.is_source_held) {
+                let Some(read) = self.lines.read_words(tally)? else { return Ok(is_begun) };
+                goes_on = read;
             }
             let line = self.lines.line();
-            let is_indented = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
-            if line.starts_with(b"#") || line.trim_ascii().is_empty() {
+            let is_indented = goes_on || line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+            self.is_comment = if goes_on { self.is_comment } else { line.starts_with(b"#") };
+            if self.is_comment || line.trim_ascii().is_empty() {
                 continue;
             }
             if is_begun && !is_indented {

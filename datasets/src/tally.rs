@@ -5,7 +5,7 @@
 //! nothing is lost with it. Damage is kept with file and offset, the first [`EXAMPLES_PER_KIND_MAX`] of a kind.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How many places of each kind of damage are kept.
@@ -54,6 +54,12 @@ pub enum Finding {
     CoarserDate,
     /// A record without a date whose page has a newer one, which was taken.
     OlderUndated,
+    /// A page's URL is longer than asked for.
+    LongPageUrl,
+    /// A link is longer than URLs are asked to be.
+    LongLink,
+    /// A page whose record would be too large: its links are left unknown.
+    LargePage,
     /// A request record.
     Request,
     /// A record about the file: `warcinfo`, or `filedesc` in ARC.
@@ -66,7 +72,7 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then what is left out or changed, then what is skipped.
-    pub const ALL: [Finding; 24] = [
+    pub const ALL: [Finding; 27] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::BadHeader,
@@ -87,6 +93,9 @@ impl Finding {
         Finding::FinerDate,
         Finding::CoarserDate,
         Finding::OlderUndated,
+        Finding::LongPageUrl,
+        Finding::LongLink,
+        Finding::LargePage,
         Finding::Request,
         Finding::FileInfo,
         Finding::Metadata,
@@ -116,6 +125,9 @@ impl Finding {
             Finding::FinerDate => "date finer than a second",
             Finding::CoarserDate => "date coarser than a second",
             Finding::OlderUndated => "older undated record",
+            Finding::LongPageUrl => "page URL too long",
+            Finding::LongLink => "link too long",
+            Finding::LargePage => "page too large",
             Finding::Request => "request record",
             Finding::FileInfo => "warcinfo record",
             Finding::Metadata => "metadata record",
@@ -153,6 +165,8 @@ pub struct Example {
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
     examples: Vec<Example>,
+    /// URLs of which something sound is left out, the least of each kind.
+    named: BTreeMap<Finding, BTreeSet<String>>,
 }
 
 impl Tally {
@@ -175,6 +189,19 @@ impl Tally {
             let detail = detail.into();
             self.examples.push(Example { finding, path: path.to_owned(), offset, detail });
         }
+    }
+
+    /// Counts something that is left out of a URL, and keeps its name.
+    pub fn name(&mut self, finding: Finding, url: String) {
+        self.count(finding);
+        let named = self.named.entry(finding).or_default();
+        named.insert(url);
+        shorten(named);
+    }
+
+    /// The URLs that are kept by name, in order of kind and URL.
+    pub fn named(&self) -> impl Iterator<Item = (Finding, &str)> {
+        self.named.iter().flat_map(|(&finding, urls)| urls.iter().map(move |url| (finding, &**url)))
     }
 
     /// How many of a kind were met.
@@ -204,6 +231,11 @@ impl Tally {
         for (finding, count) in other.counts {
             *self.counts.entry(finding).or_default() += count;
         }
+        for (finding, urls) in other.named {
+            let named = self.named.entry(finding).or_default();
+            named.extend(urls);
+            shorten(named);
+        }
         self.examples.extend(other.examples);
         self.examples.sort();
         let mut kept = BTreeMap::<Finding, usize>::new();
@@ -212,5 +244,12 @@ impl Tally {
             *kept += 1;
             *kept <= EXAMPLES_PER_KIND_MAX
         });
+    }
+}
+
+/// Keeps the least [`EXAMPLES_PER_KIND_MAX`].
+fn shorten(named: &mut BTreeSet<String>) {
+    while named.len() > EXAMPLES_PER_KIND_MAX {
+        named.pop_last();
     }
 }

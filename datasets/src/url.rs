@@ -31,6 +31,35 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, Finding>
     Ok(url.into())
 }
 
+/// Bytes of a URL, where nothing else is asked for: browsers and servers refuse most that are longer.
+pub const URL_BYTES: usize = 64 << 10;
+
+/// The most that may be asked for.
+pub const URL_BYTES_MAX: usize = 1 << 20;
+
+/// As [`canonical`], for URLs of at most `bytes_max` bytes, as spelt and as the result. A longer text is not parsed.
+///
+/// # Errors
+/// As [`canonical`]; [`Finding::LongLink`] for what is longer, if its scheme is not another one.
+pub(crate) fn canonical_within(base: Option<&Url>, reference: &str, bytes_max: usize) -> Result<String, Finding> {
+    if reference.len() > bytes_max {
+        return Err(if has_other_scheme(reference) { Finding::OtherLinkScheme } else { Finding::LongLink });
+    }
+    canonical(base, reference).and_then(|url| if url.len() > bytes_max { Err(Finding::LongLink) } else { Ok(url) })
+}
+
+/// Whether a reference begins with a scheme, and neither http nor https, told by its first letters.
+fn has_other_scheme(reference: &str) -> bool {
+    const SCHEME_BYTES_MAX: usize = 64;
+    let head = &reference.as_bytes()[..reference.len().min(SCHEME_BYTES_MAX)];
+    let Some(colon) = memchr::memchr(b':', head) else { return false };
+    let scheme = head[..colon].trim_ascii_start();
+    scheme.first().is_some_and(u8::is_ascii_alphabetic)
+        && scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+        && !scheme.eq_ignore_ascii_case(b"http")
+        && !scheme.eq_ignore_ascii_case(b"https")
+}
+
 /// Whether a reference is a canonical URL of the most common kind, told without parsing: an absolute one of lower-case
 /// labels, with a path, without port, escapes, dots after slashes, or anything else that might be rewritten.
 fn is_plain(reference: &str) -> bool {
@@ -202,6 +231,20 @@ mod tests {
         assert_eq!(canonical(None, "http://a%2fb/"), Err(Finding::BadLink));
         assert_eq!(canonical(None, "mailto:a@example.com"), Err(Finding::OtherLinkScheme));
         assert_eq!(canonical(None, "ftp://example.com/"), Err(Finding::OtherLinkScheme));
+    }
+
+    #[test]
+    fn long_urls_are_told_apart_from_other_schemes() {
+        let long = |start: &str| format!("{start}{}", "x".repeat(100));
+        let within = |reference: &str| canonical_within(None, reference, 64);
+        assert_eq!(within("http://a.example/").as_deref(), Ok("http://a.example/"));
+        assert_eq!(within(&long("http://a.example/")), Err(Finding::LongLink));
+        assert_eq!(within(&long("HTTPS://a.example/")), Err(Finding::LongLink));
+        assert_eq!(within(&long("a/b:")), Err(Finding::LongLink));
+        assert_eq!(within(&long("data:text/html,")), Err(Finding::OtherLinkScheme));
+        let base = Url::parse(&format!("http://a.example/{}/", "x".repeat(50))).unwrap();
+        assert_eq!(canonical_within(Some(&base), "b", 64), Err(Finding::LongLink), "what it comes to counts");
+        assert_eq!(canonical_within(Some(&base), "/b", 64).as_deref(), Ok("http://a.example/b"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use webstrata_datasets::{Finding, GenerateOptions, LinkKinds, Tally};
+use webstrata_datasets::{Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
 use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, PARTITION_URLS, build};
 
@@ -71,6 +71,10 @@ pub(crate) struct ReadArgs {
     /// as of the store, among URLs that the store does not know
     #[arg(long, value_name = "PAGES")]
     pub(crate) min_sources: Option<u64>,
+    /// Leave out pages and links with URLs of more bytes, 65536 if not given;
+    /// of an update as of the store
+    #[arg(long, value_name = "BYTES", value_parser = url_bytes)]
+    pub(crate) url_bytes: Option<usize>,
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
@@ -89,6 +93,13 @@ pub(crate) enum Kind {
     Outlinks,
     /// Only the other kinds given
     NoAnchors,
+}
+
+/// So that every host name fits, and no reader holds more than it must.
+fn url_bytes(text: &str) -> Result<usize, String> {
+    const URL_BYTES_MIN: usize = 300;
+    let given = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
+    given.ok_or_else(|| format!("write a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
 }
 
 /// `None` where none are given.
@@ -110,6 +121,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         generate: args.read.generate.clone(),
         update: false,
         kinds: kinds(&args.read.links),
+        url_bytes_max: args.read.url_bytes,
         in_range: args.in_range,
         min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
@@ -159,8 +171,13 @@ pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run:
     write_json(path, &value)
 }
 
+/// What was left out of which URLs.
+pub(crate) fn left_out(tally: &Tally) -> Vec<serde_json::Value> {
+    tally.named().map(|(finding, url)| json!({"kind": finding.name(), "url": url})).collect()
+}
+
 /// Counts by kind.
-fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
+pub(crate) fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
     tally.counts().map(|(finding, count)| (finding.name().to_owned(), json!(count))).collect()
 }
 
@@ -193,6 +210,9 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
             }
             writeln!(out, "  {:<26} {:>15}", finding.name(), HumanCount(count).to_string())?;
         }
+    }
+    for (finding, url) in tally.named() {
+        writeln!(out, "  {}: {url}", finding.name())?;
     }
     let skipped = of(Finding::is_skipped).map(|(finding, count)| {
         let plural = if count == 1 { "" } else { "s" };
@@ -242,6 +262,7 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         "findings": findings(&report.tally),
         "damaged": report.tally.damaged(),
         "damaged_places": damaged,
+        "left_out": left_out(&report.tally),
     })
 }
 

@@ -1,5 +1,6 @@
 //! `webstrata merge`: the newest rows of a store, or all, become one.
 
+use crate::build::{findings, left_out, print_tally};
 use crate::cli::{Format, FormatArgs, Outcome, location};
 use crate::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
@@ -100,6 +101,7 @@ fn print_text(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
     if report.dropped > 0 {
         writeln!(out, "  URLs dropped           {:>15}", HumanCount(report.dropped).to_string())?;
     }
+    print_tally(&report.tally, out)?;
     Ok(())
 }
 
@@ -112,6 +114,8 @@ fn print_json(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
         "counts": report.counts,
         "partitions": report.partitions,
         "urls_dropped": report.dropped,
+        "findings": findings(&report.tally),
+        "left_out": left_out(&report.tally),
         "spilled_bytes": run.spilled,
     });
     writeln!(out, "{value}")?;

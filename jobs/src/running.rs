@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use webstrata_layers::Location;
 use webstrata_pipeline::{
-    Cluster, Error, Progress, RunOptions, StageReport, outside_stores, workers_within, write_file,
+    Cluster, Error, Progress, RunOptions, StageReport, memory_needed, outside_stores, workers_within, write_file,
 };
 
 use crate::cli::{processors, size};
@@ -16,9 +16,7 @@ use crate::cli::{processors, size};
 /// With what a job runs.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
-    /// Threads that work; if not given, as many as there are processors and
-    /// --memory is enough for (126 MiB each)
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, help = workers_help(), value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// Memory of this process, all in all; the rest goes to disk
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
@@ -41,6 +39,16 @@ pub(crate) struct RunArgs {
     /// Log to standard error: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<tracing::Level>,
+}
+
+/// How many workers there are, by the numbers that decide it.
+fn workers_help() -> String {
+    let [process, one] = [0, 1].map(|workers| memory_needed(workers) >> 20);
+    format!(
+        "Threads that work; if not given, as many as there are processors and\n--memory is enough for ({process} MiB, and {} \
+        MiB each)",
+        one - process
+    )
 }
 
 /// What this process did.

@@ -51,6 +51,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         generate: args.read.generate.clone(),
         update: true,
         kinds: kinds(&args.read.links),
+        url_bytes_max: args.read.url_bytes,
         in_range: RangeLength::Month,
         min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,

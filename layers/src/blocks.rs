@@ -2,11 +2,12 @@
 //!
 //! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with their
 //! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the layers
-//! have the same UIDs, rising; no value is null that must not be; times are whole seconds.
+//! have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that must not be; times are whole seconds.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::Range;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
@@ -46,7 +47,7 @@ impl TimesBlock {
         let batch = file.read(group, 2)?;
         let first_row = file.groups[group].first_row;
         let null = || file.damaged(first_row, Damage::Null);
-        let uids = uids_of(&batch).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
+        let uids = uids_of(&batch, false).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
         let lists = batch.column(1).as_list_opt::<i32>().ok_or_else(null)?;
         let times = lists.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null)?;
         Ok(Self { uids, ends: lists.offsets().clone(), times: times.values().clone() })
@@ -97,7 +98,9 @@ impl Block {
     /// Errors: the layer (0 to 2), the row in the group, and what is wrong.
     fn decode([links, times, changes]: [RecordBatch; 3]) -> Result<Self, (usize, u64, Damage)> {
         let null = |file| move || (file, 0, Damage::Null);
-        let uids = |batch: &RecordBatch, file| uids_of(batch).map_err(|(row, damage)| (file, row, damage));
+        // Only the out side tells captures of unknown links.
+        let repeats = times.num_columns() < 3;
+        let uids = |batch: &RecordBatch, file| uids_of(batch, repeats).map_err(|(row, damage)| (file, row, damage));
         let first = uids(&links, 0)?;
         for (file, batch) in [(1, &times), (2, &changes)] {
             let other = uids(batch, file)?;
@@ -150,9 +153,10 @@ impl Block {
         self.uids.len()
     }
 
-    /// The row that has a UID.
-    pub(crate) fn row_of(&self, uid: u64) -> Option<usize> {
-        self.uids.binary_search(&uid).ok()
+    /// The rows that have a UID.
+    pub(crate) fn rows_of(&self, uid: u64) -> Range<usize> {
+        let first = self.uids.partition_point(|&own| own < uid);
+        first..first + self.uids[first..].iter().take_while(|&&own| own == uid).count()
     }
 
     /// The UID of a row.
@@ -172,11 +176,12 @@ impl Block {
     }
 }
 
-/// The UIDs of a row group, in its first column: rising, none null. Errors: the row in the group, and what is wrong.
-pub(crate) fn uids_of(batch: &RecordBatch) -> Result<ScalarBuffer<u64>, (u64, Damage)> {
+/// The UIDs of a row group, in its first column: rising, or with repetitions, none null. Errors: the row in the group, and
+/// what is wrong.
+pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<ScalarBuffer<u64>, (u64, Damage)> {
     let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
     let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;
-    match uids.windows(2).position(|pair| pair[0] >= pair[1]) {
+    match uids.windows(2).position(|pair| pair[0] > pair[1] || (!repeats && pair[0] == pair[1])) {
         Some(at) => Err((at as u64 + 1, Damage::Order { previous: uids[at], got: uids[at + 1] })),
         None => Ok(uids),
     }

@@ -176,7 +176,7 @@ impl EvidenceBlock {
         let batch = file.read(group, usize::MAX)?;
         let first_row = file.groups[group].first_row;
         let null = || file.damaged(first_row, Damage::Null);
-        let uids = uids_of(&batch).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
+        let uids = uids_of(&batch, false).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
         let lists: Option<Vec<ListArray>> =
             batch.columns()[1..].iter().map(|column| column.as_list_opt::<i32>().cloned()).collect();
         let lists = lists.and_then(|lists| lists.try_into().ok()).ok_or_else(null)?;

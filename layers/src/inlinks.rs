@@ -21,7 +21,8 @@ impl InlinksWriter {
         SideWriter::create(row, partition, [Layer::Il, Layer::Tr, Layer::Ibv]).map(Self)
     }
 
-    /// Adds the in-links of a URL, whose UID must be above that of the one before it.
+    /// Adds in-links of a URL, whose UID must not be below that of the one before it. Where several records are of one URL,
+    /// all its in-links are their union; sources must rise from record to record.
     ///
     /// # Errors
     /// Records out of order, records that break an invariant (see [`InLinks::flaw`]), and what the disk refuses.

@@ -8,6 +8,7 @@
 //! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the stretches of
 //! captures that come from the same record. Source: DESIGN 6.
 
+use crate::error::Error;
 use crate::evidence::{Evidence, Revisit};
 use crate::page::{InLinks, Page};
 use crate::precedence::for_each_time;
@@ -76,6 +77,11 @@ impl Weave {
 
     /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not in it.
     pub fn links(&self, parts: &[Part<'_>]) -> (Vec<u64>, Vec<Change>) {
+        self.links_within(parts, usize::MAX).unwrap_or_default()
+    }
+
+    /// The same, if links and changes together are at most so many.
+    pub fn links_within(&self, parts: &[Part<'_>], most: usize) -> Option<(Vec<u64>, Vec<Change>)> {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
         let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
         // The changes of the link in each part that has it.
@@ -91,8 +97,11 @@ impl Weave {
             } else {
                 changes.truncate(before);
             }
+            if links.len() + changes.len() > most {
+                return None;
+            }
         }
-        (links, changes)
+        Some((links, changes))
     }
 
     /// Appends the changes of one link, given those that it has in each part; whether it is in any capture.
@@ -161,6 +170,11 @@ fn times_of<'a>(pages: &[&'a Page]) -> Vec<&'a [i64]> {
 
 /// Joins pages of one URL, the oldest row's first; `None` where there are none.
 pub fn pages(parts: &[&Page]) -> Option<Joined> {
+    pages_within(parts, usize::MAX)
+}
+
+/// The same; `None` also where the page has more than so many links and changes.
+pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
     let mut page = Page { uid: parts.first()?.uid, ..Page::default() };
     let (mut weave, mut replaced) = (Weave::default(), false);
     for_each_time(&times_of(parts), |time, captures| {
@@ -176,7 +190,7 @@ pub fn pages(parts: &[&Page]) -> Option<Joined> {
         replaced |= older.iter().any(is_known);
     });
     let links: Vec<Part<'_>> = parts.iter().map(|&page| page.into()).collect();
-    (page.links, page.changes) = weave.links(&links);
+    (page.links, page.changes) = weave.links_within(&links, most)?;
     Some(Joined { page, replaced })
 }
 
@@ -200,6 +214,24 @@ pub fn in_links(parts: &[&InLinks]) -> Option<InLinks> {
     let links: Vec<Part<'_>> = parts.iter().map(|&record| record.into()).collect();
     (record.sources, record.changes) = weave.links(&links);
     Some(record)
+}
+
+/// The next URL's in-links from a stream of records, several of which may be of one URL, one after the other. `ahead` is the
+/// record that was read last and is of the URL after it.
+pub(crate) fn next_in_links(
+    ahead: &mut Option<InLinks>,
+    mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
+) -> Result<Option<InLinks>, Error> {
+    let Some(first) = ahead.take().map_or_else(&mut next, |first| Ok(Some(first)))? else { return Ok(None) };
+    let mut own = vec![first];
+    while let Some(record) = next()? {
+        if record.uid != own[0].uid {
+            *ahead = Some(record);
+            break;
+        }
+        own.push(record);
+    }
+    Ok(if own.len() == 1 { own.pop() } else { in_links(&own.iter().collect::<Vec<_>>()) })
 }
 
 /// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one row is

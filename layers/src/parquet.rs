@@ -264,6 +264,7 @@ impl Footer {
         if metadata.schema().fields() != expected.fields() {
             return Err(Error::Schema { got: columns_of(metadata.schema()), expected: columns_of(&expected), path });
         }
+        let repeats = entry.layer.has_repeated_uids();
         let (mut groups, mut first_row, mut next_uid) = (Vec::new(), 0u64, 0u64);
         for group in metadata.metadata().row_groups() {
             let damaged = |damage| Error::Damaged { path: path.clone(), row: first_row, damage };
@@ -275,18 +276,15 @@ impl Footer {
             let (Some(first_uid), Some(last_uid)) = (bound(uids.min_opt()), bound(uids.max_opt())) else {
                 return Err(damaged(Damage::Null));
             };
-            if first_uid < next_uid
-                || last_uid < first_uid
-                || last_uid - first_uid < rows.saturating_sub(1)
-                || rows == 0
-            {
+            let dense = repeats || last_uid.saturating_sub(first_uid) >= rows.saturating_sub(1);
+            if first_uid < next_uid || last_uid < first_uid || !dense || rows == 0 {
                 return Err(damaged(Damage::Order { previous: next_uid.max(last_uid), got: first_uid }));
             }
             let fits = rows <= entry.rows - first_row;
             let rows = usize::try_from(rows).ok().filter(|_| fits).ok_or_else(|| damaged(Damage::NotAligned))?;
             groups.push(Group { first_row, rows, first_uid, last_uid });
             first_row += rows as u64;
-            next_uid = last_uid.saturating_add(1);
+            next_uid = if repeats { last_uid } else { last_uid.saturating_add(1) };
         }
         if first_row != entry.rows {
             return Err(Error::Damaged { path, row: first_row, damage: Damage::NotAligned });
@@ -299,7 +297,7 @@ impl Footer {
         Error::Damaged { path: self.path.clone(), row, damage }
     }
 
-    /// The number of the row group that has a UID, if it has it at all.
+    /// The number of the first row group that has a UID, if one has it at all.
     pub(crate) fn group_of(&self, uid: u64) -> Option<usize> {
         let at = self.groups.partition_point(|group| group.last_uid < uid);
         self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)

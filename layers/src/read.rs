@@ -220,10 +220,20 @@ impl Reader {
         }
     }
 
-    /// Where a partition has the record of a UID; `None` when it has none.
-    fn record(&self, kind: Kind, partition: usize, uid: u64) -> Result<Option<Place>, Error> {
+    /// Adds where a partition has the records of a UID: of pages one, of in-links one or more.
+    fn add_places(&self, kind: Kind, partition: usize, uid: u64, places: &mut Vec<Place>) -> Result<(), Error> {
+        let footer = self.footer(partition, kind.layers()[0])?;
+        let Some(first) = footer.group_of(uid) else { return Ok(()) };
+        for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, own)| own.first_uid <= uid) {
+            let block = self.records(kind, partition, group)?;
+            places.extend(block.rows_of(uid).map(|row| (partition, Arc::clone(&block), row)));
+        }
+        Ok(())
+    }
+
+    /// A row group of records, from the cache where it is there.
+    fn records(&self, kind: Kind, partition: usize, group: usize) -> Result<Arc<Block>, Error> {
         let layers = kind.layers();
-        let Some(group) = self.footer(partition, layers[0])?.group_of(uid) else { return Ok(None) };
         let id = BlockId { kind, partition, group };
         let read = || {
             let block = self.block(kind, partition, group)?;
@@ -231,7 +241,7 @@ impl Reader {
             Ok((Cached::Records(Arc::new(block)), bytes))
         };
         match self.cached(id, read)? {
-            Cached::Records(block) => Ok(block.row_of(uid).map(|row| (partition, block, row))),
+            Cached::Records(block) => Ok(block),
             _ => Err(self.misplaced(partition, layers[0])),
         }
     }
@@ -242,7 +252,7 @@ impl Reader {
         Block::read([&links?, &times?, &changes?], group)
     }
 
-    /// Where each row that has a record of a UID has it, the oldest row first.
+    /// Where each row that has records of a UID has them, the oldest row first.
     fn places(&self, kind: Kind, uid: u64) -> Result<Vec<Place>, Error> {
         self.places_in(kind, uid, |_| true)
     }
@@ -250,8 +260,11 @@ impl Reader {
     /// The same, of those of the rows that are asked for.
     fn places_in(&self, kind: Kind, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Vec<Place>, Error> {
         self.known(uid)?;
-        let partitions = self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid));
-        partitions.filter_map(|partition| self.record(kind, partition, uid).transpose()).collect()
+        let mut places = Vec::new();
+        for partition in self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid)) {
+            self.add_places(kind, partition, uid, &mut places)?;
+        }
+        Ok(places)
     }
 
     /// The records of a page in those rows whose captures may decide what a window shows.

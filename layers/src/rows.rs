@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::blocks::{Block, UrlBlock, View, uids_of};
 use crate::error::{Damage, Error};
 use crate::evidence::{Evidence, EvidenceBlock};
+use crate::join;
 use crate::key::key;
 use crate::page::{InLinks, Page};
 use crate::read::Reader;
@@ -44,7 +45,7 @@ impl Reader {
 
     /// The records of in-links that a row has, of UIDs in a range.
     pub fn row_in_links(&self, row: usize, uids: Range<u64>) -> RowInLinks<'_> {
-        RowInLinks { records: self.row_records(row, uids, [Layer::Il, Layer::Tr, Layer::Ibv]) }
+        RowInLinks { records: self.row_records(row, uids, [Layer::Il, Layer::Tr, Layer::Ibv]), ahead: None }
     }
 
     /// A row's URLs, of UIDs in a range, with their urlkeys or without.
@@ -80,7 +81,7 @@ impl Reader {
                     continue;
                 }
                 let damaged = |(row, damage)| file.damaged(file.groups[group].first_row + row, damage);
-                uids_of(&file.read(group, 1)?)
+                uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
                     .map_err(damaged)?
                     .iter()
                     .copied()
@@ -235,6 +236,8 @@ impl RowPages<'_> {
 /// A stream of in-links; see the head of this file.
 pub struct RowInLinks<'a> {
     records: Records<'a>,
+    /// The first record of the next URL.
+    ahead: Option<InLinks>,
 }
 
 /// Errors: see [`RowPages`].
@@ -242,8 +245,9 @@ impl Iterator for RowInLinks<'_> {
     type Item = Result<InLinks, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.records.advance().and_then(|next| match next {
-            Some(_) => self.records.read(|view| view.in_links()),
+        let Self { records, ahead } = self;
+        let next = join::next_in_links(ahead, || match records.advance()? {
+            Some(_) => records.read(|view| view.in_links()),
             None => Ok(None),
         });
         self.records.groups.end_after(next)

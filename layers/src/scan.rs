@@ -6,6 +6,7 @@
 
 use crate::blocks::{Block, UrlBlock, View, uids_of};
 use crate::error::{Damage, Error};
+use crate::join;
 use crate::manifest::PartitionEntry;
 use crate::page::{InLinks, Page};
 use crate::parquet::LayerFile;
@@ -28,10 +29,12 @@ pub fn in_links<'a>(
     store: &'a Store,
     partition: &'a PartitionEntry,
 ) -> impl Iterator<Item = Result<InLinks, Error>> + 'a {
-    records(store, partition, [Layer::Il, Layer::Tr, Layer::Ibv], |view| view.in_links())
+    let mut records = records(store, partition, [Layer::Il, Layer::Tr, Layer::Ibv], |view| view.in_links());
+    let mut ahead = None;
+    std::iter::from_fn(move || join::next_in_links(&mut ahead, || records.next().transpose()).transpose())
 }
 
-/// The UIDs of a layer's records, rising; nothing else of it is read.
+/// The UIDs of a layer's records, rising, each once; nothing else of it is read.
 ///
 /// # Errors
 /// See [`pages`].
@@ -39,9 +42,11 @@ pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<V
     let file = open(store, partition, layer)?;
     let mut all = Vec::new();
     for (group, rows) in file.groups.iter().enumerate() {
-        let own = uids_of(&file.read(group, 1)?).map_err(|(row, damage)| file.damaged(rows.first_row + row, damage))?;
+        let own = uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
+            .map_err(|(row, damage)| file.damaged(rows.first_row + row, damage))?;
         all.extend_from_slice(&own);
     }
+    all.dedup();
     Ok(all)
 }
 

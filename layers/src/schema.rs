@@ -36,6 +36,11 @@ impl Layer {
     pub const ALL: [Layer; 8] =
         [Layer::Url, Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv, Layer::Il, Layer::Tr, Layer::Ibv];
 
+    /// Whether several of its records may be of one URL.
+    pub(crate) fn has_repeated_uids(self) -> bool {
+        matches!(self, Layer::Il | Layer::Tr | Layer::Ibv)
+    }
+
     /// The name, as in paths and manifests.
     pub fn name(self) -> &'static str {
         match self {

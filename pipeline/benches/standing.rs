@@ -258,6 +258,7 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
             generate: Vec::new(),
             update: month > 0,
             kinds: None,
+            url_bytes_max: None,
             in_range: RangeLength::Month,
             min_sources: None,
             partition_urls: PARTITION_URLS,

@@ -14,7 +14,7 @@ use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
 use crate::ingest::{Inputs, ingest, share};
 use crate::inlinks::inlinks;
 use crate::job::Stopped;
-use crate::meaning::Meaning;
+use crate::meaning::{Given, Meaning};
 use crate::outlinks::outlinks;
 use crate::pages::pages;
 use crate::replace::replace;
@@ -45,6 +45,9 @@ pub struct BuildOptions {
     pub update: bool,
     /// Which links of a page count; `None` for anchors, of an update for what the store has.
     pub kinds: Option<LinkKinds>,
+    /// Bytes of a URL, at most; pages and links that are longer are left out. `None` for [`webstrata_datasets::URL_BYTES`], of
+    /// an update for what the store has.
+    pub url_bytes_max: Option<usize>,
     /// Length of the time ranges of in-links; of an update that of the store.
     pub in_range: RangeLength,
     /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0, of an
@@ -124,7 +127,10 @@ impl Work for Build {
         match stage {
             "ingest" => ingest(worker, job, &self.inputs, state),
             "pages" => pages(worker, job, state),
-            "sources" if self.meaning.min_sources > 1 => sources(worker, context, self.meaning.min_sources, state),
+            // URLs that only links name which are left out are none of the store.
+            "sources" if self.meaning.min_sources > 1 || state.left_out > 0 => {
+                sources(worker, context, self.meaning.min_sources, state)
+            }
             "uids" => uids(worker, context, self.partition_urls, state),
             "replace" => replace(worker, context, state),
             "outlinks" => outlinks(worker, context, self.in_range(context), state),
@@ -222,12 +228,13 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[State]) -> (RowE
 /// made. Damage inside inputs is counted in the report. After an error the store answers as before,
 /// and the same call goes on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
-    let &BuildOptions { ref run, update, kinds, in_range, min_sources, partition_urls, .. } = options;
+    let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
+    let given = Given { kinds, min_sources, url_bytes_max };
     let meaning = if update {
         let store = Store::open(&run.store)?;
-        Meaning::of_store(&run.store, &store.manifest().provenance.options, kinds, min_sources)?
+        Meaning::of_store(&run.store, &store.manifest().provenance.options, given)?
     } else {
-        Meaning::new(kinds, min_sources)
+        given.or(Meaning::default())
     };
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
@@ -244,7 +251,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
         paths: options.inputs.clone(),
-        inputs: Arc::new(Inputs { inputs, kinds: meaning.kinds, next: 0.into() }),
+        inputs: Arc::new(Inputs { inputs, meaning, next: 0.into() }),
         update,
         meaning,
         in_range,

@@ -365,6 +365,7 @@ pub(crate) fn work_together<T: Send + 'static>(
     identity: &str,
     body: impl Fn(&mut Worker) -> Result<T, Stopped> + Send + Sync + 'static,
 ) -> Result<T, Error> {
+    check_limits(run.memory_max, job.workers())?;
     let (version, workers, processes) = (env!("CARGO_PKG_VERSION"), job.workers(), run.processes());
     let identity = format!("{name} {version} {workers} {processes} {} {identity}", run.store);
     let id = format!("{:032x}", xxh3_128(identity.as_bytes()));
@@ -383,20 +384,40 @@ const SORTING_BYTES_MIN: usize = 16 << 20;
 /// twentieth of a job's time.
 const PLENTY_BYTES: usize = 1 << 30;
 
+/// The least memory that a process needs for so many workers.
+pub fn memory_needed(workers: usize) -> usize {
+    PROCESS_BYTES + workers * (WORKER_BYTES + WRITERS_BYTES + SORTING_BYTES_MIN)
+}
+
 /// How many workers can work within so much memory, at least 1.
 pub fn workers_within(memory_max: usize) -> usize {
-    let worker = WORKER_BYTES + WRITERS_BYTES + SORTING_BYTES_MIN;
-    (memory_max.saturating_sub(PROCESS_BYTES) / worker).max(1)
+    (memory_max.saturating_sub(memory_needed(0)) / (memory_needed(1) - memory_needed(0))).max(1)
+}
+
+/// Address space of a process besides its memory: the program, files that are mapped, what allocators reserve and do not use.
+const ADDRESS_BYTES: u64 = 512 << 20;
+/// The same for a worker: an arena of the allocator and a stack.
+const ADDRESS_BYTES_A_WORKER: u64 = 192 << 20;
+
+/// Refuses to begin what the system would stop on the way; warns where it may.
+fn check_limits(memory_max: usize, workers: usize) -> Result<(), Error> {
+    let needed = memory_max as u64 + ADDRESS_BYTES + workers as u64 * ADDRESS_BYTES_A_WORKER;
+    if let Some(limit) = meter::address_space_max().filter(|&limit| limit < needed) {
+        return Err(Error::TooLittleAddressSpace { limit, given: memory_max, workers, needed });
+    }
+    if let Some(limit) = meter::group_memory_max().filter(|&limit| limit < memory_max as u64) {
+        tracing::warn!(limit, memory_max, "the control group of this process may have less memory than it was given");
+    }
+    Ok(())
 }
 
 /// The part of the memory that is for sorting and for writers.
 fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
-    let fixed = PROCESS_BYTES + workers * WORKER_BYTES;
-    let needed = fixed + workers * (WRITERS_BYTES + SORTING_BYTES_MIN);
+    let needed = memory_needed(workers);
     if memory_max < needed {
         return Err(Error::TooLittleMemory { given: memory_max, workers, needed });
     }
-    Ok(memory_max - fixed)
+    Ok(memory_max - PROCESS_BYTES - workers * WORKER_BYTES)
 }
 
 /// Where the scratch directories of the processes are.
@@ -435,6 +456,7 @@ pub(crate) fn run<W: Work>(
     }
     let (process, processes) = options.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let memory_max = budget(options.memory_max, workers)?;
+    check_limits(options.memory_max, workers)?;
     // What was not written to disk is lost with the machine.
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let version = env!("CARGO_PKG_VERSION");
@@ -488,7 +510,7 @@ mod tests {
     fn as_many_workers_as_fit_are_enough() {
         for memory_max in [1 << 20, 160 << 20, 1 << 30, 64 << 30] {
             let workers = workers_within(memory_max);
-            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= 160 << 20, "{memory_max} {workers}");
+            assert_eq!(budget(memory_max, workers).is_ok(), memory_max >= memory_needed(1), "{memory_max} {workers}");
             assert!(budget(memory_max, workers + 1).is_err(), "{memory_max} {workers}");
         }
     }

@@ -129,34 +129,6 @@ pub enum Error {
         /// The directory.
         directory: PathBuf,
     },
-    /// The captures of one page do not fit.
-    #[error(
-        "the captures of {page} ({captures} so far) take more than the {} MiB that a worker has for one page; \
-        give more with --memory, or fewer workers, and the job goes on from here",
-        bytes >> 20
-    )]
-    PageTooLarge {
-        /// The URL of the page; its fingerprint where another process has read it.
-        page: String,
-        /// Captures when the bound was passed.
-        captures: usize,
-        /// The bound.
-        bytes: usize,
-    },
-    /// A URL has more in-links than fit.
-    #[error(
-        "the in-links of {url} ({sources} so far) take more than the {} MiB that a worker has for one URL; \
-        give more with --memory, or fewer workers, and the job goes on from here",
-        bytes >> 20
-    )]
-    TooManyInLinks {
-        /// The URL.
-        url: String,
-        /// Pages that link to it, when the bound was passed.
-        sources: usize,
-        /// The bound.
-        bytes: usize,
-    },
     /// A graph does not fit.
     #[error(
         "--memory of {} MiB is too little for this analysis of {links} links and {urls} URLs: give at least {} MiB",
@@ -187,6 +159,22 @@ pub enum Error {
         workers: usize,
         /// What they need, in bytes.
         needed: usize,
+    },
+    /// The system lets this process have less than it was given.
+    #[error(
+        "this process may have {} MiB of address space (ulimit -v), and --memory of {} MiB with {workers} workers needs {} MiB: \
+        raise the limit, or give less memory or fewer workers",
+        limit >> 20, given >> 20, needed.div_ceil(1 << 20)
+    )]
+    TooLittleAddressSpace {
+        /// What the process may have, in bytes.
+        limit: u64,
+        /// What was given, in bytes.
+        given: usize,
+        /// Workers of this process.
+        workers: usize,
+        /// What they need, in bytes.
+        needed: u64,
     },
     /// The hosts file makes no sense.
     #[error("{}: {message}", path.display())]

@@ -7,11 +7,17 @@
 //! unknown here: what they refer to may be in the store, so what is needed to find it goes with the page
 //! ([`crate::revisits`]).
 //!
-//! Memory: all captures of one page. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
+//! A page whose record would have more than [`VALUES_MAX`] values has captures of unknown links alone ([`crate::large_pages`]).
+//!
+//! Memory: the captures of one page within a budget, beyond it their links go to disk ([`crate::large_fold`]); and what the
+//! record takes. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
 //! are in the next one and equal lists are told by one comparison of memory.
 
 use crate::ingest::kind;
 use crate::known_links::hash_of;
+use crate::large_fold::LargeFold;
+use crate::large_pages::{REVISIT_VALUES, VALUES_MAX};
+use crate::scratch::Scratch;
 use crate::{Error, wire};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -37,34 +43,32 @@ pub(crate) struct FoldedPage {
     pub(crate) evidence: Evidence,
     /// Fingerprints of the links that revisits have of their own, rising, each once.
     pub(crate) own: Vec<u128>,
+    /// Its links are left out.
+    pub(crate) is_left_out: bool,
 }
 
 /// The captures of one second.
 struct Moment {
     time: i64,
-    /// Links in [`Fold::links`]; `None` where all are revisits.
-    links: Option<Range<usize>>,
+    /// Whether some capture is no revisit.
+    is_known: bool,
+    /// Its links in [`Fold::links`], where these are in memory.
+    first: usize,
+    count: u32,
     /// The least digest of those that are no revisits; 0 without one.
     digest: u64,
-    revisit: Option<FoldedRevisit>,
-    /// How new the record is whose links these are, where it has no date.
-    undated: Option<Vec<u8>>,
-    /// Some record of it has a date.
-    dated: bool,
+    revisit: Option<Box<FoldedRevisit>>,
 }
 
 impl Moment {
-    /// Whether a record counts beside those before it, and which of these now counts no more.
-    fn takes(&mut self, undated: Option<&[u8]>) -> (bool, bool) {
-        if undated.is_some() && (self.dated || self.undated.as_deref() >= undated) {
-            return (false, false);
-        }
-        self.dated |= undated.is_none();
-        let before = std::mem::replace(&mut self.undated, undated.map(<[u8]>::to_vec)).is_some();
-        if before {
-            self.links = None;
-        }
-        (true, before)
+    fn links(&self) -> Range<usize> {
+        self.first..self.first + self.count as usize
+    }
+
+    /// Values of the revisit in its record: none where a capture of the second is no revisit.
+    fn revisit_values(&self) -> usize {
+        let revisit = self.revisit.as_ref().filter(|_| !self.is_known);
+        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.own.len())
     }
 }
 
@@ -94,12 +98,22 @@ pub(crate) struct Fold {
     /// Captures that have the links of another one: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
     events: Vec<(u128, u32)>,
+    /// How new the record without a date is that came last in this second, and whether it counts.
+    undated: (Vec<u8>, bool),
     /// Records without a date that did not count, of all pages.
     pub(crate) older_undated: u64,
+    scratch: Scratch,
+    /// Where links are that do not fit.
+    large: Option<LargeFold>,
+    values_max: usize,
+    /// Values of revisits and of their own links.
+    revisit_values: usize,
+    /// The page has too many captures and revisits, whatever its links are.
+    is_too_large: bool,
 }
 
 impl Fold {
-    pub(crate) fn new(bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize, scratch: &Scratch) -> Self {
         Fold {
             bytes_max,
             moments: Vec::new(),
@@ -107,55 +121,67 @@ impl Fold {
             sets: Vec::new(),
             same: Vec::new(),
             events: Vec::new(),
+            undated: (Vec::new(), false),
             older_undated: 0,
+            scratch: scratch.clone(),
+            large: None,
+            values_max: VALUES_MAX,
+            revisit_values: 0,
+            is_too_large: false,
         }
     }
 
-    /// Adds a capture record of the page; times must not fall.
+    /// Adds a capture record of the page, in the order of their bytes: times do not fall, and in a second those without a
+    /// date come last, the newest first.
     ///
     /// # Errors
-    /// [`Error::PageTooLarge`] where the captures of the page so far pass the bound.
-    pub(crate) fn add(&mut self, page: u128, time: i64, mut payload: &[u8]) -> Result<(), Error> {
-        let captures = self.moments.len();
-        let bytes = (self.links.len() + payload.len() / size_of::<u128>()) * size_of::<u128>()
-            + captures * size_of::<Moment>()
-            + self.same.len() * SMALL_BYTES;
-        if bytes > self.bytes_max {
-            let page = format!("the page of fingerprint {page:032x}");
-            return Err(Error::PageTooLarge { page, captures, bytes: self.bytes_max });
-        }
+    /// What the disk refuses.
+    pub(crate) fn add(&mut self, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let [kind] = wire::take_array(&mut payload);
+        let undated = (kind == kind::UNDATED).then(|| wire::take_falling(&mut payload));
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.last().is_none_or(|last| last.time != time) {
-            let (links, revisit, undated) = (None, None, None);
-            self.moments.push(Moment { time, links, digest: 0, revisit, undated, dated: false });
+            // The captures of one second come in an order that says nothing: only whole seconds count.
+            self.is_too_large |= self.moments.len() + self.revisit_values > self.values_max;
+            if self.moments.len() > self.values_max {
+                return Ok(());
+            }
+            let none = Moment { time, is_known: false, first: 0, count: 0, digest: 0, revisit: None };
+            self.moments.push(none);
+            self.undated.0.clear();
+        }
+        if let Some(undated) = undated
+            && !self.counts(undated)
+        {
+            return Ok(());
+        }
+        if self.is_too_large {
+            return Ok(());
         }
         let number = self.moments.len() - 1;
         let moment = &mut self.moments[number];
+        self.revisit_values -= moment.revisit_values();
         if matches!(kind, kind::LINKS | kind::SAME | kind::UNDATED) {
-            let undated = (kind == kind::UNDATED).then(|| {
-                let len = wire::take_usize(&mut payload);
-                let (undated, links) = payload.split_at(len);
-                payload = links;
-                undated
-            });
-            let (counts, replaces) = moment.takes(undated);
-            self.older_undated += u64::from(!counts) + u64::from(replaces);
-            if !counts {
-                return Ok(());
-            }
-        }
-        if matches!(kind, kind::LINKS | kind::SAME) {
             moment.digest = [moment.digest, digest].into_iter().filter(|&digest| digest != 0).min().unwrap_or(0);
+            moment.is_known = true;
         }
+        self.revisit_values += moment.revisit_values();
         if kind == kind::SAME {
-            self.same.push((number, u128::from_be_bytes(wire::take_array(&mut payload))));
-            return Ok(());
+            let links = u128::from_be_bytes(wire::take_array(&mut payload));
+            match &mut self.large {
+                Some(large) => large.add_same(index(number), links)?,
+                None => self.same.push((number, links)),
+            }
+            return self.go_to_disk_if_full();
         }
         let has_links = matches!(kind, kind::LINKS | kind::UNDATED);
         let referred: [u8; 8] = if has_links { [0; 8] } else { wire::take_array(&mut payload) };
         let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         if has_links {
+            if let Some(large) = &mut self.large {
+                large.add(index(number), links)?;
+                return if kind == kind::LINKS { large.add_set(payload) } else { Ok(()) };
+            }
             let start = self.links.len();
             self.links.extend(links);
             let own = start..self.links.len();
@@ -163,25 +189,66 @@ impl Fold {
                 self.sets.push(own.clone());
             }
             self.add_links(number, own);
-        } else {
-            let time = (referred != [0; 8]).then(|| wire::key_time(referred));
-            let not_modified = kind == kind::NOT_MODIFIED;
-            let mut revisit = FoldedRevisit { not_modified, digest, time, own: links.collect() };
-            if let Some(other) = moment.revisit.take() {
-                let own = [&revisit.own[..], &other.own].concat();
-                revisit = FoldedRevisit { own, ..revisit.min(other) };
-            }
-            moment.revisit = Some(revisit);
+            return self.go_to_disk_if_full();
         }
+        let time = (referred != [0; 8]).then(|| wire::key_time(referred));
+        let not_modified = kind == kind::NOT_MODIFIED;
+        let mut revisit = FoldedRevisit { not_modified, digest, time, own: links.collect() };
+        self.revisit_values -= moment.revisit_values();
+        if let Some(other) = moment.revisit.take() {
+            let mut own = [&revisit.own[..], &other.own].concat();
+            own.sort_unstable();
+            own.dedup();
+            revisit = FoldedRevisit { own, ..revisit.min(*other) };
+        }
+        moment.revisit = Some(Box::new(revisit));
+        self.revisit_values += moment.revisit_values();
         Ok(())
     }
 
+    /// Whether a record without a date counts: the first of its second does, in all its parts.
+    fn counts(&mut self, undated: &[u8]) -> bool {
+        if self.undated.0 != undated {
+            self.undated = (undated.to_vec(), self.moments.last().is_some_and(|moment| !moment.is_known));
+            self.older_undated += u64::from(!self.undated.1);
+        }
+        self.undated.1
+    }
+
+    /// Has links go to disk that take more than the budget.
+    fn go_to_disk_if_full(&mut self) -> Result<(), Error> {
+        let bytes = self.links.len() * size_of::<u128>() + (self.sets.len() + self.same.len()) * SMALL_BYTES;
+        if self.large.is_some() || bytes <= self.bytes_max {
+            return Ok(());
+        }
+        let mut large = LargeFold::new(&self.scratch, self.bytes_max);
+        for (number, moment) in (0u32..).zip(&self.moments) {
+            large.add(number, self.links[moment.links()].iter().copied())?;
+        }
+        let mut bytes = Vec::new();
+        for set in self.sets.drain(..) {
+            bytes.clear();
+            bytes.extend(self.links[set].iter().flat_map(|link| link.to_be_bytes()));
+            large.add_set(&bytes)?;
+        }
+        for (number, links) in self.same.drain(..) {
+            large.add_same(index(number), links)?;
+        }
+        self.links = Vec::new();
+        self.moments.iter_mut().for_each(|moment| moment.count = 0);
+        self.large = Some(large);
+        Ok(())
+    }
+
+    /// Adds links, sorted and in memory, to those of a capture.
     fn add_links(&mut self, number: usize, own: Range<usize>) {
-        let all = match self.moments[number].links.take() {
-            Some(before) if self.links[before.clone()] != self.links[own.clone()] => self.union(before, own),
-            _ => own,
+        let before = self.moments[number].links();
+        let all = if before.is_empty() || self.links[before.clone()] == self.links[own.clone()] {
+            own
+        } else {
+            self.union(before, own)
         };
-        self.moments[number].links = Some(all);
+        (self.moments[number].first, self.moments[number].count) = (all.start, index(all.len()));
     }
 
     /// Gives captures that have the links of another one those links, which some record of the page holds.
@@ -220,55 +287,85 @@ impl Fold {
     }
 
     /// Ends the page and makes ready for the next one.
-    pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut FoldedPage) {
-        if !self.same.is_empty() {
-            self.resolve_same();
-        }
-        self.gather_evidence(page);
+    ///
+    /// # Errors
+    /// What the disk refuses.
+    pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut FoldedPage) -> Result<(), Error> {
         page.fingerprint = fingerprint;
         page.timestamps.clear();
+        page.timestamps.extend(self.moments.iter().map(|moment| moment.time));
         page.unknown.clear();
         page.links.clear();
         page.changes.clear();
-        self.events.clear();
-        let mut before: Option<(u32, &[u128])> = None;
-        let mut first: &[u128] = &[];
-        let mut first_known = 0;
-        for (number, moment) in (0u32..).zip(&self.moments) {
-            page.timestamps.push(moment.time);
-            let Some(links) = &moment.links else {
-                page.unknown.push(number);
-                continue;
-            };
-            let links = &self.links[links.clone()];
-            match before {
-                None => (first, first_known) = (links, number),
-                Some((_, before)) if before == links => {}
-                Some((_, before)) => differences(before, links, |link| self.events.push((link, number))),
-            }
-            before = Some((number, links));
+        page.is_left_out = self.is_too_large || !self.finish_links(page)?;
+        if page.is_left_out {
+            page.timestamps.truncate(self.values_max);
+            page.unknown = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
+            (page.links, page.changes) = (Vec::new(), Vec::new());
+            (page.evidence, page.own) = (Evidence::default(), Vec::new());
         }
-        self.events.sort_unstable();
-        merge_events(first, first_known, &self.events, page);
         self.moments.clear();
         self.links.clear();
         self.sets.clear();
+        self.same.clear();
+        self.events.clear();
+        self.large = None;
+        self.revisit_values = 0;
+        self.is_too_large = false;
+        Ok(())
+    }
+
+    /// Makes links, changes and evidence; whether they fit into a record.
+    fn finish_links(&mut self, page: &mut FoldedPage) -> Result<bool, Error> {
+        if !self.same.is_empty() {
+            self.resolve_same();
+        }
+        self.gather_evidence(page)?;
+        page.unknown.extend((0u32..).zip(&self.moments).filter(|(_, own)| !own.is_known).map(|(number, _)| number));
+        let revisits: usize = page.evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
+        let Some(most) = self.values_max.checked_sub(self.moments.len() + revisits) else { return Ok(false) };
+        if let Some(large) = self.large.take() {
+            let known: Vec<bool> = self.moments.iter().map(|moment| moment.is_known).collect();
+            return large.finish(&known, most, page);
+        }
+        let mut before: Option<&[u128]> = None;
+        let mut first: &[u128] = &[];
+        let mut first_known = 0;
+        for (number, moment) in (0u32..).zip(&self.moments).filter(|(_, moment)| moment.is_known) {
+            let links = &self.links[moment.links()];
+            match before {
+                None => (first, first_known) = (links, number),
+                Some(before) if before == links => {}
+                Some(before) => differences(before, links, |link| self.events.push((link, number))),
+            }
+            if self.events.len() > most {
+                return Ok(false);
+            }
+            before = Some(links);
+        }
+        self.events.sort_unstable();
+        merge_events(first, first_known, &self.events, page);
+        Ok(page.links.len() + page.changes.len() <= most)
     }
 
     /// What captures say of one another; links that revisits have beside a capture in the same second are that capture's.
-    fn gather_evidence(&mut self, page: &mut FoldedPage) {
+    fn gather_evidence(&mut self, page: &mut FoldedPage) -> Result<(), Error> {
         let FoldedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
         digests.clear();
         revisits.clear();
         own.clear();
         for number in 0..self.moments.len() {
-            if self.moments[number].links.is_some()
+            if self.moments[number].is_known
                 && let Some(revisit) = self.moments[number].revisit.take()
             {
-                let start = self.links.len();
-                self.links.extend(&revisit.own);
-                self.links[start..].sort_unstable();
-                self.add_links(number, start..self.links.len());
+                if let Some(large) = &mut self.large {
+                    large.add(index(number), revisit.own.iter().copied())?;
+                } else if !revisit.own.is_empty() {
+                    let start = self.links.len();
+                    self.links.extend(&revisit.own);
+                    self.links[start..].sort_unstable();
+                    self.add_links(number, start..self.links.len());
+                }
             }
             let moment = &self.moments[number];
             digests.push(moment.revisit.as_ref().map_or(moment.digest, |revisit| revisit.digest));
@@ -285,9 +382,10 @@ impl Fold {
             let mut links: Vec<u64> = revisit.own.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let FoldedRevisit { not_modified, time: referred, .. } = *revisit;
+            let FoldedRevisit { not_modified, time: referred, .. } = **revisit;
             revisits.push(Revisit { capture, not_modified, referred, links });
         }
+        Ok(())
     }
 }
 
@@ -314,7 +412,7 @@ fn differences(mut one: &[u128], mut other: &[u128], mut each: impl FnMut(u128))
     }
 }
 
-/// An index of a link; a capture of 2^32 links does not fit into memory long before this.
+/// An index of a link or a capture; so many fit into no record.
 fn index(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -357,9 +455,19 @@ mod tests {
     }
 
     fn fold(captures: &[(i64, Vec<u8>)]) -> FoldedPage {
-        let (mut fold, mut page) = (Fold::new(1 << 20), FoldedPage::default());
-        captures.iter().for_each(|(time, payload)| fold.add(7, *time, payload).unwrap());
-        fold.finish(7, &mut page);
+        fold_within(captures, 1 << 20, VALUES_MAX)
+    }
+
+    fn fold_within(captures: &[(i64, Vec<u8>)], bytes_max: usize, values_max: usize) -> FoldedPage {
+        let directory = tempfile::tempdir().unwrap();
+        let mut fold = Fold { values_max, ..Fold::new(bytes_max, &Scratch::temporary(directory.path())) };
+        let mut page = FoldedPage::default();
+        // A page before leaves nothing for the next one.
+        for _ in 0..2 {
+            captures.iter().for_each(|(time, payload)| fold.add(*time, payload).unwrap());
+            fold.finish(7, &mut page).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         page
     }
 
@@ -425,32 +533,38 @@ mod tests {
         assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], revisits: vec![] });
     }
 
+    /// A record without a date.
+    fn undated(age: &str, links: &[u128]) -> (i64, Vec<u8>) {
+        let mut record = vec![kind::UNDATED];
+        wire::put_falling(&mut record, age.as_bytes());
+        record.extend(&payload(kind::LINKS, 0, None, links)[1..]);
+        (0, record)
+    }
+
     #[test]
     fn of_records_without_a_date_the_newest_counts() {
-        let undated = |age: &str, links: &[u128]| {
-            let mut record = vec![kind::UNDATED];
-            record.extend([0; 16]);
-            wire::put(&mut record, age.len() as u64);
-            record.extend(age.as_bytes());
-            record.extend(&payload(kind::LINKS, 0, None, links)[17..]);
-            (0, record)
-        };
         let dated = (0, payload(kind::LINKS, 0, None, &[9]));
         let other = (7, payload(kind::LINKS, 0, None, &[8]));
         for (records, links, older) in [
             (vec![undated("b", &[1, 2])], vec![1, 2], 0),
             (vec![undated("a", &[1, 2]), undated("b", &[3]), undated("ab", &[4])], vec![3], 2),
             (vec![undated("b", &[3]), undated("ab", &[4]), undated("a", &[1, 2])], vec![3], 2),
+            (vec![undated("b", &[3]), undated("a", &[1]), undated("b", &[4]), undated("a", &[5])], vec![3, 4], 1),
             (vec![undated("a", &[1]), undated("b", &[])], vec![], 1),
             (vec![undated("a", &[1]), dated.clone(), undated("b", &[2])], vec![9], 2),
             (vec![dated.clone(), undated("b", &[2]), dated], vec![9], 1),
         ] {
-            let (mut fold, mut page) = (Fold::new(1 << 20), FoldedPage::default());
-            let records = records.into_iter().chain([other.clone()]);
-            records.for_each(|(time, payload)| fold.add(7, time, &payload).unwrap());
-            fold.finish(7, &mut page);
-            assert_eq!((links_at(&page, 0), links_at(&page, 7)), (Some(links), Some(vec![8])));
-            assert_eq!(fold.older_undated, older);
+            let mut records: Vec<_> = records.into_iter().chain([other.clone()]).collect();
+            records.sort();
+            for bytes_max in [0, 1 << 20] {
+                let directory = tempfile::tempdir().unwrap();
+                let mut fold = Fold::new(bytes_max, &Scratch::temporary(directory.path()));
+                let mut page = FoldedPage::default();
+                records.iter().for_each(|(time, payload)| fold.add(*time, payload).unwrap());
+                fold.finish(7, &mut page).unwrap();
+                assert_eq!((links_at(&page, 0), links_at(&page, 7)), (Some(links.clone()), Some(vec![8])));
+                assert_eq!(fold.older_undated, older);
+            }
         }
     }
 
@@ -486,10 +600,60 @@ mod tests {
         assert_eq!(page.evidence, Evidence { digests: vec![1, 2], revisits: vec![] });
     }
 
+    /// Captures of all kinds, in order of time, as records of links, of hashes of links and of revisits.
+    fn records() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
+        let capture = (0i64..9, 0u8..5, 0u128..3, prop::collection::vec(0u128..7, 0..5));
+        prop::collection::vec(capture, 1..24).prop_map(|captures| {
+            let sets: Vec<_> = captures.iter().map(|capture| payload(kind::LINKS, 0, None, &capture.3)).collect();
+            let record = |(number, (time, kind, digest, links)): (usize, &(i64, u8, u128, Vec<u128>))| {
+                let payload = match kind {
+                    0 => payload(kind::IDENTICAL, *digest, Some(*time), &links[..links.len().min(2)]),
+                    1 => payload(kind::NOT_MODIFIED, *digest, None, &[]),
+                    3 if *digest == 2 => undated(["a", "b", "bc"][number % 3], links).1,
+                    2 if captures[number / 2].1 > 2 => {
+                        let hash = hash_of(&sets[number / 2][17..]).to_be_bytes();
+                        [&[kind::SAME][..], &digest.to_be_bytes(), &hash].concat()
+                    }
+                    _ => payload(kind::LINKS, *digest, None, links),
+                };
+                (*time, payload)
+            };
+            let mut records: Vec<_> = captures.iter().enumerate().map(record).collect();
+            records.sort();
+            records
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn disk_and_memory_fold_alike(records in records(), values_max in 1usize..60) {
+            let in_memory = fold_within(&records, 1 << 20, VALUES_MAX);
+            prop_assert_eq!(&fold_within(&records, 0, VALUES_MAX), &in_memory);
+            let small = fold_within(&records, 1 << 20, values_max);
+            prop_assert_eq!(&fold_within(&records, 0, values_max), &small);
+            prop_assert_eq!(&fold_within(&records, 100, values_max), &small);
+            let FoldedPage { links, timestamps, changes, evidence, .. } = &in_memory;
+            let own: usize = evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
+            let fits = links.len() + timestamps.len() + changes.len() + own <= values_max;
+            prop_assert!(!in_memory.is_left_out);
+            let expected = if fits { in_memory } else { left_out(&records, values_max) };
+            prop_assert_eq!(small, expected);
+        }
+    }
+
+    /// What is kept of a page that is too large.
+    fn left_out(records: &[(i64, Vec<u8>)], values_max: usize) -> FoldedPage {
+        let mut timestamps: Vec<i64> = records.iter().map(|record| record.0).collect();
+        timestamps.dedup();
+        timestamps.truncate(values_max);
+        let unknown = (0..u32::try_from(timestamps.len()).unwrap()).collect();
+        FoldedPage { fingerprint: 7, timestamps, unknown, is_left_out: true, ..FoldedPage::default() }
+    }
+
     #[test]
-    fn a_page_that_does_not_fit_is_an_error() {
-        let mut fold = Fold::new(10_000);
-        let added = (0..1_000).try_for_each(|time| fold.add(9, time, &payload(kind::LINKS, 0, None, &[4, 5])));
-        assert!(matches!(added, Err(Error::PageTooLarge { captures: 50..500, .. })), "{added:?}");
+    fn many_captures_of_one_second_are_one_in_little_memory() {
+        let record = |number: u128| (5, payload(kind::LINKS, 0, None, &[1, 1000 + number % 500]));
+        let page = fold_within(&(0..20_000).map(record).collect::<Vec<_>>(), 10_000, VALUES_MAX);
+        assert_eq!((page.timestamps.len(), page.links.len(), page.changes.len()), (1, 501, 0));
     }
 }

@@ -4,8 +4,11 @@
 //! the hash of the page, so that a large host is no burden for one worker); the text of each URL not lately seen stays
 //! here, as its key, with its fingerprint.
 //!
+//! A capture whose links do not fit comes in pieces, each a capture record of the same page and time: together they are one
+//! capture, as any captures of one second are.
+//!
 //! Capture record: key = fingerprint of the page (16 bytes), time (8 bytes, [`wire::time_key`]); payload = kind, what
-//! the kind has, then the fingerprints of the links, 16 bytes each, rising, each once.
+//! the kind has, then the fingerprints of at most [`LINKS_MAX`] links, 16 bytes each, rising, each once.
 //! URL record: key = the URL key of the layers crate, payload = fingerprint.
 //!
 //! A revisit under another URL than that of the capture that it refers to needs that capture's links resolved against
@@ -14,7 +17,8 @@
 
 use crate::external_sort::{Collector, Sorter};
 use crate::job::{Job, Stopped};
-use crate::known_links::{Known, KnownLinks, Memo, hash_of};
+use crate::known_links::{Known, KnownLinks, Memo, Missed, hash_of};
+use crate::meaning::Meaning;
 use crate::partition::Sample;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
@@ -27,13 +31,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally,
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally, Texts,
     canonical, open, open_counting,
 };
 use webstrata_layers::InputRecord;
 use xxhash_rust::xxh3::xxh3_128;
 
 const HASH_BYTES: usize = 16;
+
+/// Links of a capture record: many records are at hand at once where runs are merged.
+const LINKS_MAX: usize = 1 << 14;
+/// Bytes of link texts that are resolved at once; what a capture has beyond goes to disk.
+const TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// Slots of the cache of URLs lately seen, at least.
 const INTERNER_SLOTS_MIN: usize = 1 << 12;
@@ -43,7 +52,7 @@ const INTERNER_SLOT_BYTES: usize = 32;
 /// The inputs that a process reads, shared by its workers.
 pub(crate) struct Inputs {
     pub(crate) inputs: Vec<Input>,
-    pub(crate) kinds: LinkKinds,
+    pub(crate) meaning: Meaning,
     pub(crate) next: AtomicUsize,
 }
 
@@ -69,7 +78,8 @@ pub(crate) mod kind {
     pub(crate) const NOT_MODIFIED: u8 = 2;
     /// The links of another capture of the page; then 16 bytes of digest and 16 of [`crate::known_links::hash_of`] those links.
     pub(crate) const SAME: u8 = 3;
-    /// Links of a record without a date; then 16 bytes of digest, and how new it is, its length before it.
+    /// Links of a record without a date; how new it is stands before the 16 bytes of digest, so that after all others of a
+    /// page and second come those without a date, the newest first.
     pub(crate) const UNDATED: u8 = 4;
 }
 
@@ -94,23 +104,28 @@ struct Folder {
     key: Vec<u8>,
     links: Vec<u128>,
     payload: Vec<u8>,
+    /// Bytes of the payload before the links.
+    head: usize,
     known: KnownLinks,
     memo: Memo,
+    url_bytes_max: usize,
 }
 
 impl Folder {
-    fn new(job: &Job) -> Self {
-        let slots = (job.budget(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
+    fn new(job: &Job, url_bytes_max: usize) -> Self {
+        let slots = (job.budget_beside_reader(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
         Folder {
-            interner: Interner::new(slots),
-            urls: Sorter::new(job.scratch(), "urls", job.budget(20)),
+            interner: Interner::new(slots, url_bytes_max),
+            urls: Sorter::new(job.scratch(), "urls", job.budget_beside_reader(20)),
             sample: Sample::default(),
             tally: Tally::default(),
             key: Vec::new(),
             links: Vec::new(),
             payload: Vec::new(),
-            known: KnownLinks::new(job.budget(4)),
+            head: 0,
+            known: KnownLinks::new(job.budget_beside_reader(4)),
             memo: Memo::default(),
+            url_bytes_max,
         }
     }
 
@@ -132,31 +147,32 @@ impl Folder {
     fn send(&mut self, capture: &Capture, outbox: &mut Outbox) -> Result<bool, Error> {
         let page = match self.fingerprint(None, &capture.url)? {
             Ok(page) => page,
-            Err(Finding::OtherLinkScheme) => {
-                self.tally.count(Finding::OtherPageScheme);
-                return Ok(false);
-            }
-            Err(_) => {
-                self.tally.count(Finding::BadPageUrl);
+            Err(finding) => {
+                self.tally.count(match finding {
+                    Finding::OtherLinkScheme => Finding::OtherPageScheme,
+                    Finding::LongLink => Finding::LongPageUrl,
+                    _ => Finding::BadPageUrl,
+                });
                 return Ok(false);
             }
         };
         let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&page.to_be_bytes());
+        key[16..].copy_from_slice(&wire::time_key(capture.time));
         self.payload.clear();
         match (&capture.content, &capture.undated) {
             (Content::Links, Some(undated)) => {
                 self.payload.push(kind::UNDATED);
+                wire::put_falling(&mut self.payload, undated);
                 self.payload.extend_from_slice(&digest);
-                wire::put(&mut self.payload, undated.len() as u64);
-                self.payload.extend_from_slice(undated);
                 self.append_links(capture)?;
             }
             (Content::Links, None) => {
                 let texts = capture.links.hash() ^ xxh3_128(capture.base.as_bytes());
                 let same = match self.known.of(page, texts) {
                     Some(known) => {
-                        self.tally.count_many(Finding::BadLink, known.bad.into());
-                        self.tally.count_many(Finding::OtherLinkScheme, known.other.into());
+                        known.missed.count(&mut self.tally);
                         Some(known.links)
                     }
                     None => self.look_up_links(capture, page, texts, digest)?,
@@ -177,11 +193,18 @@ impl Folder {
                 self.append_links(capture)?;
             }
         }
-        let mut key = [0; 24];
-        key[..16].copy_from_slice(&page.to_be_bytes());
-        key[16..].copy_from_slice(&wire::time_key(capture.time));
-        outbox.send(owner(page, outbox.workers()), &key, &self.payload);
+        self.send_in_parts(owner(page, outbox.workers()), &key, outbox);
         Ok(true)
+    }
+
+    /// Sends the payload that was made; what has too many links for one record in several.
+    fn send_in_parts(&self, owner: usize, key: &[u8], outbox: &mut Outbox) {
+        let most = self.head + LINKS_MAX * HASH_BYTES;
+        let (first, rest) = self.payload.split_at(self.payload.len().min(most));
+        outbox.send(owner, key, first);
+        for links in rest.chunks(LINKS_MAX * HASH_BYTES) {
+            outbox.send(owner, key, &[&first[..self.head], links].concat());
+        }
     }
 
     /// Makes the payload of a capture with its links; `None` if it did, their hash if the page was last sent with them.
@@ -195,30 +218,27 @@ impl Folder {
         self.payload.push(kind::LINKS);
         self.payload.extend_from_slice(&digest);
         let start = self.payload.len();
-        let (bad, other) = self.append_links(capture)?;
+        let missed = self.append_links(capture)?;
         let links = &self.payload[start..];
-        // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong.
-        if links.len() <= HASH_BYTES {
+        // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong. A hash stands for the
+        // links of one record.
+        if links.len() <= HASH_BYTES || links.len() > LINKS_MAX * HASH_BYTES {
             return Ok(None);
         }
         let links = hash_of(links);
-        let same = self.known.keep(page, texts, Known { links, bad, other });
+        let same = self.known.keep(page, texts, Known { links, missed });
         if same {
             self.payload.clear();
         }
         Ok(same.then_some(links))
     }
 
-    /// Appends the links of a capture to the payload, rising, each once; how many references were no URLs, and how many of
-    /// other schemes.
-    fn append_links(&mut self, capture: &Capture) -> Result<(u32, u32), Error> {
+    /// Appends the links of a capture to the payload, rising, each once; gives what was left out.
+    fn append_links(&mut self, capture: &Capture) -> Result<Missed, Error> {
+        self.head = self.payload.len();
         self.links.clear();
-        let base = Base::new(&capture.url, &capture.base).ok();
-        let (mut bad, mut other) = (0, 0);
-        let mut missed = |tally: &mut Tally, finding| {
-            tally.count(finding);
-            *(if finding == Finding::OtherLinkScheme { &mut other } else { &mut bad }) += 1;
-        };
+        let base = Base::within(&capture.url, &capture.base, self.url_bytes_max).ok();
+        let mut missed = Missed::default();
         if let Some((dictionary, keys)) = capture.links.keys() {
             self.memo.turn_to(dictionary);
             for &key in keys {
@@ -232,21 +252,22 @@ impl Folder {
                         self.memo.keep(key, text, link);
                         self.links.push(link);
                     }
-                    Err(finding) => missed(&mut self.tally, finding),
+                    Err(finding) => missed.add(finding),
                 }
             }
         } else {
             for link in capture.links.iter() {
                 match self.fingerprint(base.as_ref(), link)? {
                     Ok(link) => self.links.push(link),
-                    Err(finding) => missed(&mut self.tally, finding),
+                    Err(finding) => missed.add(finding),
                 }
             }
         }
         self.links.sort_unstable();
         self.links.dedup();
         self.links.iter().for_each(|link| self.payload.extend_from_slice(&link.to_be_bytes()));
-        Ok((bad, other))
+        missed.count(&mut self.tally);
+        Ok(missed)
     }
 }
 
@@ -283,6 +304,8 @@ struct Reading {
     /// What was read of each input so far, the current one last.
     read: Vec<InputRecord>,
     capture: Capture,
+    /// Links of the capture are still to be sent.
+    is_sending: bool,
     with_digests: Vec<Input>,
     borrows: Vec<Borrow>,
     captures: u64,
@@ -290,11 +313,15 @@ struct Reading {
 
 impl Reading {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        if self.is_sending {
+            self.is_sending = send_more(&mut self.capture, &self.job, &self.folder, outbox)?;
+            return Ok(true);
+        }
         let Some((input, reader)) = &mut self.current else {
             let number = self.inputs.next.fetch_add(1, Relaxed);
             let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
             let bytes_read = self.job.progress().bytes_counter();
-            self.current = Some((input.clone(), open_counting(input, self.inputs.kinds, bytes_read)?));
+            self.current = Some((input.clone(), open_counting(input, self.inputs.meaning.kinds, bytes_read)?));
             self.read.push(record_of(input));
             return Ok(true);
         };
@@ -313,6 +340,7 @@ impl Reading {
         if !folder.send(&self.capture, outbox)? {
             return Ok(true);
         }
+        self.is_sending = true;
         self.captures += 1;
         if let Some(read) = self.read.last_mut() {
             let time = Some(self.capture.time);
@@ -338,16 +366,36 @@ impl Reading {
     }
 }
 
+/// Sends the links of a capture that wait for their turn; whether there were any.
+fn send_more(
+    capture: &mut Capture,
+    job: &Job,
+    folder: &RefCell<Option<Folder>>,
+    outbox: &mut Outbox,
+) -> Result<bool, Error> {
+    let more = capture.links.turn().map_err(|source| job.scratch().error(source))?;
+    if more && let Some(folder) = &mut *folder.borrow_mut() {
+        folder.send(capture, outbox)?;
+    }
+    Ok(more)
+}
+
+/// A capture to read into, whose links are within a bound.
+fn bounded(job: &Job) -> Capture {
+    Capture { links: Texts::within(TEXT_BYTES_MAX, job.scratch().directory()), ..Capture::default() }
+}
+
 /// Reads the inputs; see the head of this file.
 pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>, state: &mut State) -> Result<(), Stopped> {
-    let folder = Rc::new(RefCell::new(Some(Folder::new(job))));
-    let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget(50)));
+    let folder = Rc::new(RefCell::new(Some(Folder::new(job, inputs.meaning.url_bytes_max))));
+    let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget_beside_reader(50)));
     let reading = Rc::new(RefCell::new(Reading {
         inputs: Arc::clone(inputs),
         job: job.clone(),
         folder: Rc::clone(&folder),
         current: None,
-        capture: Capture::default(),
+        capture: bounded(job),
+        is_sending: false,
         with_digests: Vec::new(),
         borrows: Vec::new(),
         captures: 0,
@@ -363,7 +411,7 @@ pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>, state
     };
     let wanted = tell_all(worker, job, borrows)?;
     if !wanted.is_empty() {
-        read_again(worker, job, inputs.kinds, &folder, &captures, again, wanted)?;
+        read_again(worker, job, inputs.meaning.kinds, &folder, &captures, again, wanted)?;
     }
     let Folder { urls, sample, tally, .. } = folder.take().ok_or(Stopped)?;
     state.tally = tally;
@@ -413,13 +461,23 @@ fn read_again(
 ) -> Result<(), Stopped> {
     let folder = Rc::clone(folder);
     let mut current: Option<Box<dyn CaptureReader>> = None;
-    let (mut capture, mut counted_already) = (Capture::default(), Tally::default());
+    let (mut capture, mut counted_already) = (bounded(job), Tally::default());
+    // Whom the payload that was read goes to, and whether they are to have more of it.
+    let (mut lent, mut is_lending) = (Vec::new(), false);
+    let names = job.clone();
     again.retain(|input| input.path != Path::new("-"));
     shuffle(
         worker,
         job,
         "ingest",
         move |outbox| {
+            if is_lending {
+                is_lending = capture.links.turn().map_err(|source| names.scratch().error(source))?;
+                if is_lending {
+                    lend(&mut capture, &lent, &folder, outbox)?;
+                }
+                return Ok(true);
+            }
             let Some(reader) = &mut current else {
                 let Some(input) = again.pop() else { return Ok(false) };
                 current = Some(open(&input, kinds)?);
@@ -432,16 +490,29 @@ fn read_again(
             if capture.content == Content::Links
                 && let Some(pages) = capture.digest.and_then(|digest| wanted.get(&digest.0))
             {
-                let mut folder = folder.borrow_mut();
-                let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
-                for (url, time) in pages {
-                    capture.url.clone_from(url);
-                    capture.time = *time;
-                    folder.send(&capture, outbox)?;
-                }
+                lent.clone_from(pages);
+                lend(&mut capture, &lent, &folder, outbox)?;
+                is_lending = true;
             }
             Ok(true)
         },
         captures.consumer(),
     )
+}
+
+/// Sends the links that are held of a payload to the pages that want it.
+fn lend(
+    capture: &mut Capture,
+    pages: &[(String, i64)],
+    folder: &RefCell<Option<Folder>>,
+    outbox: &mut Outbox,
+) -> Result<(), Error> {
+    let mut folder = folder.borrow_mut();
+    let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
+    for (url, time) in pages {
+        capture.url.clone_from(url);
+        capture.time = *time;
+        folder.send(capture, outbox)?;
+    }
+    Ok(())
 }

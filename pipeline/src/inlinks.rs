@@ -1,23 +1,26 @@
 //! Stage 7: in-link records in order of (target, page) to the layers IL, TR and IBV (Avcular & Suel 2011, section 4).
 //!
 //! Time stands in ranges here, because the captures of different pages share no timestamps and exact ones would make
-//! the matrix as long as it is empty. Local to each worker. Memory: the in-links of one URL.
+//! the matrix as long as it is empty. Local to each worker.
+//!
+//! A URL may have any number of in-links. A record ends with the source that brings it to [`VALUES_MAX`] values (sources, and
+//! the ranges of each), and the next one goes on with the sources after it. Memory: one record.
 
 use crate::engine::Context;
 use crate::external_sort::Sorted;
 use crate::job::Stopped;
 use crate::outlinks::read_starts;
 use crate::state::State;
-use crate::uids::{Offsets, partition_number, url_of};
+use crate::uids::{Offsets, partition_number};
 use crate::{Error, wire};
 use timely::worker::Worker;
 use webstrata_layers::presence::Change;
 use webstrata_layers::{InLinks, InlinksWriter};
 
-/// Part of the budget that the in-links of one URL may take.
-const GATHERING_PERCENT: usize = 90;
+/// Values of a record of in-links, about.
+const VALUES_MAX: usize = 1 << 20;
 
-/// The in-links of one URL as they come: sources, and the ranges of each as keys of time.
+/// In-links of one URL as they come: sources, and the ranges of each as keys of time.
 #[derive(Default)]
 pub(crate) struct Gathering {
     sources: Vec<u64>,
@@ -46,9 +49,9 @@ impl Gathering {
         self.sources.is_empty()
     }
 
-    /// Memory that the in-links take here and in their record, about.
-    fn bytes(&self) -> usize {
-        24 * self.sources.len() + 16 * self.starts.len()
+    /// Whether the record is to end here.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sources.len() + self.starts.len() >= VALUES_MAX
     }
 
     /// Makes the record of `uid` and empties itself.
@@ -93,6 +96,11 @@ impl Gathering {
     }
 }
 
+/// Whether a record is surely one: it has few values even if each source has each range.
+pub(crate) fn is_small(record: &InLinks) -> bool {
+    record.sources.len().saturating_mul(1 + record.ranges.len()) < VALUES_MAX
+}
+
 /// Writes IL, TR and IBV of this worker's partitions; see the head of this file.
 pub(crate) fn inlinks(worker: &Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
     let job = &context.job;
@@ -112,7 +120,6 @@ fn write(
 ) -> Result<(), Error> {
     let Context { job, row, .. } = context;
     let (mut gathering, mut record) = (Gathering::default(), InLinks::default());
-    let bytes_max = job.budget_beside_writers(GATHERING_PERCENT);
     for partition in partitions {
         let mut writer = InlinksWriter::create(row, partition_number(partition)?)?;
         let mut current = None;
@@ -123,7 +130,7 @@ fn write(
             if target >= state.records.0[partition + 1] {
                 break;
             }
-            if let Some(uid) = current.filter(|&uid| uid != target) {
+            if let Some(uid) = current.filter(|&uid| uid != target || gathering.is_full()) {
                 gathering.finish(uid, &mut record);
                 writer.push(&record)?;
                 job.go_on()?;
@@ -131,10 +138,6 @@ fn write(
             current = Some(target);
             gathering.add_coded(source, starts);
             work += 1;
-            if gathering.bytes() > bytes_max {
-                let url = url_of(row, context.base.as_deref(), &state.offsets, target)?;
-                return Err(Error::TooManyInLinks { url, sources: gathering.sources.len(), bytes: bytes_max });
-            }
             records.next()?;
         }
         if let Some(uid) = current {

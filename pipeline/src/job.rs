@@ -140,7 +140,17 @@ impl Job {
         (self.0.memory_max / self.0.workers).saturating_sub(WRITERS_BYTES) / 100 * percent
     }
 
-    /// The same while it writes none: what writers take is there too.
+    /// The same while it reads crawl files: a record and its body take what writers take later.
+    pub(crate) fn budget_beside_reader(&self, percent: usize) -> usize {
+        self.budget_beside_writers(percent)
+    }
+
+    /// The same while it has a record at hand that may be as large as one may be.
+    pub(crate) fn budget_beside_record(&self, percent: usize) -> usize {
+        self.budget_beside_writers(percent)
+    }
+
+    /// The same while it does none of these: what these take is there too.
     pub(crate) fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }

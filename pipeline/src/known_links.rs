@@ -5,7 +5,7 @@
 //! counted on the way. Direct mapped, so a page may be forgotten, and is then looked up again: the answer is the same.
 //! Memory: 64 bytes a slot.
 
-use webstrata_datasets::Dictionary;
+use webstrata_datasets::{Dictionary, Finding, Tally};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What stands for a set of links, written as in a capture record.
@@ -13,15 +13,30 @@ pub(crate) fn hash_of(links: &[u8]) -> u128 {
     xxh3_128(links)
 }
 
+/// Link texts that are no links, by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missed([u32; Missed::KINDS.len()]);
+
+impl Missed {
+    const KINDS: [Finding; 3] = [Finding::BadLink, Finding::OtherLinkScheme, Finding::LongLink];
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        if let Some(at) = Self::KINDS.iter().position(|&kind| kind == finding) {
+            self.0[at] += 1;
+        }
+    }
+
+    pub(crate) fn count(self, tally: &mut Tally) {
+        Self::KINDS.into_iter().zip(self.0).for_each(|(kind, times)| tally.count_many(kind, times.into()));
+    }
+}
+
 /// What the link texts of a capture came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     /// [`hash_of`] the links.
     pub(crate) links: u128,
-    /// References that are no URLs.
-    pub(crate) bad: u32,
-    /// References of other schemes.
-    pub(crate) other: u32,
+    pub(crate) missed: Missed,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -103,7 +118,7 @@ mod tests {
     #[test]
     fn a_page_is_known_until_another_takes_its_slot() {
         let mut known = KnownLinks::new(256);
-        let links = Known { links: 9, bad: 1, other: 2 };
+        let links = Known { links: 9, missed: Missed([1, 2, 3]) };
         assert_eq!(known.of(7, 3), None);
         assert!(!known.keep(7, 3, links));
         assert_eq!(known.of(7, 3), Some(links));

@@ -19,6 +19,7 @@
 //! | `build` | the jobs build and update |
 //! | `ingest`, `fold`, `pages`, `sources`, `partition`, `uids`, `replace`, `outlinks`, `inlinks` | one stage each |
 //! | `known_links` | captures that have the links of the one before |
+//! | `large_fold`, `large_pages` | pages whose captures do not fit into memory, and those whose records are too large |
 //! | `revisits` | which links revisits have, and what of a page is new to the store |
 //! | `merge`, and the files in `merge/` | the job merge: rows to one row, its stages, how it replaces UIDs |
 //! | `state`, `scratch` | what a worker has after a stage, and where it stands on disk |
@@ -46,6 +47,8 @@ mod ingest;
 mod inlinks;
 mod job;
 mod known_links;
+mod large_fold;
+mod large_pages;
 mod meaning;
 mod merge;
 mod meter;
@@ -74,7 +77,7 @@ pub use analyze::{
 };
 pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
 pub use cluster::{CLUSTER_WAIT, Cluster};
-pub use engine::{RunOptions, workers_within};
+pub use engine::{RunOptions, memory_needed, workers_within};
 pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};
 pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use std::collections::BTreeMap;
-use webstrata_datasets::LinkKinds;
+use webstrata_datasets::{LinkKinds, URL_BYTES};
 use webstrata_layers::Location;
 
 /// What an option is in the manifest of a store that does not name it.
@@ -13,6 +13,7 @@ const DEFAULT_LINKS: &str = "anchors";
 
 const LINKS: &str = "links";
 const MIN_SOURCES: &str = "min-sources";
+const URL_BYTES_MAX: &str = "url-bytes";
 
 /// See the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +22,37 @@ pub(crate) struct Meaning {
     pub(crate) kinds: LinkKinds,
     /// URLs that were never captured and that fewer pages link to are left out.
     pub(crate) min_sources: u64,
+    /// Bytes of a URL that is kept, at most.
+    pub(crate) url_bytes_max: usize,
+}
+
+/// The options that a caller gives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) kinds: Option<LinkKinds>,
+    pub(crate) min_sources: Option<u64>,
+    pub(crate) url_bytes_max: Option<usize>,
+}
+
+impl Given {
+    /// What they say, with others where they say nothing.
+    pub(crate) fn or(self, other: Meaning) -> Meaning {
+        Meaning {
+            kinds: self.kinds.unwrap_or(other.kinds),
+            min_sources: self.min_sources.unwrap_or(other.min_sources),
+            url_bytes_max: self.url_bytes_max.unwrap_or(other.url_bytes_max),
+        }
+    }
+}
+
+/// What a new store means where nothing is asked for.
+impl Default for Meaning {
+    fn default() -> Self {
+        Self { kinds: LinkKinds::default(), min_sources: 0, url_bytes_max: URL_BYTES }
+    }
 }
 
 impl Meaning {
-    /// What the options of a new store say; where they are not given, the defaults.
-    pub(crate) fn new(kinds: Option<LinkKinds>, min_sources: Option<u64>) -> Self {
-        Self { kinds: kinds.unwrap_or_default(), min_sources: min_sources.unwrap_or(0) }
-    }
-
     /// What the options of a store say.
     ///
     /// # Errors
@@ -36,25 +60,26 @@ impl Meaning {
     pub(crate) fn of_store(
         store: &Location,
         options: &BTreeMap<String, String>,
-        kinds: Option<LinkKinds>,
-        min_sources: Option<u64>,
+        given: Given,
     ) -> Result<Self, Error> {
         let unknown = |name: &str, value: &str| Error::UnknownOption {
             store: store.to_string(),
             name: name.to_owned(),
             value: value.to_owned(),
         };
-        if let Some((name, value)) = options.iter().find(|(name, _)| ![LINKS, MIN_SOURCES].contains(&name.as_str())) {
+        if let Some((name, value)) = options.iter().find(|(name, _)| ![LINKS, MIN_SOURCES, URL_BYTES_MAX].contains(&name.as_str())) {
             return Err(unknown(name, value));
         }
         let links = options.get(LINKS).map_or(DEFAULT_LINKS, String::as_str);
-        let least = options.get(MIN_SOURCES).map_or("0", String::as_str);
-        let known = Self {
-            kinds: kinds_of(links).ok_or_else(|| unknown(LINKS, links))?,
-            min_sources: least.parse().map_err(|_| unknown(MIN_SOURCES, least))?,
-        };
-        let given = Self { kinds: kinds.unwrap_or(known.kinds), min_sources: min_sources.unwrap_or(known.min_sources) };
-        let (have, want) = (known.options(), given.options());
+        let (mut known, read) = (Self::default(), |name| options.get(name).map(|value| (name, value.as_str())));
+        known.kinds = kinds_of(links).ok_or_else(|| unknown(LINKS, links))?;
+        if let Some((name, least)) = read(MIN_SOURCES) {
+            known.min_sources = least.parse().map_err(|_| unknown(name, least))?;
+        }
+        if let Some((name, bytes)) = read(URL_BYTES_MAX) {
+            known.url_bytes_max = bytes.parse().map_err(|_| unknown(name, bytes))?;
+        }
+        let (have, want) = (known.options(), given.or(known).options());
         match have.into_iter().zip(want).find(|(have, want)| have != want) {
             Some(((name, store_has), (_, given))) => {
                 Err(Error::OtherOption { store: store.to_string(), name, store_has, given })
@@ -65,8 +90,13 @@ impl Meaning {
 
     /// As manifests have them.
     pub(crate) fn options(&self) -> BTreeMap<String, String> {
-        let links = names(self.kinds).join(",");
-        BTreeMap::from([(LINKS.to_owned(), links), (MIN_SOURCES.to_owned(), self.min_sources.to_string())])
+        let Self { kinds, min_sources, url_bytes_max } = self;
+        let options = [
+            (LINKS, names(*kinds).join(",")),
+            (MIN_SOURCES, min_sources.to_string()),
+            (URL_BYTES_MAX, url_bytes_max.to_string()),
+        ];
+        options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -107,30 +137,32 @@ mod tests {
         let store = Location::from(std::path::Path::new("store"));
         for kinds in all_kinds() {
             for min_sources in [0, 4, u64::MAX] {
-                let meaning = Meaning { kinds, min_sources };
+                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7 };
                 let options = meaning.options();
-                assert_eq!(Meaning::of_store(&store, &options, None, None).unwrap(), meaning);
-                let same = Meaning::of_store(&store, &options, Some(kinds), Some(min_sources));
-                assert_eq!(same.unwrap(), meaning);
+                assert_eq!(Meaning::of_store(&store, &options, Given::default()).unwrap(), meaning);
+                let same = Given { kinds: Some(kinds), min_sources: Some(min_sources), url_bytes_max: Some(7) };
+                assert_eq!(Meaning::of_store(&store, &options, same).unwrap(), meaning);
             }
         }
-        let default = Meaning::of_store(&store, &BTreeMap::new(), None, None).unwrap();
-        assert_eq!(default, Meaning::new(None, None));
+        let default = Meaning::of_store(&store, &BTreeMap::new(), Given::default()).unwrap();
+        assert_eq!(default, Meaning::default());
     }
 
     #[test]
     fn other_options_are_refused_with_both_values() {
         let store = Location::from(std::path::Path::new("store"));
-        let options = Meaning { kinds: LinkKinds::default(), min_sources: 4 }.options();
+        let options = Meaning { min_sources: 4, ..Meaning::default() }.options();
         let embeds = LinkKinds { embeds: true, ..LinkKinds::default() };
-        let message = |kinds, least| Meaning::of_store(&store, &options, kinds, least).unwrap_err().to_string();
-        let text = message(Some(embeds), None);
+        let message = |given| Meaning::of_store(&store, &options, given).unwrap_err().to_string();
+        let text = message(Given { kinds: Some(embeds), ..Given::default() });
         assert!(text.contains("--links") && text.contains("anchors,embeds") && text.contains("\"anchors\""), "{text}");
-        let text = message(None, Some(3));
+        let text = message(Given { min_sources: Some(3), ..Given::default() });
         assert!(text.contains("--min-sources") && text.contains("\"3\"") && text.contains("\"4\""), "{text}");
-        for (name, value) in [("links", "anchors,frames"), ("min-sources", "few"), ("colour", "blue")] {
+        let text = message(Given { url_bytes_max: Some(9), ..Given::default() });
+        assert!(text.contains("--url-bytes") && text.contains("\"9\"") && text.contains("\"65536\""), "{text}");
+        for (name, value) in [("links", "anchors,frames"), ("min-sources", "few"), ("url-bytes", "-1"), ("colour", "blue")] {
             let options = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-            let error = Meaning::of_store(&store, &options, None, None).unwrap_err().to_string();
+            let error = Meaning::of_store(&store, &options, Given::default()).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
     }

@@ -33,6 +33,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
+use webstrata_datasets::Tally;
 use webstrata_layers::{Counts, Effort, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter};
 
 /// Which rows to merge, with what.
@@ -59,6 +60,8 @@ pub struct MergeReport {
     pub partitions: usize,
     /// URLs that were dropped, because nothing used them.
     pub dropped: u64,
+    /// What was left out of pages.
+    pub tally: Tally,
 }
 
 /// How many of the newest rows are to be merged after an update, by the schedule of Najork 2009 (section 4): after update
@@ -168,10 +171,12 @@ impl Work for Merge {
 
     fn commit(&self, writer: Committing, context: &Context, states: &[State]) -> Result<MergeReport, Error> {
         let dropped = states.iter().map(|state| state.dropped).sum();
+        let mut tally = Tally::default();
+        states.iter().for_each(|state| tally.add(state.tally.clone()));
         let (mut entry, _) = row_of(context, 0, states);
         let report = |epoch, rows, entry: &RowEntry| {
             let (counts, partitions) = (entry.counts, entry.partitions.len());
-            MergeReport { epoch, rows, counts, partitions, dropped }
+            MergeReport { epoch, rows, counts, partitions, dropped, tally: tally.clone() }
         };
         let writer = match writer {
             Committing::Open(writer) => writer,

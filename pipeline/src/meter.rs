@@ -11,6 +11,20 @@ pub(crate) fn memory_bytes() -> u64 {
     kibibytes.map_or(0, |kibibytes| kibibytes << 10)
 }
 
+/// Bytes of address space that the process may have; `None` without a limit.
+pub(crate) fn address_space_max() -> Option<u64> {
+    let limits = read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Bytes of memory that the control group of the process may have; `None` without a limit.
+pub(crate) fn group_memory_max() -> Option<u64> {
+    let groups = read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    read_to_string(format!("/sys/fs/cgroup{group}/memory.max")).ok()?.trim().parse().ok()
+}
+
 /// Buffers of this many bytes and more go back to the system when they are freed.
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: i32 = 1 << 20;

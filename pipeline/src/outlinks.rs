@@ -12,12 +12,13 @@ use crate::job::Stopped;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
 use crate::uids::{Offsets, partition_number};
-use crate::{Error, meter, page_record, revisits, wire};
+use crate::{Error, large_pages, meter, page_record, revisits, wire};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
+use webstrata_datasets::Tally;
 use webstrata_layers::presence::runs;
 use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir};
 
@@ -38,7 +39,15 @@ struct Writing {
     page: Page,
     evidence: Evidence,
     ranges: Ranges,
+    /// In-links of the page at hand are still to be sent.
+    is_sending: bool,
+    /// UIDs of this row's URLs.
+    offsets: Offsets,
+    tally: Tally,
 }
+
+/// Bytes of in-links that are sent at once, about.
+const SENT_BYTES: usize = 64 << 10;
 
 impl Writing {
     fn begin_next(&mut self) -> Result<bool, Error> {
@@ -51,6 +60,10 @@ impl Writing {
     }
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        if self.is_sending {
+            self.send_in_links(outbox);
+            return Ok(true);
+        }
         let Some((mut uid, payload)) = self.pages.next()? else { return Ok(false) };
         self.page.uid = u64::from_be_bytes(wire::take_array(&mut uid));
         page_record::read(payload, &mut self.page, &mut self.evidence);
@@ -68,7 +81,8 @@ impl Writing {
         }
         *self.work.entry(partition_number(partition)?).or_default() += self.page.links.len() as u64;
         self.counts.add_page(&self.page);
-        self.send_in_links(outbox);
+        self.ranges.begin(&self.page);
+        self.is_sending = true;
         Ok(true)
     }
 
@@ -77,8 +91,9 @@ impl Writing {
         let Writing { page, evidence, base, .. } = self;
         let base = base.as_ref().filter(|base| page.uid < base.urls());
         let is_apart = base.map_or(Ok(true), |base| base.stands_apart(page.uid, &page.timestamps))?;
-        if evidence.revisits.is_empty() && is_apart {
-            return Ok(true);
+        let is_whole = evidence.revisits.is_empty() && is_apart;
+        if is_whole {
+            return self.check();
         }
         let stored = base.map_or(Ok(None), |base| base.page_with_evidence(page.uid))?;
         let added = revisits::add(stored.as_ref().map(|(page, evidence)| (&**page, evidence)), (page, evidence));
@@ -86,60 +101,83 @@ impl Writing {
         let is_new = added.page.is_some();
         if let Some(new) = added.page {
             (*page, *evidence) = new;
+            self.check()?;
         }
         Ok(is_new)
     }
 
+    /// Leaves out the links of a page that is too large.
+    fn check(&mut self) -> Result<bool, Error> {
+        let urls = (&self.row, self.base.as_deref(), &self.offsets);
+        large_pages::check(&mut self.page, &mut self.evidence, &mut self.tally, urls)?;
+        Ok(true)
+    }
+
+    /// Sends some of the in-links that the page makes.
     fn send_in_links(&mut self, outbox: &mut Outbox) {
         let Writing { page, ranges, records, .. } = self;
         let mut key = [0; 16];
         key[8..].copy_from_slice(&page.uid.to_be_bytes());
-        ranges.for_each_link(page, |target, starts| {
+        let mut sent = 0;
+        while sent < SENT_BYTES {
+            let Some((target, starts)) = ranges.next(page) else {
+                self.is_sending = false;
+                return;
+            };
             key[..8].copy_from_slice(&target.to_be_bytes());
             let worker = Offsets::inlinks_worker(records.of(target), outbox.workers());
             outbox.send(worker, &key, starts);
-        });
+            sent += key.len() + starts.len();
+        }
     }
 }
 
-/// Finds the time ranges of links.
+/// Finds the time ranges of the links of a page, one after the other.
 pub(crate) struct Ranges {
     length: RangeLength,
     /// Start of the time range of each capture of the page; `None` for captures of unknown links.
     ranges: Vec<Option<i64>>,
+    /// Those of a link that is in all captures, then those of the link at hand.
     starts: Vec<u8>,
+    in_all: usize,
+    /// The next link, and its first change.
+    link: usize,
+    change: usize,
 }
 
 impl Ranges {
     pub(crate) fn new(length: RangeLength) -> Self {
-        Ranges { length, ranges: Vec::new(), starts: Vec::new() }
+        Ranges { length, ranges: Vec::new(), starts: Vec::new(), in_all: 0, link: 0, change: 0 }
     }
 
-    /// Calls `visit` with each link of a page and the time ranges in which it has it, as in-link records have them.
-    pub(crate) fn for_each_link(&mut self, page: &Page, mut visit: impl FnMut(u64, &[u8])) {
-        let Ranges { length, ranges, starts } = self;
+    /// Begins with a page.
+    pub(crate) fn begin(&mut self, page: &Page) {
+        let Ranges { length, ranges, starts, .. } = self;
         ranges.clear();
         ranges.extend(page.timestamps.iter().map(|&time| Some(length.start(time).div_euclid(DAY))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
-        let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         starts.clear();
         append_starts(starts, ranges.iter().copied());
-        let in_all = starts.len();
-        let mut changes = &page.changes[..];
-        for (number, &target) in (0u32..).zip(&page.links) {
-            let (own, rest) = changes.split_at(changes.iter().take_while(|change| change.link == number).count());
-            changes = rest;
-            starts.truncate(in_all);
-            let present = if own.is_empty() {
-                0..in_all
-            } else {
-                let runs = runs(own, captures);
-                let within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
-                append_starts(starts, within);
-                in_all..starts.len()
-            };
-            visit(target, &starts[present]);
+        self.in_all = starts.len();
+        (self.link, self.change) = (0, 0);
+    }
+
+    /// The next link of the page that was begun, and the time ranges in which it has it, as in-link records have them.
+    pub(crate) fn next(&mut self, page: &Page) -> Option<(u64, &[u8])> {
+        let Ranges { ranges, starts, in_all, link, change, .. } = self;
+        let &target = page.links.get(*link)?;
+        let rest = &page.changes[*change..];
+        let own = &rest[..rest.iter().take_while(|change| change.link as usize == *link).count()];
+        *link += 1;
+        *change += own.len();
+        if own.is_empty() {
+            return Some((target, &starts[..*in_all]));
         }
+        starts.truncate(*in_all);
+        let runs = runs(own, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+        let within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
+        append_starts(starts, within);
+        Some((target, &starts[*in_all..]))
     }
 }
 
@@ -198,6 +236,9 @@ pub(crate) fn outlinks(
         page: Page::default(),
         evidence: Evidence::default(),
         ranges: Ranges::new(in_range),
+        is_sending: false,
+        offsets: state.offsets.clone(),
+        tally: std::mem::take(&mut state.tally),
         records,
     }));
     let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
@@ -211,6 +252,7 @@ pub(crate) fn outlinks(
     state.work = std::mem::take(&mut writing.work);
     state.counts = std::mem::take(&mut writing.counts);
     state.captures_stored = writing.stored;
+    state.tally = std::mem::take(&mut writing.tally);
     state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;
     Ok(())
 }

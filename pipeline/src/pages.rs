@@ -1,18 +1,20 @@
 //! Stage 2: captures to pages over time, and a request for the UID of every URL that a page names.
 //!
 //! Reads the capture records of the pages that this worker owns in order of (page, time) and folds them
-//! ([`crate::fold`]). A folded page waits in a spool, in order of its number on this worker; the fingerprints of the
-//! page and of its distinct links go as requests to their owners, where the UIDs will be.
+//! ([`crate::fold`]). One that is too large has its captures and no links. A folded page waits in a spool, in order of its
+//! number on this worker; the fingerprints of the page and of its distinct links go as requests to their owners, where the
+//! UIDs will be.
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128.
 //! Spooled page: timestamps, unknown captures, number of links, changes, evidence ([`crate::page_record`] without UIDs),
 //! number of links that revisits have.
 
+use crate::engine::gather;
 use crate::external_sort::{Collector, Sorted, Sorter};
 use crate::fold::{Fold, FoldedPage};
 use crate::ingest::owner;
 use crate::job::{Job, Stopped};
-use crate::runs::{RunReader, RunWriter, Runs};
+use crate::runs::{RunWriter, Runs};
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
 use crate::{Error, page_record, wire};
@@ -20,7 +22,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
-use webstrata_layers::url_of_key;
 
 /// A request for the UID of a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,33 +67,45 @@ struct Folding {
     fold: Fold,
     current: Option<u128>,
     page: FoldedPage,
+    /// The number of the folded page and the next slot to ask for.
+    asking: Option<(u64, usize)>,
+    ended: bool,
+    left_out: u64,
     spool: RunWriter,
     record: Vec<u8>,
 }
 
+/// Requests that are sent at once.
+const REQUESTS: usize = 1 << 12;
+
 impl Folding {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
-        let Some((mut key, payload)) = self.captures.next()? else {
-            self.finish_page(outbox)?;
-            return Ok(false);
+        if let Some((number, slot)) = self.asking {
+            self.asking = self.ask(number, slot, outbox);
+            return Ok(true);
+        }
+        let next = if self.ended { None } else { self.captures.peek()? };
+        let Some((mut key, payload)) = next else {
+            self.ended = true;
+            return self.finish_page();
         };
         let page = u128::from_be_bytes(wire::take_array(&mut key));
         let time = wire::key_time(wire::take_array(&mut key));
-        if self.current == Some(page) {
-            self.fold.add(page, time, payload)?;
+        if self.current.is_none_or(|current| current == page) {
+            self.current = Some(page);
+            self.fold.add(time, payload)?;
+            self.captures.next()?;
             return Ok(true);
         }
-        let payload = payload.to_vec();
-        self.finish_page(outbox)?;
-        self.current = Some(page);
-        self.fold.add(page, time, &payload)?;
-        Ok(true)
+        self.finish_page()
     }
 
-    fn finish_page(&mut self, outbox: &mut Outbox) -> Result<(), Error> {
-        let Some(fingerprint) = self.current.take() else { return Ok(()) };
-        self.fold.finish(fingerprint, &mut self.page);
+    /// Spools the page at hand; `false` where there is none.
+    fn finish_page(&mut self) -> Result<bool, Error> {
+        let Some(fingerprint) = self.current.take() else { return Ok(false) };
+        self.fold.finish(fingerprint, &mut self.page)?;
         let page = &self.page;
+        self.left_out += u64::from(page.is_left_out);
         self.record.clear();
         page_record::write_times(&mut self.record, &page.timestamps, &page.unknown);
         wire::put(&mut self.record, page.links.len() as u64);
@@ -100,29 +113,24 @@ impl Folding {
         page_record::write_evidence(&mut self.record, &page.evidence);
         wire::put(&mut self.record, page.own.len() as u64);
         let number = self.spool.push(&[], &self.record)?;
-        let all = page.links.len() as u64;
-        for (slot, fingerprint) in (0u64..).zip([fingerprint].iter().chain(&page.links).chain(&page.own)) {
+        self.asking = Some((number, 0));
+        Ok(true)
+    }
+
+    /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
+    fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
+        let FoldedPage { fingerprint, links, own, .. } = &self.page;
+        let all = links.len() as u64;
+        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(own));
+        for (slot, fingerprint) in slots.skip(from).take(REQUESTS) {
             let links = if slot == 0 { all } else { u64::from(slot <= all) };
             Request { worker: self.worker, number, slot, links }.write(&mut self.record);
             let owner = owner(*fingerprint, outbox.workers());
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
         }
-        Ok(())
+        let next = from + REQUESTS;
+        (next <= links.len() + own.len()).then_some((number, next))
     }
-}
-
-/// The URL of a fingerprint, for messages: looked for in all that workers of this process have read.
-fn url_of(fingerprint: u128, job: &Job, workers: usize) -> Option<String> {
-    let states = (0..workers).filter_map(|worker| job.scratch().load(worker, 1));
-    for run in states.flat_map(|state| state.urls.0) {
-        let mut urls = RunReader::open(&run, job.scratch()).ok()?;
-        while let Some((key, payload)) = urls.next().ok()? {
-            if payload == fingerprint.to_be_bytes() {
-                return url_of_key(key);
-            }
-        }
-    }
-    None
 }
 
 /// Folds the captures of this worker; see the head of this file.
@@ -131,29 +139,27 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result
     let folding = Rc::new(RefCell::new(Some(Folding {
         worker: worker.index(),
         captures: job.check(Sorted::of(&captures, job.scratch()))?,
-        fold: Fold::new(job.budget(40)),
+        fold: Fold::new(job.budget_beside_record(40), job.scratch()),
         current: None,
         page: FoldedPage::default(),
+        asking: None,
+        ended: false,
+        left_out: 0,
         spool: job.check(RunWriter::create("pages", job.scratch()))?,
         record: Vec::new(),
     })));
-    let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget(40)));
+    let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget_beside_record(40)));
     let fold = Rc::clone(&folding);
-    let names = (job.clone(), worker.peers());
-    let produce = move |outbox: &mut Outbox| {
-        let Some(folding) = &mut *fold.borrow_mut() else { return Ok(false) };
-        folding.step(outbox).map_err(|error| match error {
-            Error::PageTooLarge { page, captures, bytes } => {
-                let url = folding.current.and_then(|fingerprint| url_of(fingerprint, &names.0, names.1));
-                Error::PageTooLarge { page: url.unwrap_or(page), captures, bytes }
-            }
-            error => error,
-        })
+    let produce = move |outbox: &mut Outbox| match &mut *fold.borrow_mut() {
+        Some(folding) => folding.step(outbox),
+        None => Ok(false),
     };
     shuffle(worker, job, "pages", produce, requests.consumer())?;
     let folding = folding.take().ok_or(Stopped)?;
-    state.tally.count_many(Finding::OlderUndated, folding.fold.older_undated);
+    let Folding { left_out, fold: Fold { older_undated, .. }, .. } = folding;
+    state.tally.count_many(Finding::OlderUndated, older_undated);
     state.pages = Runs(vec![job.check(folding.spool.finish())?]);
     state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
+    state.left_out = gather(worker, job, None, &(left_out + older_undated))?.into_iter().sum();
     Ok(())
 }

@@ -6,6 +6,8 @@
 //! systematic sample of the sorted super-sample, weighted by work: a URL counts for itself, for the pages that link to it
 //! and for the URLs that it links to. The owners of the fingerprints know these: their requests are in order of
 //! fingerprints, so those of the sample come first. A large host may be split, a URL may not.
+//!
+//! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A longer key counts and begins no partition.
 
 use crate::Error;
 use crate::job::{Job, Stopped};
@@ -21,10 +23,13 @@ use timely::worker::Worker;
 
 /// URLs of a super-sample.
 const SAMPLE_MAX: usize = 1 << 15;
+/// Bytes of a key that may begin a partition, at most.
+const KEY_BYTES_MAX: usize = 512;
 
 /// The URLs with the smallest fingerprints among those offered.
 #[derive(Default)]
 pub(crate) struct Sample {
+    /// Empty where the key is too long.
     keys: BTreeMap<u128, Box<[u8]>>,
 }
 
@@ -39,6 +44,7 @@ impl Sample {
         if !self.may_have(fingerprint) {
             return;
         }
+        let key = if key.len() > KEY_BYTES_MAX { &[] } else { key };
         self.keys.entry(fingerprint).or_insert_with(|| key.into());
         if self.keys.len() > SAMPLE_MAX {
             self.keys.pop_last();
@@ -69,7 +75,8 @@ impl Sample {
 
     /// The keys of the sample, in order, with their fingerprints.
     pub(crate) fn by_key(&self) -> Vec<(&[u8], u128)> {
-        let mut keys: Vec<_> = self.keys.iter().map(|(&fingerprint, key)| (&**key, fingerprint)).collect();
+        let kept = self.keys.iter().filter(|(_, key)| !key.is_empty());
+        let mut keys: Vec<_> = kept.map(|(&fingerprint, key)| (&**key, fingerprint)).collect();
         keys.sort_unstable();
         keys
     }
@@ -79,7 +86,8 @@ impl Sample {
         let wanted = self.distinct().div_ceil(partition_urls.max(1));
         let partitions = wanted.clamp(1, self.keys.len().max(1) as u64);
         let weight = |fingerprint| 1 + weights.get(fingerprint).copied().unwrap_or(0);
-        let mut keys: Vec<_> = self.keys.iter().map(|(fingerprint, key)| (key, weight(fingerprint))).collect();
+        let kept = self.keys.iter().filter(|(_, key)| !key.is_empty());
+        let mut keys: Vec<_> = kept.map(|(fingerprint, key)| (key, weight(fingerprint))).collect();
         keys.sort_unstable();
         let all: u64 = keys.iter().map(|(_, weight)| weight).sum();
         let (mut firsts, mut before) = (Vec::new(), 0);
@@ -229,7 +237,7 @@ fn weights(job: &Job, sample: &Sample, requests: &Runs) -> Result<Vec<(u128, u64
         if last != Some(fingerprint) {
             last = Some(fingerprint);
             job.go_on()?;
-            if sample.keys.contains_key(&fingerprint) {
+            if sample.keys.get(&fingerprint).is_some_and(|key| !key.is_empty()) {
                 weights.push((fingerprint, 0));
             }
         }
@@ -275,6 +283,17 @@ mod tests {
         assert_eq!(sample_of(0..5).boundaries(1_000, &HashMap::new()).partitions(), 1);
         assert_eq!(Sample::default().boundaries(1_000, &HashMap::new()).partitions(), 1);
         assert_eq!(sample_of(0..5).boundaries(1, &HashMap::new()).partitions(), 5);
+    }
+
+    #[test]
+    fn long_keys_count_and_begin_no_partition() {
+        let mut sample = Sample::default();
+        let key = |number: u64| format!("{number:09}{}", "x".repeat(if number.is_multiple_of(3) { 0 } else { 60_000 }));
+        (0..600).for_each(|number| sample.offer(scattered(number), key(number).as_bytes()));
+        assert!(sample.keys.values().all(|key| key.len() <= KEY_BYTES_MAX) && sample.by_key().len() == 200);
+        let boundaries = sample.boundaries(60, &HashMap::new());
+        assert_eq!(boundaries.partitions(), 10);
+        assert!(boundaries.firsts().all(|first| first.len() == 9));
     }
 
     #[test]

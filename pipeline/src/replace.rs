@@ -113,6 +113,7 @@ impl Assembly {
         let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
         let (links, own) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
         self.slots.clear();
+        self.slots.reserve_exact(links);
         self.own.clear();
         self.own.resize(own, None);
         let mut uid = None;
@@ -170,7 +171,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut State)
     let (row, base, offsets) = (context.row.clone(), context.base.clone(), state.offsets.clone());
     let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base, offsets };
     job.check(join.advance())?;
-    let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget(ANSWERS_PERCENT)));
+    let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget_beside_record(ANSWERS_PERCENT)));
     shuffle(worker, job, "replace", move |outbox| join.step(outbox), answers.consumer())?;
     let pages = std::mem::take(&mut state.pages);
     let pages = pages.0.first().ok_or(Error::Internal("a worker without a run of pages"));
@@ -188,7 +189,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut State)
         record: Vec::new(),
     };
     job.check(assembly.advance())?;
-    let ranged = Collector::new(Sorter::new(job.scratch(), "page-records", job.budget(RANGED_PERCENT)));
+    let ranged = Collector::new(Sorter::new(job.scratch(), "page-records", job.budget_beside_record(RANGED_PERCENT)));
     shuffle(worker, job, "replace", move |outbox| assembly.step(outbox), ranged.consumer())?;
     state.page_records = job.check(ranged.into_inner().and_then(Sorter::into_runs))?;
     Ok(())

@@ -9,6 +9,7 @@
 //! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several rows
 //! have the newest row says what is so. Cost: captures of the page, and links of those that are in both.
 
+use crate::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
 use webstrata_layers::join::{self, Part, Weave};
 use webstrata_layers::{Evidence, Page, Revisit};
@@ -29,6 +30,8 @@ struct Moment {
     digest: u64,
     /// `None` where some capture of that second has links of its own.
     revisit: Option<Revisit>,
+    /// Its links were left out: it is no revisit, and they stay unknown.
+    is_left_out: bool,
     /// Its index in the store's page, and in the new one.
     stored: Option<u32>,
     new: Option<u32>,
@@ -70,7 +73,9 @@ fn moments(parts: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             }
             links = Some(all);
         }
-        moments.push(Moment { time, digest, revisit, stored: of(STORED), new: of(NEW), links });
+        let lost = |&(part, at): &(usize, u32)| !parts[part].0.is_known(at) && parts[part].1.revisit(at).is_none();
+        let is_left_out = revisit.is_some() && captures.iter().any(lost);
+        moments.push(Moment { time, digest, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
     });
     moments
 }
@@ -83,7 +88,7 @@ fn resolve(moments: &mut [Moment]) {
     }
     let mut latest_known: Option<usize> = None;
     for number in 0..moments.len() {
-        if let Some(revisit) = &moments[number].revisit {
+        if let Some(revisit) = moments[number].revisit.as_ref().filter(|_| !moments[number].is_left_out) {
             let referred = if revisit.not_modified {
                 latest_known
             } else {
@@ -148,7 +153,8 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     let is_same = |moment: &Moment| {
         before_of(moment).is_some_and(|before| {
             let revisits = [&before.revisit, &moment.revisit].map(|own| own.as_ref().map(what_is_said));
-            before.digest == moment.digest && before.links == moment.links && revisits[0] == revisits[1]
+            let is_left_out = before.is_left_out == moment.is_left_out;
+            before.digest == moment.digest && before.links == moment.links && revisits[0] == revisits[1] && is_left_out
         })
     };
     let count = |wanted: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| wanted(moment)).count();
@@ -172,7 +178,8 @@ fn write(uid: u64, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     for (index, moment) in (0u32..).zip(kept) {
         page.timestamps.push(moment.time);
         evidence.digests.push(moment.digest);
-        evidence.revisits.extend(moment.revisit.iter().map(|own| Revisit { capture: index, ..own.clone() }));
+        let revisit = moment.revisit.iter().filter(|_| !moment.is_left_out);
+        evidence.revisits.extend(revisit.map(|own| Revisit { capture: index, ..own.clone() }));
         let Some(Links { owners, own }) = &moment.links else {
             page.unknown.push(index);
             continue;
@@ -190,7 +197,10 @@ fn write(uid: u64, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     if evidence.digests.iter().all(|&digest| digest == 0) {
         evidence.digests.clear();
     }
-    (page.links, page.changes) = weave.links(&parts);
+    match weave.links_within(&parts, VALUES_MAX) {
+        Some(links) => (page.links, page.changes) = links,
+        None => large_pages::leave_out(&mut page, &mut evidence),
+    }
     (page, evidence)
 }
 

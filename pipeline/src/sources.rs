@@ -1,5 +1,5 @@
-//! Stage 3, only with `--min-sources`: leaves out URLs that were never captured and that too few pages link to
-//! (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
+//! Stage 3, only with `--min-sources`, or where links of captures do not count: leaves out URLs that were never captured and
+//! that too few pages link to (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
 //!
 //! URL records go to the owners of their fingerprints, where the requests for them already are: one request a page
 //! that links to the URL, and one of slot 0 where it is a page itself. URLs that stay are sampled again, so that
@@ -70,27 +70,28 @@ fn keep(
 ) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
     let (mut key, mut wanted, mut stays) = (Vec::new(), 0, false);
-    let mut take_urls =
-        |up_to: Option<&[u8]>, wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
-            // URL records have one or more lines a fingerprint, all before the first line of the next one.
-            while let Some((fingerprint, url_key)) = urls.peek()? {
-                if up_to.is_some_and(|up_to| fingerprint > up_to) {
-                    break;
-                }
-                if stays || wanted >= min_sources {
-                    let mut number = fingerprint;
-                    kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
-                    kept.0.push(url_key, fingerprint)?;
-                } else if update {
-                    kept.0.push(url_key, &[fingerprint, &[RARE]].concat())?;
-                }
-                urls.next()?;
+    let mut take_urls = |up_to: &[u8], wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
+        // URL records have one or more lines a fingerprint, all before the first line of the next one.
+        while let Some((fingerprint, url_key)) = urls.peek()? {
+            if fingerprint > up_to {
+                break;
             }
-            Ok(())
-        };
+            // Nobody asks for a URL that only links name which were left out.
+            let is_wanted = fingerprint == up_to;
+            if is_wanted && (stays || wanted >= min_sources) {
+                let mut number = fingerprint;
+                kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
+                kept.0.push(url_key, fingerprint)?;
+            } else if is_wanted && update {
+                kept.0.push(url_key, &[fingerprint, &[RARE]].concat())?;
+            }
+            urls.next()?;
+        }
+        Ok(())
+    };
     while let Some((fingerprint, payload)) = requests.next()? {
         if fingerprint != key {
-            take_urls(Some(&key), wanted, stays, &mut kept)?;
+            take_urls(&key, wanted, stays, &mut kept)?;
             key.clear();
             key.extend_from_slice(fingerprint);
             (wanted, stays) = (0, false);
@@ -102,6 +103,6 @@ fn keep(
         }
         job.go_on()?;
     }
-    take_urls(Some(&key), wanted, stays, &mut kept)?;
+    take_urls(&key, wanted, stays, &mut kept)?;
     Ok(kept)
 }

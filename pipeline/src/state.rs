@@ -37,6 +37,8 @@ pub(crate) struct State {
     pub(crate) pages: Runs,
     /// Requests for the fingerprints that this worker owns: `pages` to `replace`.
     pub(crate) requests: Runs,
+    /// Pages whose links are left out, of all workers: `pages` to `sources`.
+    pub(crate) left_out: u64,
     /// UID records of the fingerprints that this worker owns: `uids` to `replace`.
     pub(crate) uids: Runs,
     /// The UIDs of all partitions: from `uids` on.

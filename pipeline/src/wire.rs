@@ -71,6 +71,32 @@ pub(crate) fn take_array<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     }
 }
 
+/// Appends bytes such that records are in falling order of them, and what begins like another comes after it.
+pub(crate) fn put_falling(out: &mut Vec<u8>, bytes: &[u8]) {
+    for &byte in bytes {
+        out.push(!byte);
+        if byte == 0 {
+            out.push(0);
+        }
+    }
+    out.extend([u8::MAX; 2]);
+}
+
+/// Takes what [`put_falling`] wrote, as it stands there.
+pub(crate) fn take_falling<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
+    let mut at = 0;
+    while let Some(&[one, other]) = bytes.get(at..at + 2) {
+        match (one, other) {
+            (u8::MAX, u8::MAX) => break,
+            (u8::MAX, _) => at += 2,
+            _ => at += 1,
+        }
+    }
+    let (taken, rest) = bytes.split_at((at + 2).min(bytes.len()));
+    *bytes = rest;
+    taken
+}
+
 /// A record: its key and its payload.
 pub(crate) type Record<'a> = (&'a [u8], &'a [u8]);
 
@@ -137,6 +163,24 @@ mod tests {
             let mut bytes = Vec::new();
             put_signed(&mut bytes, number);
             prop_assert_eq!(take_signed(&mut &bytes[..]), number);
+        }
+
+        #[test]
+        fn falling_bytes_are_in_falling_order(
+            one in prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(255), any::<u8>()], 0..9),
+            other in prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(255), any::<u8>()], 0..9),
+            after in prop::collection::vec(any::<u8>(), 0..4),
+        ) {
+            let put = |bytes: &[u8]| {
+                let mut out = Vec::new();
+                put_falling(&mut out, bytes);
+                out
+            };
+            prop_assert_eq!(put(&one).cmp(&put(&other)), other.cmp(&one));
+            let both = [&put(&one)[..], &after].concat();
+            let mut rest = &both[..];
+            prop_assert_eq!(take_falling(&mut rest), &put(&one)[..]);
+            prop_assert_eq!(rest, &after[..]);
         }
 
         #[test]

@@ -23,6 +23,7 @@ pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
         inputs,
         generate: Vec::new(),
         update: false,
+        url_bytes_max: None,
         kinds: None,
         in_range: RangeLength::Month,
         min_sources: None,

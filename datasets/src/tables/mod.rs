@@ -15,7 +15,8 @@
 //! texts as in [`crate::date`]; crawl dates are digits of a text or an integer, 8 or 14 of them.
 //! Null cells are damage: a row without URL, date or list is left out, as is a link that is null.
 //!
-//! Unit of work: one row group. Memory: a batch of [`BATCH_ROWS`] rows and the pages that are being decoded.
+//! Unit of work: one row group. Memory: a batch of at most [`BATCH_ROWS`] rows, fewer where rows are long, and the pages that
+//! are being decoded.
 //! Offsets of damage are row numbers in the file, from 0.
 
 mod captures;
@@ -36,8 +37,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows decoded at a time.
+/// Rows decoded at a time, at most; and bytes that they take on average, about.
 const BATCH_ROWS: usize = 1024;
+const BATCH_BYTES: u64 = 8 << 20;
 
 /// Bytes of each row group. A file that is no sound Parquet counts as one row group, so that [`open`] reports it.
 pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
@@ -77,6 +79,8 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
     let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
     let row_end = row + rows(group.num_rows());
+    let row_bytes = rows(group.total_byte_size()) / rows(group.num_rows()).max(1);
+    let batch_rows = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
     let names = roots.map(|root| columns[root].to_owned());
     let as_keys = if is_captures { with_keys(&metadata, group, roots[2]) } else { None };
     let metadata = as_keys.unwrap_or(metadata);
@@ -84,7 +88,7 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
         .with_projection(mask)
         .with_row_groups(vec![row_group])
-        .with_batch_size(BATCH_ROWS)
+        .with_batch_size(batch_rows)
         .build();
     let batches = match reader {
         Ok(reader) => Batches { reader, names, path: path.to_owned(), row, row_end, ended: false },

@@ -3,6 +3,9 @@
 //! Where a newer row says something else of a capture than an older one, in-links of the older row may be of links that are
 //! not there: then what is so goes to the worker that writes the in-links of the target.
 //!
+//! A page that is too large in any row, or is so when rows come together, has captures and no links
+//! ([`crate::large_pages`]).
+//!
 //! Correction: an in-link record as in [`crate::outlinks`], for every link that the page has or had; without a time range
 //! where it has it no more.
 
@@ -12,16 +15,19 @@ use crate::Error;
 use crate::engine::Context;
 use crate::external_sort::{Collector, Sorter};
 use crate::job::Stopped;
+use crate::large_pages::{self, VALUES_MAX};
 use crate::outlinks::Ranges;
 use crate::shuffle::{Outbox, shuffle};
 use crate::state::State;
-use crate::uids::{Offsets, partition_number};
+use crate::uids::{Offsets, partition_number, url_of};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
+use webstrata_datasets::Finding;
+use webstrata_layers::join::Joined;
 use webstrata_layers::presence::Change;
 use webstrata_layers::rows::RowPages;
 use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, join};
@@ -93,6 +99,11 @@ pub(super) fn pages(
             let mut state = out.borrow_mut();
             let mut ranges = Ranges::new(store.in_range());
             let work = merge(streams, &translation, |page, evidence, replaced| {
+                if large_pages::is_left_out(page, evidence) {
+                    let stays = Some(&*store).filter(|_| page.uid < below);
+                    let url = url_of(&context.0, stays, &state.offsets, page.uid)?;
+                    state.tally.name(Finding::LargePage, url);
+                }
                 writer.push(page, evidence)?;
                 state.counts.add_page(page);
                 correct(page, replaced, &mut ranges, &records, outbox);
@@ -127,9 +138,21 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
             continue;
         }
         let pages: Vec<&Page> = parts.iter().map(|part| &part.0).collect();
-        let Some(joined) = join::pages(&pages) else { continue };
-        let evidence = join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>());
+        let own: Vec<_> = parts.iter().map(|(page, own)| (page, own)).collect();
+        let mut evidence = join::evidence(&own);
         let all = || pages.iter().flat_map(|page| &page.links).copied().collect();
+        let joined = join::pages_within(&pages, VALUES_MAX);
+        let fits = |joined: &Joined| {
+            own.iter().all(|(page, own)| !large_pages::is_left_out(page, own))
+                && large_pages::values(&joined.page, &evidence) <= VALUES_MAX
+        };
+        let Some(joined) = joined.filter(fits) else {
+            let mut page = Page { uid, ..Page::default() };
+            join::for_each_time(&pages, |time, _| page.timestamps.push(time));
+            large_pages::leave_out(&mut page, &mut evidence);
+            visit(&page, &evidence, Some(all()))?;
+            continue;
+        };
         visit(&joined.page, &evidence, joined.replaced.then(all))?;
         links += joined.page.links.len() as u64;
     }
@@ -145,9 +168,10 @@ fn correct(page: &Page, had: Option<BTreeSet<u64>>, ranges: &mut Ranges, records
         key[..8].copy_from_slice(&target.to_be_bytes());
         outbox.send(Offsets::inlinks_worker(records.of(target), outbox.workers()), &key, starts);
     };
-    ranges.for_each_link(page, |target, starts| {
+    ranges.begin(page);
+    while let Some((target, starts)) = ranges.next(page) {
         gone.remove(&target);
         send(target, starts);
-    });
+    }
     gone.into_iter().for_each(|target| send(target, &[]));
 }

@@ -1,13 +1,14 @@
 //! Stage 4 of a merge: in-links of all rows in the order of their new UIDs to the layers IL, TR and IBV.
 //!
-//! Records of one URL join by union, but for pages that [`super::pages`] has corrected.
+//! Records of one URL join by union, but for pages that [`super::pages`] has corrected; then they are cut as
+//! [`crate::inlinks`] says. Memory: all in-links of one URL.
 
 use super::pages::turn;
 use super::streams::{Streams, intervals, replace};
 use super::translation::Translation;
 use crate::engine::Context;
 use crate::external_sort::Sorted;
-use crate::inlinks::Gathering;
+use crate::inlinks::{Gathering, is_small};
 use crate::outlinks::read_starts;
 use crate::state::State;
 use crate::uids::{Offsets, partition_number};
@@ -72,16 +73,22 @@ fn merge(
         };
         let Some(joined) = joined else { continue };
         let own = corrections_of(corrections, uid)?;
-        if own.is_empty() {
+        if own.is_empty() && is_small(&joined) {
             visit(&joined)?;
             continue;
         }
-        correct(&joined, own, &mut gathering);
-        if gathering.is_empty() {
-            continue;
+        for_each_source(&joined, own, |source, starts| {
+            if gathering.is_full() {
+                gathering.finish(uid, &mut corrected);
+                visit(&corrected)?;
+            }
+            gathering.add(source, starts);
+            Ok(())
+        })?;
+        if !gathering.is_empty() {
+            gathering.finish(uid, &mut corrected);
+            visit(&corrected)?;
         }
-        gathering.finish(uid, &mut corrected);
-        visit(&corrected)?;
     }
     Ok(())
 }
@@ -102,8 +109,12 @@ fn corrections_of(corrections: &mut Sorted, target: u64) -> Result<BTreeMap<u64,
     Ok(own)
 }
 
-/// Gathers a record with its corrections.
-fn correct(record: &InLinks, mut corrections: BTreeMap<u64, Vec<u8>>, gathering: &mut Gathering) {
+/// Calls `visit` with the sources of a record and the starts of their ranges, corrected.
+fn for_each_source(
+    record: &InLinks,
+    mut corrections: BTreeMap<u64, Vec<u8>>,
+    mut visit: impl FnMut(u64, &[i64]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut changes = &record.changes[..];
     let ranges = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);
     let mut starts = Vec::new();
@@ -120,7 +131,8 @@ fn correct(record: &InLinks, mut corrections: BTreeMap<u64, Vec<u8>>, gathering:
             }
         }
         if !starts.is_empty() {
-            gathering.add(source, &starts);
+            visit(source, &starts)?;
         }
     }
+    Ok(())
 }
