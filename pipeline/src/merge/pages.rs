@@ -30,7 +30,7 @@ use webstrata_datasets::Finding;
 use webstrata_layers::join::Joined;
 use webstrata_layers::presence::Change;
 use webstrata_layers::rows::RowPages;
-use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, join};
+use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, join, precedence};
 
 /// What pages are turned with.
 #[derive(Default)]
@@ -148,7 +148,8 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
         };
         let Some(joined) = joined.filter(fits) else {
             let mut page = Page { uid, ..Page::default() };
-            join::for_each_time(&pages, |time, _| page.timestamps.push(time));
+            let times: Vec<_> = pages.iter().map(|page| &page.timestamps[..]).collect();
+            precedence::for_each_time(&times, |time, _| page.timestamps.push(time));
             large_pages::leave_out(&mut page, &mut evidence);
             visit(&page, &evidence, Some(all()))?;
             continue;
