@@ -206,7 +206,8 @@ fn a_page_that_only_all_rows_make_too_large_comes_to_that_of_one_build() {
     let (all, steps) = (Place::new(), Place::new());
     let captures = |out: &mut dyn Write, number: u64| {
         (0..800).try_for_each(|second| capture(out, START + 2 * second + number, 0..1500 * (1 - number)))?;
-        writeln!(out, r#"{{"url":"http://z.example/{number}","ts":{START},"links":["http://b.example/7"]}}"#)
+        // Before the URLs that go, so that it has the same UID with and without them.
+        writeln!(out, r#"{{"url":"http://a.example/{number}","ts":{START},"links":["http://b.example/7"]}}"#)
     };
     all.input("all.jsonl", |out| (0..2).try_for_each(|number| captures(out, number)));
     all.take("build", "all.jsonl");

@@ -31,8 +31,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally, Texts,
-    canonical, open, open_counting,
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally,
+    Texts, canonical, open, open_counting,
 };
 use webstrata_layers::InputRecord;
 use xxhash_rust::xxh3::xxh3_128;

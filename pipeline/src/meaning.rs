@@ -57,17 +57,15 @@ impl Meaning {
     ///
     /// # Errors
     /// Options of the caller that are others, and options of the store that this version does not know.
-    pub(crate) fn of_store(
-        store: &Location,
-        options: &BTreeMap<String, String>,
-        given: Given,
-    ) -> Result<Self, Error> {
+    pub(crate) fn of_store(store: &Location, options: &BTreeMap<String, String>, given: Given) -> Result<Self, Error> {
         let unknown = |name: &str, value: &str| Error::UnknownOption {
             store: store.to_string(),
             name: name.to_owned(),
             value: value.to_owned(),
         };
-        if let Some((name, value)) = options.iter().find(|(name, _)| ![LINKS, MIN_SOURCES, URL_BYTES_MAX].contains(&name.as_str())) {
+        if let Some((name, value)) =
+            options.iter().find(|(name, _)| ![LINKS, MIN_SOURCES, URL_BYTES_MAX].contains(&name.as_str()))
+        {
             return Err(unknown(name, value));
         }
         let links = options.get(LINKS).map_or(DEFAULT_LINKS, String::as_str);
@@ -160,7 +158,9 @@ mod tests {
         assert!(text.contains("--min-sources") && text.contains("\"3\"") && text.contains("\"4\""), "{text}");
         let text = message(Given { url_bytes_max: Some(9), ..Given::default() });
         assert!(text.contains("--url-bytes") && text.contains("\"9\"") && text.contains("\"65536\""), "{text}");
-        for (name, value) in [("links", "anchors,frames"), ("min-sources", "few"), ("url-bytes", "-1"), ("colour", "blue")] {
+        for (name, value) in
+            [("links", "anchors,frames"), ("min-sources", "few"), ("url-bytes", "-1"), ("colour", "blue")]
+        {
             let options = BTreeMap::from([(name.to_owned(), value.to_owned())]);
             let error = Meaning::of_store(&store, &options, Given::default()).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");

@@ -1,0 +1,219 @@
+//! Folding against the captures themselves, in memory and on disk.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec<u8> {
+    let mut payload = vec![kind];
+    payload.extend(digest.to_be_bytes());
+    if kind != kind::LINKS {
+        payload.extend(referred.map_or([0; 8], wire::time_key));
+    }
+    let links: BTreeSet<_> = links.iter().collect();
+    payload.extend(links.into_iter().flat_map(|link| link.to_be_bytes()));
+    payload
+}
+
+fn fold(captures: &[(i64, Vec<u8>)]) -> FoldedPage {
+    fold_within(captures, 1 << 20, VALUES_MAX)
+}
+
+fn fold_within(captures: &[(i64, Vec<u8>)], bytes_max: usize, values_max: usize) -> FoldedPage {
+    let directory = tempfile::tempdir().unwrap();
+    let mut fold = Fold { values_max, ..Fold::new(bytes_max, &Scratch::temporary(directory.path())) };
+    let mut page = FoldedPage::default();
+    // A page before leaves nothing for the next one.
+    for _ in 0..2 {
+        captures.iter().for_each(|(time, payload)| fold.add(*time, payload).unwrap());
+        fold.finish(7, &mut page).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    page
+}
+
+/// The links of every capture, read off the changes bit by bit; `None` where they are unknown.
+fn unfold(page: &FoldedPage) -> Vec<(i64, Option<BTreeSet<u128>>)> {
+    let mut present = vec![true; page.links.len()];
+    (0u32..)
+        .zip(&page.timestamps)
+        .map(|(capture, &time)| {
+            for change in page.changes.iter().filter(|change| change.capture == capture) {
+                present[change.link as usize] ^= true;
+            }
+            let links = page.links.iter().zip(&present).filter(|(_, here)| **here).map(|(link, _)| *link).collect();
+            (time, (!page.unknown.contains(&capture)).then_some(links))
+        })
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn folding_keeps_every_capture(
+        captures in prop::collection::vec((0i64..12, prop::collection::vec(0u128..9, 0..6)), 1..20),
+    ) {
+        let mut expected = BTreeMap::<i64, BTreeSet<u128>>::new();
+        for (time, links) in &captures {
+            expected.entry(*time).or_default().extend(links);
+        }
+        let mut records: Vec<_> =
+            captures.iter().map(|(time, links)| (*time, payload(kind::LINKS, 0, None, links))).collect();
+        records.sort();
+        let page = fold(&records);
+        prop_assert!(page.links.is_sorted_by(|a, b| a < b));
+        prop_assert!(page.changes.is_sorted_by(|a, b| a < b));
+        let all: BTreeSet<u128> = expected.values().flatten().copied().collect();
+        prop_assert_eq!(&page.links, &all.into_iter().collect::<Vec<_>>());
+        let expected: Vec<_> = expected.into_iter().map(|(time, links)| (time, Some(links))).collect();
+        prop_assert_eq!(unfold(&page), expected);
+    }
+}
+
+fn links_at(page: &FoldedPage, time: i64) -> Option<Vec<u128>> {
+    let (_, links) = unfold(page).into_iter().find(|(at, _)| *at == time).unwrap();
+    links.map(|links| links.into_iter().collect())
+}
+
+#[test]
+fn the_same_links_stand_in_another_record() {
+    let links = payload(kind::LINKS, 1, None, &[4, 5]);
+    let mut same = vec![kind::SAME];
+    same.extend(2u128.to_be_bytes());
+    same.extend(hash_of(&links[17..]).to_be_bytes());
+    let page = fold(&[
+        (10, same.clone()),
+        (20, links),
+        (30, payload(kind::LINKS, 0, None, &[6])),
+        (40, payload(kind::LINKS, 0, None, &[7])),
+        (40, same),
+    ]);
+    assert_eq!(links_at(&page, 10), Some(vec![4, 5]));
+    assert_eq!(links_at(&page, 20), Some(vec![4, 5]));
+    assert_eq!(links_at(&page, 30), Some(vec![6]));
+    assert_eq!(links_at(&page, 40), Some(vec![4, 5, 7]), "captures of one second have the links of both");
+    assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], revisits: vec![] });
+}
+
+/// A record without a date.
+fn undated(age: &str, links: &[u128]) -> (i64, Vec<u8>) {
+    let mut record = vec![kind::UNDATED];
+    wire::put_falling(&mut record, age.as_bytes());
+    record.extend(&payload(kind::LINKS, 0, None, links)[1..]);
+    (0, record)
+}
+
+#[test]
+fn of_records_without_a_date_the_newest_counts() {
+    let dated = (0, payload(kind::LINKS, 0, None, &[9]));
+    let other = (7, payload(kind::LINKS, 0, None, &[8]));
+    for (records, links, older) in [
+        (vec![undated("b", &[1, 2])], vec![1, 2], 0),
+        (vec![undated("a", &[1, 2]), undated("b", &[3]), undated("ab", &[4])], vec![3], 2),
+        (vec![undated("b", &[3]), undated("ab", &[4]), undated("a", &[1, 2])], vec![3], 2),
+        (vec![undated("b", &[3]), undated("a", &[1]), undated("b", &[4]), undated("a", &[5])], vec![3, 4], 1),
+        (vec![undated("a", &[1]), undated("b", &[])], vec![], 1),
+        (vec![undated("a", &[1]), dated.clone(), undated("b", &[2])], vec![9], 2),
+        (vec![dated.clone(), undated("b", &[2]), dated], vec![9], 1),
+    ] {
+        let mut records: Vec<_> = records.into_iter().chain([other.clone()]).collect();
+        records.sort();
+        for bytes_max in [0, 1 << 20] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut fold = Fold::new(bytes_max, &Scratch::temporary(directory.path()));
+            let mut page = FoldedPage::default();
+            records.iter().for_each(|(time, payload)| fold.add(*time, payload).unwrap());
+            fold.finish(7, &mut page).unwrap();
+            assert_eq!((links_at(&page, 0), links_at(&page, 7)), (Some(links.clone()), Some(vec![8])));
+            assert_eq!(fold.older_undated, older);
+        }
+    }
+}
+
+#[test]
+fn revisits_are_kept_with_all_that_they_say() {
+    let page = fold(&[
+        (10, payload(kind::LINKS, 9, None, &[4])),
+        (20, payload(kind::IDENTICAL, 7, Some(10), &[6, 5])),
+        (20, payload(kind::IDENTICAL, 8, None, &[6, 3])),
+        (30, payload(kind::NOT_MODIFIED, 0, None, &[])),
+    ]);
+    assert_eq!((links_at(&page, 20), links_at(&page, 30)), (None, None));
+    assert_eq!((&page.unknown, &page.own), (&vec![1, 2], &vec![3, 5, 6]));
+    assert_eq!(page.links, [4], "links of a revisit are not yet links of the page");
+    let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
+        capture,
+        not_modified,
+        referred,
+        links: links.to_vec(),
+    };
+    let revisits = vec![revisit(1, false, Some(10), &[0, 1, 2]), revisit(2, true, None, &[])];
+    assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits });
+}
+
+#[test]
+fn a_capture_and_a_revisit_in_one_second_are_one_capture() {
+    let page = fold(&[
+        (10, payload(kind::LINKS, 1, None, &[4])),
+        (20, payload(kind::LINKS, 2, None, &[6])),
+        (20, payload(kind::IDENTICAL, 1, None, &[7])),
+    ]);
+    assert_eq!(links_at(&page, 20), Some(vec![6, 7]));
+    assert_eq!(page.evidence, Evidence { digests: vec![1, 2], revisits: vec![] });
+}
+
+/// Captures of all kinds, in order of time, as records of links, of hashes of links and of revisits.
+fn records() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
+    let capture = (0i64..9, 0u8..5, 0u128..3, prop::collection::vec(0u128..7, 0..5));
+    prop::collection::vec(capture, 1..24).prop_map(|captures| {
+        let sets: Vec<_> = captures.iter().map(|capture| payload(kind::LINKS, 0, None, &capture.3)).collect();
+        let record = |(number, (time, kind, digest, links)): (usize, &(i64, u8, u128, Vec<u128>))| {
+            let payload = match kind {
+                0 => payload(kind::IDENTICAL, *digest, Some(*time), &links[..links.len().min(2)]),
+                1 => payload(kind::NOT_MODIFIED, *digest, None, &[]),
+                3 if *digest == 2 => undated(["a", "b", "bc"][number % 3], links).1,
+                2 if captures[number / 2].1 > 2 => {
+                    let hash = hash_of(&sets[number / 2][17..]).to_be_bytes();
+                    [&[kind::SAME][..], &digest.to_be_bytes(), &hash].concat()
+                }
+                _ => payload(kind::LINKS, *digest, None, links),
+            };
+            (*time, payload)
+        };
+        let mut records: Vec<_> = captures.iter().enumerate().map(record).collect();
+        records.sort();
+        records
+    })
+}
+
+proptest! {
+    #[test]
+    fn disk_and_memory_fold_alike(records in records(), values_max in 1usize..60) {
+        let in_memory = fold_within(&records, 1 << 20, VALUES_MAX);
+        prop_assert_eq!(&fold_within(&records, 0, VALUES_MAX), &in_memory);
+        let small = fold_within(&records, 1 << 20, values_max);
+        prop_assert_eq!(&fold_within(&records, 0, values_max), &small);
+        prop_assert_eq!(&fold_within(&records, 100, values_max), &small);
+        let FoldedPage { links, timestamps, changes, evidence, .. } = &in_memory;
+        let own: usize = evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
+        let fits = links.len() + timestamps.len() + changes.len() + own <= values_max;
+        prop_assert!(!in_memory.is_left_out);
+        let expected = if fits { in_memory } else { left_out(&records, values_max) };
+        prop_assert_eq!(small, expected);
+    }
+}
+
+/// What is kept of a page that is too large.
+fn left_out(records: &[(i64, Vec<u8>)], values_max: usize) -> FoldedPage {
+    let mut timestamps: Vec<i64> = records.iter().map(|record| record.0).collect();
+    timestamps.dedup();
+    timestamps.truncate(values_max);
+    let unknown = (0..u32::try_from(timestamps.len()).unwrap()).collect();
+    FoldedPage { fingerprint: 7, timestamps, unknown, is_left_out: true, ..FoldedPage::default() }
+}
+
+#[test]
+fn many_captures_of_one_second_are_one_in_little_memory() {
+    let record = |number: u128| (5, payload(kind::LINKS, 0, None, &[1, 1000 + number % 500]));
+    let page = fold_within(&(0..20_000).map(record).collect::<Vec<_>>(), 10_000, VALUES_MAX);
+    assert_eq!((page.timestamps.len(), page.links.len(), page.changes.len()), (1, 501, 0));
+}
