@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
 use webstrata_layers::{Location, RangeLength, format_time};
-use webstrata_pipeline::{BuildOptions, BuildReport, Error, PARTITION_URLS, build};
+use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
 
 /// How many damaged places of a kind the text report names.
 const PLACES_SHOWN: usize = 2;
@@ -48,9 +48,10 @@ pub(crate) struct BuildArgs {
     /// In-link ranges: month, day, year, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     pub(crate) in_range: RangeLength,
-    /// About how many URLs make a partition, one file a layer
-    #[arg(long, value_name = "URLS", default_value_t = PARTITION_URLS)]
-    pub(crate) partition_urls: u64,
+    /// About how many URLs make a partition, one file a layer; if not given a
+    /// row has 16, or more, of 8192 to 524288 each
+    #[arg(long, value_name = "URLS")]
+    pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

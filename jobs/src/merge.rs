@@ -9,7 +9,7 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::{Location, Store};
-use webstrata_pipeline::{MergeOptions, MergeReport, PARTITION_URLS, merge, scheduled};
+use webstrata_pipeline::{MergeOptions, MergeReport, merge, scheduled};
 
 const EXAMPLES: &str = "\
 A merge makes a new epoch, with the same answers from fewer rows. UIDs of the
@@ -33,9 +33,10 @@ pub(crate) struct MergeArgs {
     pub(crate) rows: Option<Rows>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// About how many URLs make a partition, one file a layer
-    #[arg(long, value_name = "URLS", default_value_t = PARTITION_URLS)]
-    pub(crate) partition_urls: u64,
+    /// About how many URLs make a partition, one file a layer; if not given a
+    /// row has 16, or more, of 8192 to 524288 each
+    #[arg(long, value_name = "URLS")]
+    pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

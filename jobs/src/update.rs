@@ -9,7 +9,7 @@ use clap::Args;
 use indicatif::HumanCount;
 use std::io::{self, Write};
 use webstrata_layers::{Location, RangeLength, Store};
-use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, PARTITION_URLS, build, scheduled};
+use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, build, scheduled};
 
 const EXAMPLES: &str = "\
 Known URLs keep their UIDs, new ones get the next. Captures may be older than
@@ -37,9 +37,10 @@ pub(crate) struct UpdateArgs {
     /// Leave the new row as it is
     #[arg(long)]
     pub(crate) no_merge: bool,
-    /// About how many URLs make a partition, one file a layer
-    #[arg(long, value_name = "URLS", default_value_t = PARTITION_URLS)]
-    pub(crate) partition_urls: u64,
+    /// About how many URLs make a partition, one file a layer; if not given a
+    /// row has 16, or more, of 8192 to 524288 each
+    #[arg(long, value_name = "URLS")]
+    pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_layers::Store;
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
-use webstrata_serve::cluster::placement::rank;
+use webstrata_serve::cluster::placement::{self, place};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::load::partitions;
 use webstrata_serve::proto::CellName;
@@ -49,10 +49,16 @@ type Placed = BTreeMap<(u32, u32), Vec<String>>;
 /// Where cells belong.
 fn placed(dir: &Path, names: &[String]) -> Placed {
     let store = Store::open(dir.join("store")).unwrap();
-    let first =
-        |row, partition| rank(row, partition, names).into_iter().take(REPLICAS).map(|at| names[at].clone()).collect();
-    let cell = |row, partition| ((row, partition), first(row, partition));
-    partitions(&store).map(|(row, partition)| cell(row.row, partition.partition)).collect()
+    let mut rows = BTreeMap::<u32, Vec<placement::Load>>::new();
+    partitions(&store)
+        .for_each(|(row, partition)| rows.entry(row.row).or_default().push(placement::Load::of(partition)));
+    let mut placed = Placed::new();
+    for (row, cells) in rows {
+        for (cell, (order, copies)) in cells.iter().zip(place(row, &cells, names, &vec![true; names.len()], REPLICAS)) {
+            placed.insert((row, cell.partition), order[..copies].iter().map(|&at| names[at].clone()).collect());
+        }
+    }
+    placed
 }
 
 /// The bytes of a cell's image on a server.

@@ -18,9 +18,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use webstrata_layers::{EpochId, Links, Page, RangeLength, Reader, Store, Window};
 use webstrata_pipeline::standing::{Event, FollowOptions, Part, Standing, Start, follow};
-use webstrata_pipeline::{
-    BuildOptions, Error, MergeOptions, PARTITION_URLS, Progress, RunOptions, build, merge, scheduled,
-};
+use webstrata_pipeline::{BuildOptions, Error, MergeOptions, Progress, RunOptions, build, merge, scheduled};
 
 const UPDATES: u64 = 12;
 const LINKS_OF_PAGE: u64 = 10;
@@ -261,13 +259,12 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
             url_bytes_max: None,
             in_range: RangeLength::Month,
             min_sources: None,
-            partition_urls: PARTITION_URLS,
+            partition_urls: None,
         };
         build(&options, &Progress::default()).unwrap();
         let rows = scheduled(&Store::open(store).unwrap().manifest().rows);
         if rows > 1 {
-            let (rows, partition_urls) = (Some(rows), PARTITION_URLS);
-            let options = MergeOptions { run, rows, partition_urls };
+            let options = MergeOptions { run, rows: Some(rows), partition_urls: None };
             merge(&options, &Progress::default()).unwrap();
         }
     }

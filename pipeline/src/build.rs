@@ -53,12 +53,9 @@ pub struct BuildOptions {
     /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0, of an
     /// update for what the store has. An update counts its own pages, and leaves out none that the store knows.
     pub min_sources: Option<u64>,
-    /// About how many URLs make a partition.
-    pub partition_urls: u64,
+    /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`].
+    pub partition_urls: Option<u64>,
 }
-
-/// URLs of a partition, where nothing else is asked for.
-pub const PARTITION_URLS: u64 = 1 << 19;
 
 /// What a build did, all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,7 +84,7 @@ struct Build {
     update: bool,
     meaning: Meaning,
     in_range: RangeLength,
-    partition_urls: u64,
+    partition_urls: Option<u64>,
 }
 
 impl Build {
@@ -244,7 +241,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     }
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let identity = Identity {
-        bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls} {files:?}"),
+        bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls:?} {files:?}"),
         times: times(&inputs),
     };
     let inputs = share(inputs, process, processes);

@@ -75,7 +75,7 @@ pub use analyze::{
     Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, Sheet, SheetColumn, Top, analyze,
     strongly_connected,
 };
-pub use build::{BuildOptions, BuildReport, PARTITION_URLS, build};
+pub use build::{BuildOptions, BuildReport, build};
 pub use cluster::{CLUSTER_WAIT, Cluster};
 pub use engine::{RunOptions, memory_needed, workers_within};
 pub use error::Error;
@@ -83,5 +83,6 @@ pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, W
 pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
 pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
+pub use partition::{PARTITION_URLS, PARTITIONS};
 pub use progress::{Missing, Moment, Progress, StageReport, Waiting};
 pub use table::{TableFormat, TableWriter};

@@ -44,7 +44,7 @@ pub struct MergeOptions {
     /// How many of the newest rows; all where `None`.
     pub rows: Option<usize>,
     /// About how many URLs make a partition.
-    pub partition_urls: u64,
+    pub partition_urls: Option<u64>,
 }
 
 /// What a merge did, all processes together.
@@ -214,7 +214,7 @@ impl Work for Merge {
 /// No store, one that another process writes, a damaged one, a full disk, a process that has gone. After an error the store
 /// answers as before, and the same call goes on after the last finished stage.
 pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport, Error> {
-    let identity = Identity { bytes: format!("{:?} {}", options.rows, options.partition_urls), times: String::new() };
+    let identity = Identity { bytes: format!("{:?} {:?}", options.rows, options.partition_urls), times: String::new() };
     let work = Merge { options: options.clone(), translation: Mutex::new(None) };
     engine::run(work, &identity, &options.run, progress)
 }

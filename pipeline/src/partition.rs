@@ -7,6 +7,9 @@
 //! and for the URLs that it links to. The owners of the fingerprints know these: their requests are in order of
 //! fingerprints, so those of the sample come first. A large host may be split, a URL may not.
 //!
+//! Where nobody says how large they shall be, a row has up to [`PARTITIONS`] of [`PARTITION_URLS`], so that a cluster of some
+//! servers can share what fits into one, and beyond that as many as that many URLs at most make.
+//!
 //! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A longer key counts and begins no partition.
 
 use crate::Error;
@@ -18,8 +21,15 @@ use crate::shuffle::shuffle;
 use crate::wire::{self, for_each};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use timely::worker::Worker;
+
+/// Partitions that a row has unless they would be too small.
+pub const PARTITIONS: u64 = 16;
+/// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in dictionaries of its
+/// own than it is worth, a larger one is much to send when a server has gone.
+pub const PARTITION_URLS: RangeInclusive<u64> = 1 << 13..=1 << 19;
 
 /// URLs of a super-sample.
 const SAMPLE_MAX: usize = 1 << 15;
@@ -82,8 +92,8 @@ impl Sample {
     }
 
     /// The first keys of the partitions after the first, where `weights` are the weights of the sampled URLs.
-    pub(crate) fn boundaries(self, partition_urls: u64, weights: &Weights) -> Boundaries {
-        let wanted = self.distinct().div_ceil(partition_urls.max(1));
+    pub(crate) fn boundaries(self, partition_urls: Option<u64>, weights: &Weights) -> Boundaries {
+        let wanted = wanted(self.distinct(), partition_urls);
         let partitions = wanted.clamp(1, self.keys.len().max(1) as u64);
         let weight = |fingerprint| 1 + weights.get(fingerprint).copied().unwrap_or(0);
         let kept = self.keys.iter().filter(|(_, key)| !key.is_empty());
@@ -101,6 +111,15 @@ impl Sample {
         }
         Boundaries { firsts }
     }
+}
+
+/// How many partitions so many URLs make: of about `partition_urls` each, or where none are given as says the head of this file.
+fn wanted(urls: u64, partition_urls: Option<u64>) -> u64 {
+    let spread = (urls / PARTITION_URLS.start()).min(PARTITIONS);
+    partition_urls.map_or_else(
+        || spread.max(urls.div_ceil(*PARTITION_URLS.end())),
+        |partition_urls| urls.div_ceil(partition_urls.max(1)),
+    )
 }
 
 /// The ranges of the key order, the same on every worker.
@@ -139,14 +158,14 @@ impl Boundaries {
 /// The work of the sampled URLs, by fingerprint.
 pub(crate) type Weights = HashMap<u128, u64>;
 
-/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as
-/// much work each as can be; `requests` are those of this worker. Gives the weights of the sample too.
+/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as much
+/// the same work as can be; `requests` are those of this worker. Gives the weights of the sample too.
 pub(crate) fn boundaries(
     worker: &mut Worker,
     job: &Job,
     sample: &Runs,
     requests: &Runs,
-    partition_urls: u64,
+    partition_urls: Option<u64>,
 ) -> Result<(Boundaries, Weights), Stopped> {
     let sample = join_sample(worker, job, sample)?;
     let own = job.check(weights(job, &sample, requests))?;
@@ -264,14 +283,14 @@ mod tests {
 
     #[test]
     fn boundaries_do_not_depend_on_order_and_repetition() {
-        let up = sample_of(0..100_000).boundaries(7_000, &HashMap::new());
-        let down = sample_of((0..100_000).rev().chain(0..50_000)).boundaries(7_000, &HashMap::new());
+        let up = sample_of(0..100_000).boundaries(Some(7_000), &HashMap::new());
+        let down = sample_of((0..100_000).rev().chain(0..50_000)).boundaries(Some(7_000), &HashMap::new());
         assert_eq!(up, down);
     }
 
     #[test]
     fn partitions_have_about_the_size_asked_for() {
-        let boundaries = sample_of(0..200_000).boundaries(10_000, &HashMap::new());
+        let boundaries = sample_of(0..200_000).boundaries(Some(10_000), &HashMap::new());
         assert!((19..=21).contains(&boundaries.partitions()), "{}", boundaries.partitions());
         let mut sizes = vec![0; boundaries.partitions()];
         (0..200_000).for_each(|number| sizes[boundaries.of(format!("{number:09}").as_bytes())] += 1);
@@ -280,9 +299,12 @@ mod tests {
 
     #[test]
     fn few_urls_are_one_partition_and_none_is_one_too() {
-        assert_eq!(sample_of(0..5).boundaries(1_000, &HashMap::new()).partitions(), 1);
-        assert_eq!(Sample::default().boundaries(1_000, &HashMap::new()).partitions(), 1);
-        assert_eq!(sample_of(0..5).boundaries(1, &HashMap::new()).partitions(), 5);
+        assert_eq!(sample_of(0..5).boundaries(Some(1_000), &HashMap::new()).partitions(), 1);
+        assert_eq!(Sample::default().boundaries(Some(1_000), &HashMap::new()).partitions(), 1);
+        assert_eq!(sample_of(0..5).boundaries(Some(1), &HashMap::new()).partitions(), 5);
+        for (urls, partitions) in [(0, 0), (9000, 1), (17_000, 2), (1 << 17, 16), (1 << 22, 16), (1 << 24, 32)] {
+            assert_eq!(wanted(urls, None), partitions, "{urls}");
+        }
     }
 
     #[test]
@@ -291,7 +313,7 @@ mod tests {
         let key = |number: u64| format!("{number:09}{}", "x".repeat(if number.is_multiple_of(3) { 0 } else { 60_000 }));
         (0..600).for_each(|number| sample.offer(scattered(number), key(number).as_bytes()));
         assert!(sample.keys.values().all(|key| key.len() <= KEY_BYTES_MAX) && sample.by_key().len() == 200);
-        let boundaries = sample.boundaries(60, &HashMap::new());
+        let boundaries = sample.boundaries(Some(60), &HashMap::new());
         assert_eq!(boundaries.partitions(), 10);
         assert!(boundaries.firsts().all(|first| first.len() == 9));
     }
@@ -301,7 +323,7 @@ mod tests {
         let sample = sample_of(0..10_000);
         // The first tenth has nine tenths of the work.
         let weights = (0..1_000).map(|number| (scattered(number), 80)).collect();
-        let boundaries = sample.boundaries(1_000, &weights);
+        let boundaries = sample.boundaries(Some(1_000), &weights);
         assert_eq!(boundaries.partitions(), 10);
         let mut work = vec![0; 10];
         (0..10_000).for_each(|number| {
@@ -324,7 +346,7 @@ mod tests {
 
     #[test]
     fn one_url_with_most_of_the_work_is_a_partition_at_most() {
-        let boundaries = sample_of(0..100).boundaries(10, &HashMap::from([(scattered(50), 1_000_000)]));
+        let boundaries = sample_of(0..100).boundaries(Some(10), &HashMap::from([(scattered(50), 1_000_000)]));
         assert!((2..=10).contains(&boundaries.partitions()), "{}", boundaries.partitions());
     }
 }

@@ -238,7 +238,7 @@ pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid
 pub(crate) fn uids(
     worker: &mut Worker,
     context: &Context,
-    partition_urls: u64,
+    partition_urls: Option<u64>,
     state: &mut State,
 ) -> Result<(), Stopped> {
     let (job, base) = (&context.job, context.base.as_deref());

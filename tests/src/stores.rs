@@ -10,7 +10,7 @@ use webstrata_layers::key::key_of;
 use webstrata_layers::{
     Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
 };
-use webstrata_pipeline::{BuildOptions, PARTITION_URLS, RunOptions};
+use webstrata_pipeline::{BuildOptions, RunOptions};
 use webstrata_serve::codec::CodecTag;
 use webstrata_serve::image::Residence;
 use webstrata_serve::load::{Options, directory, find_cell, partitions, write_cell};
@@ -27,7 +27,7 @@ pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
         kinds: None,
         in_range: RangeLength::Month,
         min_sources: None,
-        partition_urls: PARTITION_URLS,
+        partition_urls: None,
     }
 }
 

@@ -84,7 +84,7 @@ impl Story {
     pub fn build(&self, batch: u64) {
         let mut options = options(&self.store(), vec![self.dir().join(format!("batch-{batch}"))]);
         options.update = batch > 0;
-        options.partition_urls = self.partition_urls;
+        options.partition_urls = Some(self.partition_urls);
         build(&options, &Progress::default()).unwrap();
     }
 

@@ -22,7 +22,7 @@ fn store_of(crawl: &Crawl, dir: &Path, partition_urls: u64) -> PathBuf {
     fs::write(&input, crawl.json_lines().join("\n")).unwrap();
     let store = dir.join("store");
     let mut options = options(&store, vec![input]);
-    options.partition_urls = partition_urls;
+    options.partition_urls = Some(partition_urls);
     build(&options, &Progress::default()).unwrap();
     store
 }
@@ -89,7 +89,7 @@ fn updates_leave_the_cells_of_older_rows_as_they_are() {
         let input = dir.path().join(format!("{step}.jsonl"));
         fs::write(&input, batch.iter().map(|&at| lines[at].as_str()).collect::<Vec<_>>().join("\n")).unwrap();
         let mut options = options(&store, vec![input]);
-        (options.update, options.partition_urls) = (step > 0, 50);
+        (options.update, options.partition_urls) = (step > 0, Some(50));
         build(&options, &Progress::default()).unwrap();
         known.extend(batch);
         let opened = Store::open(store.as_path()).unwrap();

@@ -16,12 +16,12 @@ const PARTITION_URLS: u64 = 40;
 
 fn add(store: &Path, input: &Path) {
     let mut options = options(store, vec![input.to_owned()]);
-    (options.update, options.partition_urls) = (store.exists(), PARTITION_URLS);
+    (options.update, options.partition_urls) = (store.exists(), Some(PARTITION_URLS));
     build(&options, &Progress::default()).unwrap();
 }
 
 fn merge_newest(store: &Path, rows: Option<usize>) {
-    let options = MergeOptions { run: run_options(store), rows, partition_urls: PARTITION_URLS };
+    let options = MergeOptions { run: run_options(store), rows, partition_urls: Some(PARTITION_URLS) };
     merge(&options, &Progress::default()).unwrap();
 }
 

@@ -202,7 +202,7 @@ fn many_partitions_answer_as_one() {
     let inputs = files(dir.path(), "crawl", "jsonl", &[&lines(&crawl)]);
     let store = dir.path().join("store");
     let mut options = options(&store, inputs);
-    options.partition_urls = 100;
+    options.partition_urls = Some(100);
     options.run.workers = 2;
     let report = build(&options, &Progress::default()).unwrap();
     assert!(report.partitions >= 8, "{} partitions", report.partitions);

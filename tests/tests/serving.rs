@@ -53,7 +53,7 @@ fn built(seed: u64, size: Size, partition_urls: u64) -> Right {
     let (input, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
     fs::write(&input, crawl.json_lines().join("\n")).unwrap();
     let mut options = options(&store, vec![input]);
-    options.partition_urls = partition_urls;
+    options.partition_urls = Some(partition_urls);
     build(&options, &Progress::default()).unwrap();
     Right { layers: reader(&store), oracle: crawl.oracle(), store, _dir: dir }
 }
@@ -251,7 +251,7 @@ fn add(store: &Path, dir: &Path, name: &str, lines: &[String]) {
     let input = dir.join(name);
     fs::write(&input, lines.join("\n")).unwrap();
     let mut options = options(store, vec![input]);
-    (options.update, options.partition_urls) = (store.exists(), 40);
+    (options.update, options.partition_urls) = (store.exists(), Some(40));
     build(&options, &Progress::default()).unwrap();
 }
 
@@ -289,7 +289,7 @@ fn epochs_come_and_go() {
             epoch,
         );
     }
-    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: 40 };
+    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: Some(40) };
     merge(&options, &Progress::default()).unwrap();
     cluster.ready();
     let third = Store::open(store.as_path()).unwrap().manifest().epoch;
@@ -380,7 +380,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let first = ask(0, &uids, inward, 3, "").unwrap();
     let token = first.next_page_token.clone();
     assert_eq!((first.epoch, token.is_empty()), (before, false));
-    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: 40 };
+    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: Some(40) };
     merge(&options, &Progress::default()).unwrap();
     cluster.ready();
     let after = Store::open(store.as_path()).unwrap().manifest().epoch;

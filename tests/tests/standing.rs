@@ -26,12 +26,12 @@ fn add(store: &Path, text: &str) {
     let path = store.with_extension("batch");
     fs::write(&path, text).unwrap();
     let mut options = options(store, vec![path]);
-    (options.update, options.partition_urls) = (store.exists(), 40);
+    (options.update, options.partition_urls) = (store.exists(), Some(40));
     build(&options, &Progress::default()).unwrap();
 }
 
 fn merge_newest(store: &Path, rows: Option<usize>) {
-    let options = MergeOptions { run: run_options(store), rows, partition_urls: 40 };
+    let options = MergeOptions { run: run_options(store), rows, partition_urls: Some(40) };
     merge(&options, &Progress::default()).unwrap();
 }
 

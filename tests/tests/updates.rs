@@ -22,7 +22,7 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
     let mut options = options(store, vec![input]);
     options.update = store.exists();
     options.run.workers = workers;
-    options.partition_urls = partition_urls;
+    options.partition_urls = Some(partition_urls);
     let report = build(&options, &Progress::default()).unwrap();
     assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
     let checked = check::check(store).unwrap();
@@ -34,7 +34,7 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
 fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) -> MergeReport {
     let mut run = run_options(store);
     run.workers = workers;
-    let options = MergeOptions { run, rows, partition_urls };
+    let options = MergeOptions { run, rows, partition_urls: Some(partition_urls) };
     let report = webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
     let checked = check::check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);

@@ -50,7 +50,7 @@ pub(super) fn sample(
     job: &Job,
     store: &Reader,
     rows: Range<usize>,
-    partition_urls: u64,
+    partition_urls: Option<u64>,
     state: &mut State,
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());

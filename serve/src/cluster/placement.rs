@@ -1,13 +1,103 @@
-//! Which servers a cell belongs to: rendezvous hashing (Thaler & Ravishankar 1998).
+//! Which servers the cells of a row belong to: rendezvous hashing (Thaler & Ravishankar 1998) with bounded loads (Mirrokni et
+//! al. 2018).
 //!
-//! Each pair of a cell and a server has a score; a cell belongs to the servers of highest score, in that order. So all servers
-//! that know the same members agree without a word, a member that comes takes its share from all others alike, and one that
-//! goes leaves each of its cells to the next in line: nothing else moves. Cost: a hash for each pair.
+//! Each pair of a cell and a server has a score; a cell belongs to the servers of highest score that have room, in that order.
+//! A server has room for a tenth more than the mean, or for one cell more, whichever is larger: so few cells are spread as
+//! evenly as they can be, and of many the bound touches hardly one. All servers that know the same members agree without a word;
+//! a member that comes takes its share from all others alike, and one that goes leaves each of its cells to the next in line.
+//! Where cells are many, nothing else moves; where they are few, a cell may that had to give way before.
+//!
+//! Rows are placed apart, so a new one moves no cell of another. Cost: a hash for each pair.
 
+use std::cmp::Reverse;
+
+use webstrata_layers::manifest::PartitionEntry;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The places of `servers`, by name, in the order in which a cell belongs to them.
-pub fn rank(row: u32, partition: u32, servers: &[impl AsRef<str>]) -> Vec<usize> {
+/// A cell that is to be placed.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Its partition.
+    pub partition: u32,
+    /// What it takes, in any unit.
+    pub weight: u64,
+}
+
+impl Load {
+    /// By the bytes of the partition's layers.
+    pub fn of(partition: &PartitionEntry) -> Self {
+        Self { partition: partition.partition, weight: partition.files.iter().map(|file| file.bytes).sum() }
+    }
+}
+
+/// What servers hold, and how much they are to hold at most.
+struct Room {
+    held: Vec<u64>,
+    most: u64,
+}
+
+impl Room {
+    /// For so many copies of each cell.
+    fn new(cells: &[Load], servers: usize, takers: usize, copies: usize) -> Self {
+        let all: u64 = cells.iter().map(|cell| cell.weight).sum::<u64>() * copies as u64;
+        let (mean, heaviest) = (all / (takers as u64).max(1), cells.iter().map(|cell| cell.weight).max().unwrap_or(0));
+        // Less than one cell more than the mean, so that the fullest has one more than it must at most.
+        Self { held: vec![0; servers], most: mean + (mean / 10).max(heaviest.saturating_sub(1)) }
+    }
+
+    fn has(&self, at: usize, weight: u64) -> bool {
+        self.held[at] + weight <= self.most
+    }
+
+    /// The first of some that has room, or if none has, the one that holds least.
+    fn choose(&self, of: &[usize], weight: u64) -> Option<usize> {
+        let first = of.iter().copied().find(|&at| self.has(at, weight));
+        first.or_else(|| of.iter().copied().min_by_key(|&at| self.held[at]))
+    }
+}
+
+/// For each cell of a row all `servers`, by their places: first the `copies` that it belongs to, then the others in the order of
+/// their scores. Cells belong to servers that take some (`takes`) alone, and the first of a cell's servers is the one that is
+/// asked first; these too are spread evenly.
+pub fn place(
+    row: u32,
+    cells: &[Load],
+    servers: &[impl AsRef<str>],
+    takes: &[bool],
+    copies: usize,
+) -> Vec<(Vec<usize>, usize)> {
+    let takers = takes.iter().filter(|&&takes| takes).count();
+    let copies = copies.min(takers);
+    let mut all = Room::new(cells, servers.len(), takers, copies);
+    let mut first = Room::new(cells, servers.len(), takers, 1.min(copies));
+    let mut placed: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), copies); cells.len()];
+    // The heaviest choose first: the light ones fill what these leave.
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|&at| (Reverse(cells[at].weight), cells[at].partition));
+    for cell in order {
+        let Load { partition, weight } = cells[cell];
+        let mut ranked = rank(row, partition, servers);
+        let mut own = Vec::with_capacity(servers.len());
+        while own.len() < copies {
+            let free: Vec<usize> = ranked.iter().copied().filter(|at| takes[*at] && !own.contains(at)).collect();
+            let Some(at) = all.choose(&free, weight) else { break };
+            all.held[at] += weight;
+            own.push(at);
+        }
+        if let Some(at) = first.choose(&own, weight) {
+            first.held[at] += weight;
+            own.retain(|&other| other != at);
+            own.insert(0, at);
+        }
+        ranked.retain(|at| !own.contains(at));
+        own.append(&mut ranked);
+        placed[cell].0 = own;
+    }
+    placed
+}
+
+/// The places of `servers`, by name, in the order of a cell's scores.
+fn rank(row: u32, partition: u32, servers: &[impl AsRef<str>]) -> Vec<usize> {
     let cell = u64::from(row) << 32 | u64::from(partition);
     let mut scores: Vec<(u64, usize)> =
         servers.iter().enumerate().map(|(at, name)| (xxh3_64_with_seed(name.as_ref().as_bytes(), cell), at)).collect();
@@ -21,26 +111,67 @@ pub fn rank(row: u32, partition: u32, servers: &[impl AsRef<str>]) -> Vec<usize>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn names(count: usize) -> Vec<String> {
         (0..count).map(|number| format!("10.0.0.{number}:7400")).collect()
     }
 
+    fn equal(cells: u32) -> Vec<Load> {
+        (0..cells).map(|partition| Load { partition, weight: 7 }).collect()
+    }
+
+    /// The servers that each cell belongs to.
+    fn of(row: u32, cells: &[Load], servers: usize, copies: usize) -> Vec<Vec<usize>> {
+        let placed = place(row, cells, &names(servers), &vec![true; servers], copies);
+        placed.into_iter().map(|(own, copies)| own[..copies].to_vec()).collect()
+    }
+
+    fn loads(placed: &[Vec<usize>], servers: usize) -> Vec<usize> {
+        (0..servers).map(|at| placed.iter().filter(|own| own.contains(&at)).count()).collect()
+    }
+
     #[test]
-    fn cells_are_spread_evenly_and_move_only_to_who_comes() {
-        let (three, six) = (names(3), names(6));
-        let (mut load, mut moved) = ([0u32; 6], 0);
-        for cell in 0..3000 {
-            let (before, after) = (rank(1, cell, &three), rank(1, cell, &six));
-            for &at in &after[..2] {
-                load[at] += 1;
-                moved += u32::from(!before[..2].contains(&at));
-                assert!(at >= 3 || before[..2].contains(&at), "cell {cell} moved to one that was there");
+    fn many_cells_are_spread_evenly_and_move_only_to_who_comes() {
+        let (before, after) = (of(1, &equal(3000), 3, 2), of(1, &equal(3000), 6, 2));
+        let mut moved = 0;
+        for (before, after) in before.iter().zip(&after) {
+            for at in after {
+                moved += u32::from(!before.contains(at));
+                assert!(*at >= 3 || before.contains(at), "a cell moved to one that was there");
             }
         }
         // 1,000 each, 29 a sigma; half of all 6,000 copies are at the new ones.
-        assert!(load.iter().all(|cells| (880..1120).contains(cells)), "{load:?}");
+        assert!(loads(&after, 6).iter().all(|cells| (880..=1100).contains(cells)), "{:?}", loads(&after, 6));
         assert!((2800..3200).contains(&moved), "{moved}");
+    }
+
+    #[test]
+    fn few_cells_are_spread_as_evenly_as_they_can_be() {
+        for row in 0..200 {
+            let placed = of(row, &equal(14), 5, 2);
+            let loads = loads(&placed, 5);
+            assert!(loads.iter().all(|cells| (4..=6).contains(cells)), "row {row}: {loads:?}");
+            let first = |at: usize| placed.iter().filter(|own| own[0] == at).count();
+            assert!((0..5).all(|at| (1..=4).contains(&first(at))), "row {row}: {placed:?}");
+            // One that comes takes its share; of 28 copies few others move.
+            let grown = of(row, &equal(14), 6, 2);
+            let moved = |at: &usize, before: &Vec<usize>| !before.contains(at) && *at < 5;
+            let others: usize =
+                grown.iter().zip(&placed).map(|(own, before)| own.iter().filter(|at| moved(at, before)).count()).sum();
+            assert!(others <= 8, "row {row}: {others} copies moved between those that were there");
+        }
+    }
+
+    #[test]
+    fn the_heavy_ones_go_apart() {
+        let cells: Vec<Load> =
+            (0..9).map(|partition| Load { partition, weight: if partition % 3 == 0 { 1000 } else { 1 } }).collect();
+        for row in 0..100 {
+            let placed = of(row, &cells, 3, 1);
+            let heavy = |at: usize| (0..9).step_by(3).filter(|&cell| placed[cell][0] == at).count();
+            assert!((0..3).all(|at| heavy(at) == 1), "row {row}: {placed:?}");
+        }
     }
 
     #[test]
@@ -48,10 +179,31 @@ mod tests {
         let names = names(5);
         let mut turned = names.clone();
         turned.reverse();
-        for cell in 0..100 {
-            let by_name =
-                |names: &[String]| rank(2, cell, names).iter().map(|&at| names[at].clone()).collect::<Vec<_>>();
-            assert_eq!(by_name(&names), by_name(&turned));
+        let by_name = |names: &[String]| -> Vec<Vec<String>> {
+            let placed = place(2, &equal(40), names, &[true; 5], 2);
+            placed.into_iter().map(|(own, _)| own.into_iter().map(|at| names[at].clone()).collect()).collect()
+        };
+        assert_eq!(by_name(&names), by_name(&turned));
+    }
+
+    proptest! {
+        #[test]
+        fn each_server_stands_once_and_those_that_take_none_have_none(
+            weights in proptest::collection::vec(prop_oneof![Just(0u64), 0u64..9, Just(1 << 40)], 0..30),
+            takes in proptest::collection::vec(any::<bool>(), 0..7),
+            copies in 0usize..5,
+        ) {
+            let cells: Vec<Load> =
+                (0..).zip(&weights).map(|(partition, &weight)| Load { partition, weight }).collect();
+            let placed = place(3, &cells, &names(takes.len()), &takes, copies);
+            prop_assert_eq!(placed.len(), cells.len());
+            for (own, belongs) in placed {
+                prop_assert_eq!(belongs, copies.min(takes.iter().filter(|&&takes| takes).count()));
+                prop_assert!(own[..belongs].iter().all(|&at| takes[at]));
+                let mut all = own;
+                all.sort_unstable();
+                prop_assert_eq!(all, (0..takes.len()).collect::<Vec<_>>());
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use webstrata_layers::{EpochId, RowEntry, Store};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::members::{Member, Said};
-use super::placement::rank;
+use super::placement::{Load, place};
 use crate::image::range_number;
 use crate::load::{partitions, source_of};
 use crate::proto::{Cell, Epoch, Row, Server};
@@ -42,7 +42,7 @@ pub(super) struct Layout {
 
 /// A cell as the survey needs it.
 struct Place {
-    partition: u32,
+    load: Load,
     /// UIDs of its URLs, and of its records.
     urls: Range<u64>,
     records: Range<u64>,
@@ -75,7 +75,7 @@ pub(super) fn layouts(store: &Store) -> Vec<Layout> {
         let first_key = partition.first_key_bytes().unwrap_or_default();
         if let (Some(row), Some(place)) = (rows.iter_mut().find(|row| row.row == entry.row), place) {
             let records = entry.records(place);
-            row.cells.push(Place { partition: partition.partition, urls, records, first_key });
+            row.cells.push(Place { load: Load::of(partition), urls, records, first_key });
         }
     }
     rows
@@ -91,7 +91,7 @@ impl Layout {
     }
 
     pub(super) fn partitions(&self) -> impl Iterator<Item = u32> {
-        self.cells.iter().map(|cell| cell.partition)
+        self.cells.iter().map(|cell| cell.load.partition)
     }
 }
 
@@ -129,12 +129,12 @@ impl Survey {
 
     /// The servers of each cell of a row, in order.
     pub(super) fn holders(&self, row: &Layout, replicas: usize) -> Vec<Holders> {
+        let cells: Vec<Load> = row.cells.iter().map(|cell| cell.load).collect();
         let ready: Vec<BTreeSet<u32>> =
             self.said.iter().map(|said| said.get(&row.key).map(|text| set_of(text)).unwrap_or_default()).collect();
         let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
-        let holders = |partition: u32| {
-            let ranked = rank(row.row, partition, &names);
-            let placed: Vec<usize> = ranked.iter().copied().filter(|&at| self.stays[at]).take(replicas).collect();
+        let holders = |(partition, (ranked, belongs)): (u32, (Vec<usize>, usize))| {
+            let placed = ranked[..belongs].to_vec();
             // Those that stay before those that go.
             let has = |at: &usize| ready[*at].contains(&partition);
             let (live, silent): (Vec<usize>, Vec<usize>) =
@@ -142,14 +142,14 @@ impl Survey {
             let (stay, go): (Vec<usize>, Vec<usize>) = live.into_iter().partition(|&at| self.stays[at]);
             Holders { ready: stay.into_iter().chain(go).collect(), silent, placed }
         };
-        row.partitions().map(holders).collect()
+        row.partitions().zip(place(row.row, &cells, &names, &self.stays, replicas)).map(holders).collect()
     }
 
     /// A row as it travels.
     pub(super) fn row(row: &Layout, holders: &[Holders]) -> Row {
         let narrow = |at: &usize| u32::try_from(*at).unwrap_or(u32::MAX);
         let cell = |(place, holders): (&Place, &Holders)| Cell {
-            partition: place.partition,
+            partition: place.load.partition,
             first_uid: place.urls.start,
             urls: place.urls.end - place.urls.start,
             first_record: place.records.start,
@@ -235,7 +235,12 @@ mod tests {
             end_uid: 10,
             times: (0, 1),
             cells: (0..20)
-                .map(|partition| Place { partition, urls: 0..1, records: 0..1, first_key: Vec::new() })
+                .map(|partition| Place {
+                    load: Load { partition, weight: 1 },
+                    urls: 0..1,
+                    records: 0..1,
+                    first_key: Vec::new(),
+                })
                 .collect(),
         };
         let member = |number: usize, leaving: bool| Member {
