@@ -61,7 +61,7 @@ fn warc_lengths_that_lead_too_far() {
     let dir = tempfile::tempdir().unwrap();
     let field = |len: usize| format!("Content-Length: {len}\r\n");
     for (name, length) in [
-        ("beyond-the-end", &(|_, _| field(1 << 25)) as &dyn Fn(usize, usize) -> String),
+        ("beyond-the-end", &(|_, _| field(bytes())) as &dyn Fn(usize, usize) -> String),
         ("more-than-is-read", &|_, _| field(1 << 40)),
         ("a-little", &|number, len| field(len + 1 + number % 5000)),
         ("a-megabyte", &|number, len| field(len + 1_000_000 + number % 7)),
@@ -74,7 +74,7 @@ fn warc_lengths_that_lead_too_far() {
         let kind = if name == "none" { Finding::BadHeader } else { Finding::BadLength };
         assert!(tally.of(kind) + 2 >= captures as u64 * 9 / 10, "{name}: {tally:?}");
     }
-    let (text, records) = warc(|_, _| field(1 << 25));
+    let (text, records) = warc(|_, _| field(bytes()));
     let mut members = Vec::new();
     for record in text.split_inclusive("\r\n\r\n").collect::<Vec<_>>().chunks(3) {
         let mut member = flate2::write::GzEncoder::new(&mut members, flate2::Compression::fast());
@@ -90,7 +90,7 @@ fn arc_lengths_that_lead_too_far() {
     let dir = tempfile::tempdir().unwrap();
     let block = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=x>\n\n";
     let lengths: [(&str, &dyn Fn(usize) -> String); 4] = [
-        ("beyond-the-end", &|_| (1 << 25).to_string()),
+        ("beyond-the-end", &|_| bytes().to_string()),
         ("a-little", &|number| (block.len() + 1 + number % 5000).to_string()),
         ("a-megabyte", &|number| (1_000_000 + number % 7).to_string()),
         ("none", &|_| "x".to_owned()),

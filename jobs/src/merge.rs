@@ -34,7 +34,7 @@ pub(crate) struct MergeArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// About how many URLs make a partition, one file a layer; if not given a
-    /// row has 16, or more, of 8192 to 524288 each
+    /// row has 8, or more, of 8192 to 524288 each
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ use std::rc::Rc;
 use timely::worker::Worker;
 
 /// Partitions that a row has unless they would be too small.
-pub const PARTITIONS: u64 = 16;
+pub const PARTITIONS: u64 = 8;
 /// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in dictionaries of its
 /// own than it is worth, a larger one is much to send when a server has gone.
 pub const PARTITION_URLS: RangeInclusive<u64> = 1 << 13..=1 << 19;
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(sample_of(0..5).boundaries(Some(1_000), &HashMap::new()).partitions(), 1);
         assert_eq!(Sample::default().boundaries(Some(1_000), &HashMap::new()).partitions(), 1);
         assert_eq!(sample_of(0..5).boundaries(Some(1), &HashMap::new()).partitions(), 5);
-        for (urls, partitions) in [(0, 0), (9000, 1), (17_000, 2), (1 << 17, 16), (1 << 22, 16), (1 << 24, 32)] {
+        for (urls, partitions) in [(0, 0), (9000, 1), (17_000, 2), (1 << 17, 8), (1 << 22, 8), (1 << 24, 32)] {
             assert_eq!(wanted(urls, None), partitions, "{urls}");
         }
     }

@@ -295,7 +295,7 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
             async move {
                 let links = LinksOf { uids, ..LinksOf::default() };
                 let question = Question { cell: None, question: Some(Asked::Links(links)) };
-                let answer = client.ask(AskRequest { questions: vec![question] }).await?.into_inner();
+                let answer = client.ask(AskRequest { questions: vec![question], ..AskRequest::default() }).await?.into_inner();
                 let links = answer.answers.into_iter().filter_map(|answer| match answer.answer {
                     Some(Given::Links(lists)) => gaps::take(&lists.links, &lists.counts).map(|links| links.len()),
                     _ => None,

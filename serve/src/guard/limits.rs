@@ -8,7 +8,9 @@
 //!
 //! A refusal costs about as much as a small answer, so a server that refuses all that is too much does nothing else. Therefore
 //! more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds the others
-//! back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case.
+//! back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case. And who is refused in the pool `links` hears so after a while
+//! alone, so that one who asks again at once does not ask often. Servers and clerks, in the other pools, turn to a replica, and
+//! hear at once that they must.
 //!
 //! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended, and
 //! given back when the caller goes away, or does not take its answer ([`crate::guard::pace`]). Memory: `calls` times `request_bytes` and `answer_bytes`, in the worst case, for
@@ -25,7 +27,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tonic::Status;
 
 use crate::guard::attend::{Attendant, attended};
@@ -35,6 +37,9 @@ use crate::guard::origin::{Link, Origin};
 use crate::guard::pace::{Answers, timely};
 use crate::guard::refusal::{answer, is_grpc};
 use crate::status::{Reason, refuse};
+
+/// How many refusals may be on hold for each call that may wait; those beyond are said at once.
+const HOLDS: usize = 4;
 
 /// How much a server does at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +188,8 @@ struct Places {
     answers: Answers,
     run: Arc<Semaphore>,
     wait: Semaphore,
+    /// Refusals that may be on hold.
+    hold: Semaphore,
     refused: AtomicU64,
 }
 
@@ -232,6 +239,7 @@ impl Admission {
                 answers: Answers::default(),
                 run: Arc::new(Semaphore::new(calls)),
                 wait: Semaphore::new(queue),
+                hold: Semaphore::new(if pool == Pool::Links { bounded(queue.saturating_mul(HOLDS)) } else { 0 }),
                 refused: AtomicU64::new(0),
             }
         })))
@@ -282,8 +290,12 @@ impl Places {
             };
             timeout(self.wait_max, place).await.ok().flatten()
         };
+        let begun = Instant::now();
         let entered = waited.await;
         if entered.is_none() {
+            if let Ok(_hold) = self.hold.try_acquire() {
+                sleep_until(begun + self.wait_max).await;
+            }
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
         entered.map(|(place, own)| Place(Arc::new((place, own, share))))

@@ -2,13 +2,14 @@
 //! ones, over gRPC and over HTTP/1.1, in one table.
 //!
 //! ```text
-//! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- STORE [SECONDS]
+//! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- STORE [SECONDS [TIMES]]
 //! ```
 //!
 //! STORE is any; its cells are made where they are not there. For each kind of calls the rate is measured first that the server
 //! answers when so many calls as it takes are asked all the time. Then calls are *offered* at multiples of that rate, whatever
 //! becomes of those before. One is *sent* where a connection takes it: over HTTP/2 while fewer are on it than the server
-//! permits, over HTTP/1.1 while none is. What is not sent is dropped, as a caller does that has better things to do than to
+//! permits, over HTTP/1.1 while none is. With TIMES as many connections a server cannot hold all back, and refuses some. What
+//! is not sent is dropped, as a caller does that has better things to do than to
 //! queue. Of what was sent is *answered* what came whole within two seconds, *refused* what the server would not do, *late*
 //! what took longer, *failed* all else. Each rate is kept up for a while before it is counted. Server and callers have the
 //! same cores, with threads of their own as processes have; so callers are made of little: HTTP/2 without a client of gRPC.
@@ -35,7 +36,7 @@ use webstrata_serve::dial::Dialer;
 use webstrata_serve::proto::{Direction as Asks, GetLinksRequest};
 use webstrata_serve::server::{Server, ServerOptions};
 
-/// Connections of HTTP/2, and of HTTP/1.1.
+/// Connections of HTTP/2, and of HTTP/1.1; TIMES as many.
 const CONNECTIONS: (usize, usize) = (4, 128);
 /// Pages of a cheap call, and hubs of a heavy one.
 const CHEAP: usize = 2;
@@ -46,6 +47,8 @@ const CALLS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a rate is kept up before it is counted.
 const WARM: Duration = Duration::from_secs(3);
+/// Calls that are offered between two looks at the clock, at most.
+const OFFERED_AT_ONCE: usize = 2000;
 /// How many times the rate that the server can answer.
 const TIMES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 
@@ -71,9 +74,9 @@ struct Grpc {
 }
 
 impl Grpc {
-    async fn connect(address: &str, method: &str, messages: Vec<Bytes>) -> anyhow::Result<Self> {
+    async fn connect(address: &str, method: &str, messages: Vec<Bytes>, times: usize) -> anyhow::Result<Self> {
         let mut connections = Vec::new();
-        for _ in 0..CONNECTIONS.0 {
+        for _ in 0..times * CONNECTIONS.0 {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
             let mut builder = h2::client::Builder::new();
@@ -145,9 +148,9 @@ struct Http {
 }
 
 impl Http {
-    async fn connect(address: &str, paths: Vec<String>) -> anyhow::Result<Self> {
+    async fn connect(address: &str, paths: Vec<String>, times: usize) -> anyhow::Result<Self> {
         let free = Arc::<Mutex<VecDeque<Plain>>>::default();
-        for _ in 0..CONNECTIONS.1 {
+        for _ in 0..times * CONNECTIONS.1 {
             let connection = Self::open(address).await?;
             free.lock().unwrap_or_else(PoisonError::into_inner).push_back(connection);
         }
@@ -228,7 +231,8 @@ async fn offer(caller: &Arc<dyn Caller>, rate: Option<f64>, seconds: f64) -> any
             before = Some((counts.now(), Instant::now()));
             counts.times.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
-        loop {
+        // A millisecond's worth, so that time is looked at also where calls are refused as fast as they are sent.
+        for _ in 0..OFFERED_AT_ONCE {
             if rate.is_some_and(|rate| number as f64 >= begun.elapsed().as_secs_f64() * rate) {
                 break;
             }
@@ -295,6 +299,7 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let location = Location::parse(arguments.next().context("give a store")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
+    let times: usize = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let directory = tempfile::tempdir()?;
     let options =
         ServerOptions::new(ClusterOptions { replicas: 1, ..ClusterOptions::new(directory.path().join("data")) });
@@ -340,24 +345,22 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
     };
     let page = texts(&pages, &mut draw, "&limit=2").await?;
     let hub = texts(&hubs, &mut draw, "&direction=in&precision=range&limit=1000").await?;
-    let kinds: [(&str, Arc<dyn Caller>); 4] = [
-        ("gRPC, cheap", Arc::new(Grpc::connect(&address, "GetLinks", cheap).await?)),
-        ("gRPC, heavy", Arc::new(Grpc::connect(&address, "GetLinks", heavy).await?)),
-        ("HTTP, cheap", Arc::new(Http::connect(&address, page).await?)),
-        ("HTTP, heavy", Arc::new(Http::connect(&address, hub).await?)),
-    ];
     println!("Calls a second; p50 and p99 of those that were answered; part: answered, of the most that can be.");
     println!(
         "{:<12} {:>6} {:>9} {:>8} {:>9} {:>8} {:>6} {:>7} {:>9} {:>9} {:>5}",
         "calls", "times", "offered", "sent", "answered", "refused", "late", "failed", "p50 ms", "p99 ms", "part"
     );
     let mut worst = f64::INFINITY;
-    for (name, caller) in kinds {
+    for name in ["gRPC, cheap", "gRPC, heavy", "HTTP, cheap", "HTTP, heavy"] {
+        // Connections that wait for their turn would give way to others.
+        let caller: Arc<dyn Caller> = match name {
+            "gRPC, cheap" => Arc::new(Grpc::connect(&address, "GetLinks", cheap.clone(), times).await?),
+            "gRPC, heavy" => Arc::new(Grpc::connect(&address, "GetLinks", heavy.clone(), times).await?),
+            "HTTP, cheap" => Arc::new(Http::connect(&address, page.clone(), times).await?),
+            _ => Arc::new(Http::connect(&address, hub.clone(), times).await?),
+        };
         let peak = offer(&caller, None, seconds).await?;
         let most = peak.a_second[2];
-        if most == 0.0 {
-            bail!("{name}: no call was answered");
-        }
         let show = |times: &str, row: &Row| {
             let [offered, sent, answered, refused, late, failed] = row.a_second;
             let [p50, p99] = row.times.map(|time| time as f64 / 1000.0);
@@ -368,6 +371,9 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
             );
         };
         show("peak", &peak);
+        if most == 0.0 {
+            bail!("{name}: no call was answered");
+        }
         for times in TIMES {
             let row = offer(&caller, Some(most * times), seconds).await?;
             show(&format!("{times}"), &row);

@@ -255,3 +255,20 @@ fn limits_fit_the_machine() {
     let refused = bounds.admit_values((2 << 20) + 1).expect_err("one more");
     assert_eq!(refused.get_details_error_info().expect("an ErrorInfo").reason, "ANSWER_TOO_LARGE");
 }
+
+#[tokio::test]
+async fn who_is_refused_hears_so_after_a_while_unless_many_are_or_it_can_ask_another() {
+    let wait = Duration::from_millis(300);
+    let admission = Admission::new(&limits(1, 1, wait));
+    for (pool, on_hold) in [(Pool::Links, HOLDS), (Pool::Ask, 0)] {
+        let places = admission.places(pool).expect("it is counted");
+        let enter = || places.enter(Origin::of([10, 0, 0, 1].into()));
+        let _held = enter().await.expect("the place");
+        let begun = Instant::now();
+        let all = join_all((0..8).map(|_| async { (enter().await.is_none(), begun.elapsed()) })).await;
+        assert!(all.iter().all(|(refused, _)| *refused));
+        // One of them waited for the place.
+        assert_eq!(all.iter().filter(|(_, time)| *time >= wait).count(), 1 + on_hold, "{pool:?}: {all:?}");
+        assert!(all.iter().all(|(_, time)| *time < 3 * wait), "{pool:?}: {all:?}");
+    }
+}
