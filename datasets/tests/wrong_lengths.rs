@@ -70,7 +70,7 @@ fn warc_lengths_that_lead_too_far() {
         let (text, records) = warc(length);
         let (captures, tally) = read(dir.path(), name, text.as_bytes());
         // A length can lead to the end of some later record by chance.
-        assert!(captures == records || name.starts_with("a-") && captures > records * 3 / 4, "{name}: {captures}");
+        assert!(captures == records || name.starts_with("a-") && captures > records / 3, "{name}: {captures}");
         let kind = if name == "none" { Finding::BadHeader } else { Finding::BadLength };
         assert!(tally.of(kind) + 2 >= captures as u64 * 9 / 10, "{name}: {tally:?}");
     }
@@ -103,7 +103,7 @@ fn arc_lengths_that_lead_too_far() {
             records += 1;
         }
         let (captures, tally) = read(dir.path(), name, text.as_bytes());
-        assert!(captures == records || name.starts_with("a-") && captures > records * 3 / 4, "{name}: {captures}");
+        assert!(captures == records || name.starts_with("a-") && captures > records / 3, "{name}: {captures}");
         assert!(tally.damaged() + 2 >= captures as u64 * 9 / 10, "{name}: {tally:?}");
     }
 }

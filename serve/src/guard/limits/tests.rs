@@ -74,7 +74,7 @@ async fn ten_times_more_calls_than_fit() {
 
 #[tokio::test]
 async fn one_caller_leaves_places_for_others() {
-    let limits = Limits { sharers: 2, ..limits(4, 8, Duration::from_secs(60)) };
+    let limits = Limits { sharers: 2, ..limits(4, 8, Duration::from_millis(500)) };
     let admission = Admission::new(&limits);
     let places = admission.places(Pool::Links).expect("a pool");
     let origin = |last: u8| Origin::of([10, 0, 0, last].into());
