@@ -137,7 +137,8 @@ fn damaged(bytes: &mut Vec<u8>, others: &[Vec<u8>], random: &mut Random) -> &'st
         2 if !bytes.is_empty() => {
             let digits: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at].is_ascii_digit()).collect();
             let at = if digits.is_empty() { at } else { digits[index(random, digits.len())] };
-            bytes[at] = b'0' + (bytes[at].wrapping_sub(b'0') + 1 + index(random, 8) as u8) % 10;
+            let more = u8::try_from(1 + random.below(9)).unwrap();
+            bytes[at] = b'0' + bytes[at].wrapping_sub(b'0').wrapping_add(more) % 10;
             "a digit is another"
         }
         3 => {
