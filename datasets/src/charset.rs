@@ -2,7 +2,8 @@
 //! 1024 bytes, and where all say nothing usable a guess (chardetng).
 //!
 //! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8 already;
-//! and references with their queries in the encoding of the document, as browsers send them ([`with_query`]). Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
+//! and references with their queries in the encoding of the document, as browsers send them ([`with_query`]). Declared UTF-8
+//! is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};

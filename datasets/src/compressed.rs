@@ -10,8 +10,9 @@
 //! Time: linear. Input is decoded a second time where a member is broken, but of a file no more than its size so far and
 //! [`KEPT_BYTES_MAX`] ([`Text::broken`]).
 //!
-//! Memory: 64 KiB of output, or twice what a caller wants to see at once; 64 KiB of input and at most 1 MiB of the current member's input (to look for the next header
-//! inside a broken one). A zstd dictionary is at most 16 MiB, a zstd window at most 128 MiB.
+//! Memory: 64 KiB of output, or twice what a caller wants to see at once; 64 KiB of input and at most 1 MiB of the current
+//! member's input (to look for the next header inside a broken one). A zstd dictionary is at most 16 MiB, a zstd window at
+//! most 128 MiB.
 
 mod members;
 

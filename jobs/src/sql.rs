@@ -1,8 +1,8 @@
 //! `webstrata sql`: views of a store for DuckDB or Spark, over the layers as they lie in the store.
 //!
-//! `sql/views.sql` and `sql/views-spark.sql` are the texts, which say what the views have; here they get the files of the current
-//! epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a page, and so answer as
-//! `webstrata links` does, in both dialects alike.
+//! `sql/views.sql` and `sql/views-spark.sql` are the texts, which say what the views have; here they get the files of the
+//! current epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a page, and
+//! so answer as `webstrata links` does, in both dialects alike.
 
 use crate::cli::{Outcome, location, unfit};
 use clap::{Args, ValueEnum};

@@ -1,8 +1,9 @@
 //! Decoded row groups: the records of one side, or URLs, as compact arrays; and a cache of them bounded by bytes.
 //!
 //! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with their
-//! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the layers
-//! have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that must not be; times are whole seconds.
+//! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the
+//! layers have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that must not be; times
+//! are whole seconds.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

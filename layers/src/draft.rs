@@ -5,9 +5,9 @@
 //! .edges.webstrata-draft/LOCK            a directory: one draft a place, which many processes may fill
 //! ```
 //!
-//! A writer holds a lock on its draft, and the lock goes with the process, however that ends. So drafts of killed writers are
-//! known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away. In place of a draft, a
-//! named pipe or a device is written as it is, and of a link to a file, the file is replaced.
+//! A writer holds a lock on its draft, and the lock goes with the process, however that ends. So drafts of killed writers
+//! are known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away. In place of a
+//! draft, a named pipe or a device is written as it is, and of a link to a file, the file is replaced.
 //!
 //! Where the file system has no locks, drafts of killed writers stay.
 

@@ -1,9 +1,10 @@
 //! What several rows hold of one URL, as one record.
 //!
-//! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and which
-//! link was in which capture. Of a capture that several rows have the newest row says all ([`crate::precedence`]): an update that writes a
-//! capture again writes all that is known of it then, from all rows. In-links join by union: a source is marked in a range where it is in any
-//! record, so that ranges may be too wide where a capture was written again, and never too narrow.
+//! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and
+//! which link was in which capture. Of a capture that several rows have the newest row says all ([`crate::precedence`]): an
+//! update that writes a capture again writes all that is known of it then, from all rows. In-links join by union: a source
+//! is marked in a range where it is in any record, so that ranges may be too wide where a capture was written again, and
+//! never too narrow.
 //!
 //! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the stretches of
 //! captures that come from the same record. Source: DESIGN 6.

@@ -11,14 +11,15 @@
 //! are allowed to.
 //!
 //! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
-//! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group;
-//! `url`, `outlinks` and `inlinks` (both on `side`) one writer a file, `evidence` what revisits refer to; `location` where a store lies, `directory` and
-//! `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and commits;
-//! `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they stay,
-//! [`log`](mod@log) which there are; [`notes`] what programs keep beside them; [`regular`] how files are opened, [`draft`] files that are whole or not there;
-//! [`query`] the questions, [`sample`] a few of many links, [`batch`] many answers, `read` their answers from files, `blocks` decoded row
-//! groups, [`precedence`] which row's captures count, [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store
-//! keeps its promises.
+//! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group; `url`,
+//! `outlinks` and `inlinks` (both on `side`) one writer a file, `evidence` what revisits refer to; `location` where a store
+//! lies, `directory` and `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and
+//! commits; `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they
+//! stay, [`log`](mod@log) which there are; [`notes`] what programs keep beside them; [`regular`] how files are opened,
+//! [`draft`] files that are whole or not there; [`query`] the questions, [`sample`] a few of many links, [`batch`] many
+//! answers, `read` their answers from files, `blocks` decoded row groups, [`precedence`] which row's captures count,
+//! [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all
+//! rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store keeps its promises.
 
 pub mod batch;
 mod blocks;

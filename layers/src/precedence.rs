@@ -1,11 +1,13 @@
 //! Which row's captures count where several rows have the same page: in each second those of the newest row.
 //!
-//! This file is the one rule; joins of whole records ([`crate::join`]), answers from layers and answers from cells follow it. A row that
-//! writes a capture again replaces the older row's capture of the same second, also where the newer one has unknown links.
+//! This file is the one rule; joins of whole records ([`crate::join`]), answers from layers and answers from cells follow
+//! it. A row that writes a capture again replaces the older row's capture of the same second, also where the newer one has
+//! unknown links.
 //!
-//! Reads the captures that each row has of one page, the oldest row first ([`Captures`]). Gives all rows' captures in order of time
-//! ([`for_each_time`], [`merge`]), or of one row those that count in a window ([`stretches`]), without a look at links. Cost: one
-//! pass over the captures; of `stretches`, over those captures in the window that lie among those of a newer row.
+//! Reads the captures that each row has of one page, the oldest row first ([`Captures`]). Gives all rows' captures in order
+//! of time ([`for_each_time`], [`merge`]), or of one row those that count in a window ([`stretches`]), without a look at
+//! links. Cost: one pass over the captures; of `stretches`, over those captures in the window that lie among those of a
+//! newer row.
 
 use std::ops::Range;
 
@@ -69,8 +71,8 @@ pub enum Counting {
     Some(Vec<(i64, i64)>),
 }
 
-/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows, and as of a time all
-/// but the latest of each.
+/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows, and as of a
+/// time all but the latest of each.
 pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     let stretches: Vec<_> = stretches(rows, row, window).collect();
     match stretches[..] {
@@ -83,7 +85,8 @@ pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     }
 }
 
-/// Whether no known capture in a closed interval is replaced by one of a newer row: what each row alone says of the interval is so.
+/// Whether no known capture in a closed interval is replaced by one of a newer row: what each row alone says of the interval
+/// is so.
 pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     let window = Window::Seen { from, to };
     (0..rows.len()).all(|row| match counting(rows, row, window) {

@@ -220,10 +220,10 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[State]) -> (RowE
 /// Builds a store, or adds a row to one; see the head of this file and [`engine::run`].
 ///
 /// # Errors
-/// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has
-/// gone; no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and no epoch is
-/// made. Damage inside inputs is counted in the report. After an error the store answers as before,
-/// and the same call goes on after the last finished stage.
+/// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has gone;
+/// no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and no epoch is
+/// made. Damage inside inputs is counted in the report. After an error the store answers as before, and the same call goes
+/// on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
     let given = Given { kinds, min_sources, url_bytes_max };

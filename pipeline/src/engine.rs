@@ -58,7 +58,8 @@ impl RunOptions {
         Ok(Job::new(self.workers.max(1), self.memory_max, scratch, progress.clone()))
     }
 
-    /// Where temporary files go: a directory that is there, since one that was made where a disk is not mounted would fill another.
+    /// Where temporary files go: a directory that is there, since one that was made where a disk is not mounted would fill
+    /// another.
     fn spill(&self) -> Result<PathBuf, Error> {
         let directory = self.spill.clone().unwrap_or_else(std::env::temp_dir);
         match std::fs::metadata(&directory) {

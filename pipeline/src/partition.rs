@@ -27,8 +27,8 @@ use timely::worker::Worker;
 
 /// Partitions that a row has unless they would be too small.
 pub const PARTITIONS: u64 = 8;
-/// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in dictionaries of its
-/// own than it is worth, a larger one is much to send when a server has gone.
+/// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in dictionaries
+/// of its own than it is worth, a larger one is much to send when a server has gone.
 pub const PARTITION_URLS: RangeInclusive<u64> = 1 << 13..=1 << 19;
 
 /// URLs of a super-sample.

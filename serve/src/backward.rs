@@ -1,9 +1,9 @@
 //! What links to the URLs of a cell: strata of sources by time range, made smaller by what every source has in common.
 //!
 //! A source without a capture in a range has no link in it, whatever it links to. So for the sources that lie in the cell
-//! itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of their links is
-//! free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when its phase says so and the
-//! source is active. Answers are those of the layers; no source is looked up for them.
+//! itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of their links
+//! is free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when its phase says so
+//! and the source is active. Answers are those of the layers; no source is looked up for them.
 //!
 //! ```text
 //! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active sources

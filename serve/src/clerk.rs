@@ -6,10 +6,10 @@
 //!              [watch] the map, from any server, whenever it changes
 //! ```
 //!
-//! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch, and are
-//! right for that epoch however the cluster changes meanwhile. Each call has a deadline, within which a server that fails or is
-//! slow is replaced by the next that has the cell; dropping the call cancels what it asked. Servers use the same code for callers
-//! that have no clerk, and answer for their own cells without a network.
+//! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch, and
+//! are right for that epoch however the cluster changes meanwhile. Each call has a deadline, within which a server that
+//! fails or is slow is replaced by the next that has the cell; dropping the call cancels what it asked. Servers use the same
+//! code for callers that have no clerk, and answer for their own cells without a network.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -112,8 +112,8 @@ impl Clerk {
     /// A clerk of the cluster that has servers at these addresses (host:port, one is enough), as soon as one of them answers.
     ///
     /// # Errors
-    /// What each of them said: UNAVAILABLE where none can be reached for as long as [`ClerkOptions::patience`], or where none answers
-    /// within the deadline; INVALID_ARGUMENT for what is no address.
+    /// What each of them said: UNAVAILABLE where none can be reached for as long as [`ClerkOptions::patience`], or where
+    /// none answers within the deadline; INVALID_ARGUMENT for what is no address.
     pub async fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Status> {
         let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), &options).await?;
         Ok(Self { shared: Arc::new(Shared::of(map, dialer, None, Some(watching))), options })

@@ -245,8 +245,8 @@ impl Cluster {
         self.counts.subscribe()
     }
 
-    /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in the cluster
-    /// that it was to join, where that is there.
+    /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in the
+    /// cluster that it was to join, where that is there.
     ///
     /// # Errors
     /// What is missing, in words.

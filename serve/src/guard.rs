@@ -7,9 +7,10 @@
 //! So a call that is refused is seen and counted, one without a token takes no place, and one that waits for a place is
 //! timed with its wait. What no method answers is refused here, in the caller's protocol.
 //!
-//! Map: [`spans`] what is seen of a call, [`metrics`] what is counted; [`security`] who may call, over [`tls`] or not; `deadline` how
-//! long it may take, [`limits`] how many run at once, [`incoming`] of how many [`connections`], both for each [`origin`]; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who
-//! is refused, in each protocol; `attend` what stays with a call to its end, `pace` how slow a caller may be.
+//! Map: [`spans`] what is seen of a call, [`metrics`] what is counted; [`security`] who may call, over [`tls`] or not;
+//! `deadline` how long it may take, [`limits`] how many run at once, [`incoming`] of how many [`connections`], both for each
+//! [`origin`]; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who is refused, in each
+//! protocol; `attend` what stays with a call to its end, `pace` how slow a caller may be.
 
 use axum::Router;
 use axum::extract::Request;

@@ -8,7 +8,8 @@
 //! match one; `answer` takes in what fits, and `resume` says where it goes on; `links`, `names` and `about` are
 //! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served itself.
 //!
-//! Answers are compressed with gzip for callers that accept it. All name their epoch; all errors are those of [`crate::guard::refusal`]. Nothing is kept from call to call.
+//! Answers are compressed with gzip for callers that accept it. All name their epoch; all errors are those of
+//! [`crate::guard::refusal`]. Nothing is kept from call to call.
 
 use std::time::Duration;
 

@@ -14,10 +14,10 @@
 //! 256  sections, each from a multiple of 64 on
 //! ```
 //!
-//! Numbers are little-endian. Sections are specified in [`crate::url_store`] and `numbers`; for strata in [`crate::codec::strata`] and
-//! [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the
-//! file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole, or
-//! whose layers are others, does not open.
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`] and `numbers`; for strata in
+//! [`crate::codec::strata`] and [`crate::backward`], for all other encodings in [`crate::union`]. Opening maps the file, or
+//! reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole, or whose
+//! layers are others, does not open.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Read, Write};

@@ -11,18 +11,19 @@
 //!                                                           [http]  --^
 //! ```
 //!
-//! Cells: [`url_store`] URLs and their numbers; [`codec`] lists of links, one encoding a file, of which [`codec::strata`] also
-//! knows time; [`backward`] in-links over strata; [`union`] any encoding with its times beside it (`side`); [`store`] what is
-//! asked of all of them; [`image`] the file of a cell, [`load`] writes it from layers, a file that is not there before
-//! it is whole, `numbers` the places of its URLs; [`cell`] answers from it, [`row`] from those cells of a row that are held,
-//! [`cells`] from all of an epoch; `bits` and `huffman` what they are written in. [`codec_bench`] measures encodings,
-//! [`cell_bench`] cells; [`check`](mod@check) compares them with their layers; [`probe`] damages all of it, `compressible` writes what
-//! compresses best.
+//! Cells: [`url_store`] URLs and their numbers; [`codec`] lists of links, one encoding a file, of which [`codec::strata`]
+//! also knows time; [`backward`] in-links over strata; [`union`] any encoding with its times beside it (`side`); [`store`]
+//! what is asked of all of them; [`image`] the file of a cell, [`load`] writes it from layers, a file that is not there
+//! before it is whole, `numbers` the places of its URLs; [`cell`] answers from it, [`row`] from those cells of a row that
+//! are held, [`cells`] from all of an epoch; `bits` and `huffman` what they are written in. [`codec_bench`] measures
+//! encodings, [`cell_bench`] cells; [`check`](mod@check) compares them with their layers; [`probe`] damages all of it,
+//! `compressible` writes what compresses best.
 //!
-//! Servers: [`proto`] what is asked over the network, [`status`] how that fails; [`cluster`] who is there, whose a cell is, and
-//! how it comes there, [`shelf`] where it stays on disk; [`map`] what one knows of all that; [`held`] answers for a server's
-//! own cells, by lists of links as [`gaps`], [`clerk`] for all, through [`dial`]; [`server`] the port and its gRPC services, [`http`] the same questions for
-//! people, [`question`] the form of their lines, `resume` where answers in parts go on; [`guard`] what stands around every call.
+//! Servers: [`proto`] what is asked over the network, [`status`] how that fails; [`cluster`] who is there, whose a cell is,
+//! and how it comes there, [`shelf`] where it stays on disk; [`map`] what one knows of all that; [`held`] answers for a
+//! server's own cells, by lists of links as [`gaps`], [`clerk`] for all, through [`dial`]; [`server`] the port and its gRPC
+//! services, [`http`] the same questions for people, [`question`] the form of their lines, `resume` where answers in parts
+//! go on; [`guard`] what stands around every call.
 
 pub mod backward;
 mod bits;

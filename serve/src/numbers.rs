@@ -15,10 +15,10 @@
 //! low parts   the low bits of each, packed
 //! ```
 //!
-//! For example nodes at 3, 4 and 13 of 16: two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low parts 3, 0
-//! and 1. It takes some two bits a node, and one for each time that the UIDs without a record double. Opening goes through the
-//! high parts once and notes every 128th bit that is set, and that is not: a bit a node, in memory. From there a number is a look
-//! at some words away, and so is a UID.
+//! For example nodes at 3, 4 and 13 of 16: two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low parts 3,
+//! 0 and 1. It takes some two bits a node, and one for each time that the UIDs without a record double. Opening goes through
+//! the high parts once and notes every 128th bit that is set, and that is not: a bit a node, in memory. From there a number
+//! is a look at some words away, and so is a UID.
 
 use std::ops::Range;
 

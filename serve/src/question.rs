@@ -1,7 +1,7 @@
 //! Questions and answers as lines of JSON: the form that `webstrata query` and `/v1/query` have in common.
 //!
-//! A line that is no question, and a question that cannot be answered, have an answer that says so. [`answering`] has the answers of
-//! a cluster to many questions at once.
+//! A line that is no question, and a question that cannot be answered, have an answer that says so. [`answering`] has the
+//! answers of a cluster to many questions at once.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@
 //! of 2^b registers, a byte each, joined along links until none changes (HyperBall, Boldi & Vigna 2013, as cc-webgraph uses it).
 //! The relative error of a count is 1.04 / sqrt(2^b). Counters that did not change are not sent again.
 //!
-//! The hash of a UID is the finaliser of splitmix64 of UID + 1; its highest b bits choose the register, the rest gives its value:
-//! leading zeros plus one. Counts below 2.5 times the registers, with empty ones, are by linear counting.
+//! The hash of a UID is the finaliser of splitmix64 of UID + 1; its highest b bits choose the register, the rest gives its
+//! value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones, are by linear counting.
 //!
 //! Passes over the links: the greatest distance, at most, and one. Memory: 2^b bytes a URL and a mirror, 16 a URL.
 

@@ -1,8 +1,8 @@
 //! `scc`: strongly connected components: URLs that lead to each other along links. A component is named by its least UID.
 //!
-//! One walk by depth in worker 0, the links of each URL read once. Memory there: 4 bytes a link, 16 a URL, and for each URL on the
-//! way 24 and 4 a link of it, which may be all. Source: Tarjan 1972 in the form of Pearce 2005, which has one number a URL: its
-//! place on the way while it is on it, the number of its component after that.
+//! One walk by depth in worker 0, the links of each URL read once. Memory there: 4 bytes a link, 16 a URL, and for each URL
+//! on the way 24 and 4 a link of it, which may be all. Source: Tarjan 1972 in the form of Pearce 2005, which has one number
+//! a URL: its place on the way while it is on it, the number of its component after that.
 
 use super::adjacency::Adjacency;
 use super::wcc::components;

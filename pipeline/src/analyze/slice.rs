@@ -1,8 +1,9 @@
 //! The links of a worker's pages at one date, as numbers of *mirrors*: the distinct URLs that they lead to, wherever these are.
 //!
-//! Most links stay with the worker, since pages of a host are neighbours. A computation sends one value a mirror to the worker that
-//! owns the URL ([`Slice::push`]), or gets one from there ([`Slice::pull`]), and never one a link. Mirrors are those of all dates,
-//! so workers agree on them once. Memory: 8 bytes a mirror; 1.5 bits a URL of the store while they are found.
+//! Most links stay with the worker, since pages of a host are neighbours. A computation sends one value a mirror to the
+//! worker that owns the URL ([`Slice::push`]), or gets one from there ([`Slice::pull`]), and never one a link. Mirrors are
+//! those of all dates, so workers agree on them once. Memory: 8 bytes a mirror; 1.5 bits a URL of the store while they are
+//! found.
 
 use super::Ground;
 use super::adjacency::{Adjacency, low};

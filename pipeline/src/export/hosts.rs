@@ -8,8 +8,8 @@
 //! | `occurrences` | uint64 | links in captures: a link in three captures counts three times |
 //! | `first_seen`, `last_seen` | timestamp | the first and the last capture of the window that has such a link |
 //!
-//! Rows are in order of names. For Gephi the columns are `Source`, `Target`, `Type`, `Weight` (links), `Pages`, `Occurrences` and `Time
-//! Interval`. Memory: all pairs, some 100 bytes each, and the names.
+//! Rows are in order of names. For Gephi the columns are `Source`, `Target`, `Type`, `Weight` (links), `Pages`,
+//! `Occurrences` and `Time Interval`. Memory: all pairs, some 100 bytes each, and the names.
 
 use super::table::{CHUNK, create, intervals};
 use super::{Export, ExportReport, Names, Stream};

@@ -8,8 +8,8 @@
 //! | `first_capture`, `last_capture` | timestamp, or null | of its captures in the window, with known links or not; null for a URL without |
 //! | `captures` | uint32 | how many these are |
 //!
-//! For Gephi the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first capture to the
-//! last.
+//! For Gephi the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first
+//! capture to the last.
 
 use super::edges::number;
 use super::table::{CHUNK, create, intervals};

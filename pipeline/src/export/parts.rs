@@ -6,7 +6,8 @@
 //! ```
 //!
 //! There are as many parts as workers, some of them perhaps without rows. Until all are whole the directory has another name
-//! ([`Draft`]), which is the same for all processes: they share the disk. Memory: as for one file, for each worker, with its share of the budget.
+//! ([`Draft`]), which is the same for all processes: they share the disk. Memory: as for one file, for each worker, with its
+//! share of the budget.
 
 use super::{Export, ExportOptions, ExportReport, table};
 use crate::engine::{gather, work_together};

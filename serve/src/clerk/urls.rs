@@ -67,8 +67,8 @@ impl Pinned {
         split.spots.iter().map(text).collect()
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::key`]): one range for each row that has such
-    /// URLs, rising.
+    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::key`]): one range for each row that
+    /// has such URLs, rising.
     ///
     /// # Errors
     /// See [`Pinned`].

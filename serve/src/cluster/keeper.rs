@@ -169,8 +169,8 @@ impl Keeper {
         Survey::of(live, silent.collect())
     }
 
-    /// Whether the epochs of a member are those of this server's store, as far as it knows them. Stores that were copied and then
-    /// updated each for itself begin alike.
+    /// Whether the epochs of a member are those of this server's store, as far as it knows them. Stores that were copied and
+    /// then updated each for itself begin alike.
     fn is_kin(&self, member: &Member) -> bool {
         let state = self.cluster.state();
         let Some(newest) = state.stores.values().next_back() else { return true };

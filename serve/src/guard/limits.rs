@@ -6,15 +6,16 @@
 //! so the others find places when it keeps its own busy. Who finds no place waits, callers side by side and the calls of each
 //! in order; who waits too long, or finds no room to wait, is refused.
 //!
-//! A refusal costs about as much as a small answer, so a server that refuses all that is too much does nothing else. Therefore
-//! more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds the others
-//! back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case. And who is refused in the pool `links` hears so after a while
-//! alone, so that one who asks again at once does not ask often. Servers and clerks, in the other pools, turn to a replica, and
-//! hear at once that they must.
+//! A refusal costs about as much as a small answer, so a server that refuses all that is too much does nothing else.
+//! Therefore more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds the
+//! others back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case. And who is refused in the pool `links` hears so
+//! after a while alone, so that one who asks again at once does not ask often. Servers and clerks, in the other pools, turn
+//! to a replica, and hear at once that they must.
 //!
 //! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended, and
-//! given back when the caller goes away, or does not take its answer ([`crate::guard::pace`]). Memory: `calls` times `request_bytes` and `answer_bytes`, in the worst case, for
-//! each of the pools `links` and `ask`. Costs of a call: four atomic operations, a lock, and an allocation for the body.
+//! given back when the caller goes away, or does not take its answer ([`crate::guard::pace`]). Memory: `calls` times
+//! `request_bytes` and `answer_bytes`, in the worst case, for each of the pools `links` and `ask`. Costs of a call: four
+//! atomic operations, a lock, and an allocation for the body.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -40,8 +40,8 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// Of the first certificate of a file in PEM. The verifier tells it: whatever it thinks of a certificate, it refuses one that
-    /// is checked before its first second or behind its last, and says when that is.
+    /// Of the first certificate of a file in PEM. The verifier tells it: whatever it thinks of a certificate, it refuses one
+    /// that is checked before its first second or behind its last, and says when that is.
     pub(crate) fn of(pem: &str) -> Option<Self> {
         let certificates = certificates(pem).ok()?;
         let certificate = ParsedCertificate::try_from(certificates.first()?).ok()?;

@@ -4,10 +4,10 @@
 //! push --> questions that wait --> the first [step] of them: UIDs, links and captures in one call each --> next: answers, with URLs
 //! ```
 //!
-//! A question never waits for others: what is there is asked. How many are asked together follows from how long that takes: so
-//! many that it stays below the time after which a clerk takes a server for slow. Questions that fail together are asked again in
-//! smaller numbers, so that what fails is the question that would fail alone. Memory: [`BATCH`] questions, and the lists of those
-//! that were asked together, which one answer of servers bounds.
+//! A question never waits for others: what is there is asked. How many are asked together follows from how long that takes:
+//! so many that it stays below the time after which a clerk takes a server for slow. Questions that fail together are asked
+//! again in smaller numbers, so that what fails is the question that would fail alone. Memory: [`BATCH`] questions, and the
+//! lists of those that were asked together, which one answer of servers bounds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -88,7 +88,8 @@ impl Answering {
         self.waiting.push_back(asked);
     }
 
-    /// The answers to the next questions, in order: of one at least where any waits, else none. An error is that of one question.
+    /// The answers to the next questions, in order: of one at least where any waits, else none. An error is that of one
+    /// question.
     pub async fn next(&mut self) -> Vec<(Asked, Result<Value, Status>)> {
         while self.found.is_empty() && !self.waiting.is_empty() {
             self.ask().await;

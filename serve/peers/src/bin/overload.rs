@@ -1,5 +1,5 @@
-//! What becomes of a server that is asked for more than it can answer: calls at 1, 2, 5 and 10 times its rate, cheap ones and heavy
-//! ones, over gRPC and over HTTP/1.1, in one table.
+//! What becomes of a server that is asked for more than it can answer: calls at 1, 2, 5 and 10 times its rate, cheap ones
+//! and heavy ones, over gRPC and over HTTP/1.1, in one table.
 //!
 //! ```text
 //! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- STORE [SECONDS [TIMES]]

@@ -24,7 +24,8 @@ fn width_below(bound: usize) -> u32 {
     usize::BITS - bound.saturating_sub(1).leading_zeros()
 }
 
-/// Writes ranges whose part `at`, counted over all ranges, is supernode `numbers[at]`, and whose graphs begin at `graphs[supernode]`.
+/// Writes ranges whose part `at`, counted over all ranges, is supernode `numbers[at]`, and whose graphs begin at
+/// `graphs[supernode]`.
 pub(super) fn write(ranges: &[Range], numbers: &[usize], graphs: &[u64], out: &mut Vec<u8>) {
     let mut bits = BitWriter::default();
     let (mut range_words, mut supernodes) = (Vec::new(), vec![[0u64; 4]; numbers.len()]);

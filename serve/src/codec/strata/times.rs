@@ -8,7 +8,8 @@
 //!             unknown captures: the first index, gaps less 1
 //! ```
 //!
-//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room. Dictionary and table are expanded when a cell is opened.
+//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room. Dictionary
+//! and table are expanded when a cell is opened.
 
 use std::collections::{BTreeMap, HashMap};
 
