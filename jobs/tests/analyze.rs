@@ -127,8 +127,8 @@ fn a_process_that_goes_ends_the_other_and_leaves_nothing() {
     let words = "pagerank --tolerance=-1 --iterations 1000000000";
     let first = start(place.analyze(words, Some("values.csv")), &hosts, 0);
     let mut second = start(place.analyze(words, None), &hosts, 1);
-    while fs::read_dir(place.0.path()).unwrap().count() > 2 {
-        // The place of the table is looked at first; then both read.
+    while fs::read_dir(place.0.path()).unwrap().count() <= 2 {
+        // The draft of the table is made first; then both read.
         std::thread::yield_now();
     }
     std::thread::sleep(std::time::Duration::from_millis(500));

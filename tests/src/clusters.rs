@@ -4,8 +4,9 @@
 //! Reads a store directory; keeps images of cells in temporary directories, one a server, which live as long as the cluster.
 //! A cluster has a runtime of its own, so that code that does not wait by itself, as [`webstrata_serve::clerk::Remote`], can
 //! ask it from a test's thread. Promises: [`Cluster::start`] returns when every server knows of every other, and all cells of
-//! the newest epoch are on as many servers as they should be.
+//! the newest epoch are where they belong.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,12 @@ use tokio::runtime::Runtime;
 use webstrata_layers::{Location, Store};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::cluster::ClusterOptions;
+use webstrata_serve::cluster::placement::{Load, place};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::map::Map;
+use webstrata_serve::load::partitions;
+use webstrata_serve::map::{Map, RowMap};
 use webstrata_serve::server::{Server, ServerOptions};
 
 /// A cluster comes together, settles and changes its epoch within this time, or the test fails.
@@ -108,13 +111,21 @@ impl Cluster {
     /// # Panics
     /// Where that does not come to be.
     pub fn ready(&self) {
-        let newest = Store::open(self.store.as_path()).expect("a store").manifest().epoch;
+        let store = Store::open(self.store.as_path()).expect("a store");
+        let newest = store.manifest().epoch;
         let alive = self.servers.iter().flatten().count();
-        let copies = self.shape.replicas.min(alive);
+        let mut rows = BTreeMap::<u32, Vec<Load>>::new();
+        partitions(&store).for_each(|(row, partition)| rows.entry(row.row).or_default().push(Load::of(partition)));
+        // As many servers may have a cell before it is where it belongs.
+        let belong = |map: &Map, row: &RowMap| {
+            let names: Vec<&str> = map.servers.iter().map(|server| server.name.as_str()).collect();
+            let cells = rows.get(&row.row).map_or(&[][..], |cells| cells);
+            let placed = place(row.row, cells, &names, &vec![true; names.len()], self.shape.replicas);
+            row.cells.iter().map(|cell| &cell.servers[..]).eq(placed.iter().map(|(order, copies)| &order[..*copies]))
+        };
         let settled = |map: &Map| {
-            let mut cells =
-                map.epochs.get(&newest).into_iter().flat_map(|graph| &graph.rows).flat_map(|row| &row.cells);
-            map.current == newest && map.servers.len() == alive && cells.all(|cell| cell.servers.len() == copies)
+            let mut rows = map.epochs.get(&newest).into_iter().flat_map(|graph| &graph.rows);
+            map.current == newest && map.servers.len() == alive && rows.all(|row| belong(map, row))
         };
         self.until("all cells are where they belong", || {
             self.servers.iter().flatten().all(|server| settled(&server.shared().clerk.map()))

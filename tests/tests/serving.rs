@@ -195,7 +195,8 @@ impl Right {
         }
         let topology = raw.topology();
         assert_eq!((topology.current, topology.servers.len()), (manifest.epoch, servers));
-        assert!(topology.rows.iter().flat_map(|row| &row.cells).all(|cell| cell.servers.len() == servers.min(2)));
+        let mut cells = topology.rows.iter().flat_map(|row| &row.cells);
+        assert!(cells.all(|cell| cell.servers.len() == servers.min(2)), "{topology:?}");
         let version = topology.version;
         let again = raw.call(|mut client| async move { client.topology(TopologyRequest { after: version + 1 }).await });
         assert_eq!(again.unwrap().current, manifest.epoch);
