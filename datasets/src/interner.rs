@@ -18,8 +18,7 @@
 //!
 //! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits. Memory:
 //! 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound: a table
-//! larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2;
-//! DESIGN 4.
+//! larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2.
 
 use crate::Finding;
 use crate::url::{base_of, canonical_within};

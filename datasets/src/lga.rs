@@ -6,7 +6,6 @@
 //! The graph needs its map, which is found beside it by its name (`x.graph.gz`: `x.map.gz` or `x.map`) and
 //! held whole: about 40 bytes and the URL for each. A map read on its own has no captures, and its lines are no damage.
 //! Damage: broken lines, ids that the map does not have, a missing map (then nothing can be read).
-//! Source: FORMATS 1.6.
 
 use crate::lines::Lines;
 use crate::{Capture, CaptureReader, Error, Finding, Tally, date};

@@ -18,7 +18,7 @@
 //!
 //! Known oddities are kept, since the indexes have them: `%26` in a query is undone before arguments are sorted, `sid=`
 //! is found inside `foosid=`, `www1355544.com` becomes `com)/`.
-//! Source: the published behaviour of these tools on their test vectors (FORMATS 2), in words of its own.
+//! Source: the published behaviour of these tools on their test vectors.
 
 use std::fmt::Write;
 

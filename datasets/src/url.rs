@@ -1,4 +1,4 @@
-//! Identity of a URL: the WHATWG serialisation without the fragment, http and https only (DESIGN 5.1).
+//! Identity of a URL: the WHATWG serialisation without the fragment, http and https only.
 //!
 //! Nothing else is merged: `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the
 //! ends and tabs and line ends inside are dropped by the WHATWG parser, as browsers do with an `href`.

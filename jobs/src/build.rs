@@ -48,8 +48,8 @@ pub(crate) struct BuildArgs {
     /// In-link ranges: month, day, year, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     pub(crate) in_range: RangeLength,
-    /// About how many URLs make a partition, one file a layer; if not given a
-    /// row has 8, or more, of 8192 to 524288 each
+    /// About how many URLs make a partition, one file a layer; by default a row
+    /// has 8 partitions, of 8192 to 524288 URLs each
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]

@@ -33,8 +33,8 @@ pub(crate) struct MergeArgs {
     pub(crate) rows: Option<Rows>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// About how many URLs make a partition, one file a layer; if not given a
-    /// row has 8, or more, of 8192 to 524288 each
+    /// About how many URLs make a partition, one file a layer; by default a row
+    /// has 8 partitions, of 8192 to 524288 URLs each
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]

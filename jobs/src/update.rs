@@ -37,8 +37,8 @@ pub(crate) struct UpdateArgs {
     /// Leave the new row as it is
     #[arg(long)]
     pub(crate) no_merge: bool,
-    /// About how many URLs make a partition, one file a layer; if not given a
-    /// row has 8, or more, of 8192 to 524288 each
+    /// About how many URLs make a partition, one file a layer; by default a row
+    /// has 8 partitions, of 8192 to 524288 URLs each
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]

@@ -7,7 +7,7 @@
 //! never too narrow.
 //!
 //! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the stretches of
-//! captures that come from the same record. Source: DESIGN 6.
+//! captures that come from the same record.
 
 use crate::error::Error;
 use crate::evidence::{Evidence, Revisit};

@@ -2,8 +2,7 @@
 //!
 //! Reads pages and in-link records from whoever implements the trait; gives UIDs, rising, and seconds, UTC. Captures whose
 //! links are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that who asks
-//! often allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the calls),
-//! DESIGN 5.2 (the three questions of time).
+//! often allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the calls).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The job `merge`: the newest rows of a store to one row, in one pass over each layer (DESIGN 6; Avcular & Suel 2011,
+//! The job `merge`: the newest rows of a store to one row, in one pass over each layer (Avcular & Suel 2011,
 //! section 5; Najork 2009, section 4).
 //!
 //! ```text

@@ -7,8 +7,8 @@
 //! and for the URLs that it links to. The owners of the fingerprints know these: their requests are in order of
 //! fingerprints, so those of the sample come first. A large host may be split, a URL may not.
 //!
-//! Where nobody says how large they shall be, a row has up to [`PARTITIONS`] of [`PARTITION_URLS`], so that a cluster of some
-//! servers can share what fits into one, and beyond that as many as that many URLs at most make.
+//! By default a row has [`PARTITIONS`] partitions, fewer where these would be smaller than [`PARTITION_URLS`] and more where
+//! they would be larger: so the servers of a small cluster share also a row that would fit into one partition.
 //!
 //! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A longer key counts and begins no partition.
 
@@ -113,7 +113,7 @@ impl Sample {
     }
 }
 
-/// How many partitions so many URLs make: of about `partition_urls` each, or where none are given as says the head of this file.
+/// How many partitions so many URLs make: of about `partition_urls` each, or by default as the head of this file says.
 fn wanted(urls: u64, partition_urls: Option<u64>) -> u64 {
     let spread = (urls / PARTITION_URLS.start()).min(PARTITIONS);
     partition_urls.map_or_else(

@@ -34,6 +34,8 @@ impl Load {
 /// What servers hold, and how much they have room for.
 struct Room {
     held: Vec<u64>,
+    /// All together.
+    placed: u64,
     takers: u64,
     /// How much more than the mean of what was placed so far one may hold.
     slack: u64,
@@ -44,11 +46,16 @@ impl Room {
     fn new(cells: &[Load], servers: usize, takers: usize, copies: usize) -> Self {
         let all: u64 = cells.iter().map(|cell| cell.weight).sum::<u64>() * copies as u64;
         let (takers, heaviest) = ((takers as u64).max(1), cells.iter().map(|cell| cell.weight).max().unwrap_or(0));
-        Self { held: vec![0; servers], takers, slack: (all / takers / 10).max(heaviest) }
+        Self { held: vec![0; servers], placed: 0, takers, slack: (all / takers / 10).max(heaviest) }
     }
 
     fn has(&self, at: usize, weight: u64) -> bool {
-        self.held[at] + weight <= self.held.iter().sum::<u64>() / self.takers + self.slack
+        self.held[at] + weight <= self.placed / self.takers + self.slack
+    }
+
+    fn give(&mut self, at: usize, weight: u64) {
+        self.held[at] += weight;
+        self.placed += weight;
     }
 
     /// The first of some that has room, or if none has, the one that holds least.
@@ -83,11 +90,11 @@ pub fn place(
         while own.len() < copies {
             let free: Vec<usize> = ranked.iter().copied().filter(|at| takes[*at] && !own.contains(at)).collect();
             let Some(at) = all.choose(&free, weight) else { break };
-            all.held[at] += weight;
+            all.give(at, weight);
             own.push(at);
         }
         if let Some(at) = first.choose(&own, weight) {
-            first.held[at] += weight;
+            first.give(at, weight);
             own.retain(|&other| other != at);
             own.insert(0, at);
         }
