@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use webstrata_serve::probe::{Target, probe};
+use webstrata_codecs::probe::{Target, probe};
 
 fuzz_target!(|input: &[u8]| {
     probe(Target::Cell, input);

@@ -13,17 +13,18 @@ use serde_json::json;
 use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
+use webstrata_cells::Cells;
+use webstrata_codecs::ENCODINGS;
+use webstrata_cells::image::Residence;
 use webstrata_layers::{Direction, Links, Location, Store, Window, parse_time};
 use webstrata_pipeline::strongly_connected;
-use webstrata_serve::Cells;
-use webstrata_serve::image::Residence;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let store = arguments.next().ok_or("give a store that has cells, and a time if not the latest links are meant")?;
     let time = arguments.next().map(|text| parse_time(&text, true).ok_or(format!("{text:?} is no time")));
     let window = Window::AsOf(time.transpose()?.unwrap_or(i64::MAX));
-    let cells = Cells::open(&Store::open(Location::parse(store)?)?, Residence::Memory)?;
+    let cells = Cells::open(&Store::open(Location::parse(store)?)?, Residence::Memory, ENCODINGS)?;
     let cells = cells.ok_or("the store has no cells: make them with `webstrata cells STORE`")?;
     let urls = u32::try_from(cells.urls())?;
 

@@ -23,12 +23,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
+use webstrata_cells::Cells;
+use webstrata_cells::image::Residence;
+use webstrata_codecs::ENCODINGS;
 use webstrata_datasets::canonical;
 use webstrata_layers::key::{host_of, url_prefix};
 use webstrata_layers::{Direction, Links, Location, Precision, Reader, Store, Window, parse_time};
 use webstrata_pipeline::domain_of;
-use webstrata_serve::Cells;
-use webstrata_serve::image::Residence;
 
 const SHOWN: usize = 10;
 const INTO: Direction = Direction::In(Precision::Exact);
@@ -49,7 +50,7 @@ fn main() -> Result<(), Failure> {
         return Err("give a store, a time (2007 or 2006-2007), and two sets or more (a URL prefix, or @FILE)".into());
     };
     let store = Store::open(Location::parse(store)?)?;
-    let links: Box<dyn Links> = match Cells::open(&store, Residence::Mapped)? {
+    let links: Box<dyn Links> = match Cells::open(&store, Residence::Mapped, ENCODINGS)? {
         Some(cells) => Box::new(cells),
         None => Box::new(Reader::new(store, 256 << 20)),
     };

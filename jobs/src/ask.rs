@@ -5,15 +5,16 @@ use crate::serve::CallerArgs;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::io::{self, Write};
+use webstrata_cells::Cells;
+use webstrata_cells::image::Residence;
+use webstrata_codecs::ENCODINGS;
 use webstrata_datasets::canonical;
 use webstrata_layers::key::host_prefix;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
-use webstrata_serve::Cells;
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::http::neighbours;
-use webstrata_serve::image::Residence;
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
@@ -22,7 +23,7 @@ pub(crate) const READ_MEMORY: usize = 256 << 20;
 /// decoded blocks.
 pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<Box<dyn Links>> {
     let store = Store::open(store)?;
-    Ok(match Cells::open(&store, Residence::Mapped)? {
+    Ok(match Cells::open(&store, Residence::Mapped, ENCODINGS)? {
         Some(cells) => Box::new(cells),
         None => Box::new(Reader::new(store, memory)),
     })

@@ -9,13 +9,14 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
+use webstrata_cells::Cells;
+use webstrata_cells::bench;
+use webstrata_cells::image::Residence;
+use webstrata_codecs::ENCODINGS;
+use webstrata_codecs::bench::{Step, Table, measure, measure_store, picture, transpose};
+use webstrata_codecs::codec::bv_files::import;
 use webstrata_layers::{Location, Store};
 use webstrata_pipeline::write_file;
-use webstrata_serve::Cells;
-use webstrata_serve::cell_bench;
-use webstrata_serve::codec::bv_files::import;
-use webstrata_serve::codec_bench::{Step, Table, measure, measure_store, picture, transpose};
-use webstrata_serve::image::Residence;
 
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
@@ -78,7 +79,7 @@ fn cells(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
     let residence = if args.in_memory { Residence::Memory } else { Residence::Mapped };
     let start = Instant::now();
-    let Some(cells) = Cells::open(&store, residence)? else {
+    let Some(cells) = Cells::open(&store, residence, ENCODINGS)? else {
         bail!("{} has no cells of its layers; `webstrata cells` writes them", args.store);
     };
     let counts = store.manifest().counts;
@@ -87,7 +88,7 @@ fn cells(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     writeln!(out, "| question | p50 us | p99 us | CPU ns a question | answers a question | million answers a CPU s |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
     ask::note(&format!("asking {} questions of each kind", args.questions));
-    for row in cell_bench::measure(&cells, args.questions, args.seed, times)? {
+    for row in bench::measure(&cells, args.questions, args.seed, times)? {
         writeln!(
             out,
             "| {} | {:.2} | {:.2} | {:.0} | {:.1} | {:.1} |",
@@ -175,7 +176,7 @@ fn print(table: &Table, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 fn to_json(table: &Table) -> serde_json::Value {
-    let row = |row: &webstrata_serve::codec_bench::Row| {
+    let row = |row: &webstrata_codecs::bench::Row| {
         json!({
             "codec": row.codec,
             "data_bytes": row.data_bytes,

@@ -7,10 +7,11 @@ use serde_json::json;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::image::load::{Options, Written, find_cell, write_cell};
+use webstrata_cells::url_store;
+use webstrata_codecs::CodecTag;
 use webstrata_layers::{Location, Store};
-use webstrata_serve::codec::CodecTag;
-use webstrata_serve::load::{self, Options, Written, find_cell, partitions, write_cell};
-use webstrata_serve::url_store;
 
 const ABOUT: &str = "\
 A cell is one partition of a row of the store, compressed: URLs and links in
@@ -58,9 +59,9 @@ fn codec() -> impl TypedValueParser<Value = CodecTag> {
 
 pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
-    let directory = load::directory(&store)?;
+    let directory = directory(&store)?;
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
-    let options = Options { codec: args.codec, urls };
+    let options = Options { encoding: args.codec.encoding(), urls };
     let all: Vec<_> = partitions(&store).collect();
     let workers = args.workers.map_or_else(processors, usize::from);
     let next = AtomicUsize::new(0);

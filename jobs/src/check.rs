@@ -5,8 +5,10 @@ use clap::Args;
 use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
+use webstrata_cells::Error;
+use webstrata_cells::image::check::check as check_cells;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::{Location, Store};
-use webstrata_serve::{Error, check::check as check_cells};
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
@@ -29,7 +31,7 @@ pub(crate) struct CheckArgs {
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let report = webstrata_layers::check::check(&args.store)?;
     let store = &args.store;
-    let cells = check_cells(&Store::open_epoch(store, report.epoch)?);
+    let cells = check_cells(&Store::open_epoch(store, report.epoch)?, ENCODINGS);
     // A cell whose layers are broken cannot be compared; these problems are known.
     let is_new = |problem: &&Error| report.is_sound() || !matches!(problem, Error::Layers(_));
     let of_cells: Vec<String> = cells.problems.iter().filter(is_new).map(ToString::to_string).collect();

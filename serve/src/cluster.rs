@@ -27,11 +27,12 @@ use crate::clerk::{Pinned, graph_of};
 use crate::dial::Dialer;
 use crate::guard::limits::Bounds;
 use crate::held::Held;
-use crate::load::Options as CellOptions;
 use crate::map::Map;
 use crate::proto::{CellName, TopologyResponse};
-use crate::shelf::Shelf;
 use crate::status::{other_store, status_of};
+use webstrata_cells::Encodings;
+use webstrata_cells::Shelf;
+use webstrata_cells::image::load::Options as CellOptions;
 
 mod fetch;
 mod keeper;
@@ -72,6 +73,8 @@ pub struct ClusterOptions {
     pub gossip: Duration,
     /// How cells are made that nobody has.
     pub cells: CellOptions,
+    /// The encodings of links that images may have.
+    pub encodings: Encodings,
 }
 
 impl ClusterOptions {
@@ -93,6 +96,7 @@ impl ClusterOptions {
             settle: Duration::from_secs(3),
             gossip: Duration::from_millis(200),
             cells: CellOptions::default(),
+            encodings: Encodings::STRATA,
         }
     }
 }
@@ -189,7 +193,8 @@ impl Cluster {
             None => Store::open(place),
         });
         let store = store.await?.map_err(|error| status_of(&error))?;
-        let shelf = Shelf::open(options.data.clone()).map_err(|error| Status::internal(error.to_string()))?;
+        let shelf = Shelf::open(options.data.clone(), options.encodings)
+            .map_err(|error| Status::internal(error.to_string()))?;
         let member = members::MemberOptions {
             name: options.name.clone(),
             address: options.address,

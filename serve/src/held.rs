@@ -12,7 +12,6 @@ use webstrata_layers::{
     CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, TIMES, Window as In, as_of, interval,
 };
 
-use crate::cell::Cell;
 use crate::gaps;
 use crate::guard::limits::Bounds;
 use crate::proto::answer::Answer as Given;
@@ -21,8 +20,9 @@ use crate::proto::{
     Answer, Counts, Direction, Drawing, HasLinks, InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList,
     Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList, Window, window,
 };
-use crate::row::Row;
 use crate::status::{bad, not_here, status_of};
+use webstrata_cells::Cell;
+use webstrata_cells::Row;
 
 /// The rows of which a server has cells.
 #[derive(Clone, Default)]

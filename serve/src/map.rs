@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use webstrata_layers::{RangeLength, Window};
 
-use crate::image::number_range;
 use crate::proto::{CellName, Server, TopologyResponse};
+use webstrata_cells::image::label::number_range;
 
 /// Who has what.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use webstrata_layers::Error as LayersError;
 
-use crate::error::Error;
 use crate::guard::refusal::{DOMAIN, refusal};
+use webstrata_cells::Error;
 
 /// Why a call failed: a code for every program, a reason for those that know this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

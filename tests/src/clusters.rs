@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use webstrata_cells::image::label::partitions;
 use webstrata_layers::{Location, Store};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::cluster::ClusterOptions;
@@ -21,7 +22,6 @@ use webstrata_serve::cluster::placement::{Load, place};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::load::partitions;
 use webstrata_serve::map::{Map, RowMap};
 use webstrata_serve::server::{Server, ServerOptions};
 

@@ -6,15 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use webstrata_cells::image::Residence;
+use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::image::load::{Options, find_cell, write_cell};
+use webstrata_cells::{Cells, url_store};
+use webstrata_codecs::CodecTag;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::key::key_of;
 use webstrata_layers::{
     Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
 };
 use webstrata_pipeline::{BuildOptions, RunOptions};
-use webstrata_serve::codec::CodecTag;
-use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, directory, find_cell, partitions, write_cell};
-use webstrata_serve::{Cells, url_store};
 
 /// Options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
@@ -151,7 +153,7 @@ pub fn assert_urls(store: &Path, oracle: &Oracle) {
 /// At the first difference.
 pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     let opened = Store::open(store).expect("a store");
-    let options = Options { codec, urls: url_store::Options::default() };
+    let options = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
     for (row, partition) in partitions(&opened) {
         write_cell(&opened, directory(&opened).expect("a directory"), row, partition, options).expect("a cell");
         assert!(
@@ -161,7 +163,7 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
         );
     }
     let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
-    let cells = Cells::open(&opened, residence).expect("sound cells").expect("a cell for each partition");
+    let cells = Cells::open(&opened, residence, ENCODINGS).expect("sound cells").expect("a cell for each partition");
     let reader = reader(store);
     for uid in 0..reader.urls() {
         let url = &reader.url(uid).expect("layers");

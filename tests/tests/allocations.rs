@@ -8,12 +8,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fs;
 use std::ops::ControlFlow;
+use webstrata_cells::image::Residence;
+use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::image::load::{Options, write_cell};
+use webstrata_cells::{Cells, url_store};
+use webstrata_codecs::CodecTag;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Window};
 use webstrata_pipeline::{Progress, build};
-use webstrata_serve::codec::CodecTag;
-use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, directory, partitions, write_cell};
-use webstrata_serve::{Cells, url_store};
 use webstrata_tests::crawls::{Crawl, Size};
 use webstrata_tests::stores::options;
 
@@ -62,11 +64,11 @@ fn answers_allocate_nothing_but_themselves() {
 
 fn assert_no_allocations(store: &Store) {
     for codec in [CodecTag::Strata, CodecTag::StrataSpeed] {
-        let cell = Options { codec, urls: url_store::Options::default() };
+        let cell = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
         for (row, partition) in partitions(store) {
             write_cell(store, directory(store).unwrap(), row, partition, cell).unwrap();
         }
-        let cells = Cells::open(store, Residence::Mapped).unwrap().unwrap();
+        let cells = Cells::open(store, Residence::Mapped, ENCODINGS).unwrap().unwrap();
         let counts = store.manifest().counts;
         let (first, last) = (counts.first_time.unwrap(), counts.last_time.unwrap());
         let (middle, quarter) = (first.midpoint(last), (last - first) / 4);

@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::image::load::{Options, find_cell, write_cell};
+use webstrata_cells::image::{Residence, label::path_of};
+use webstrata_cells::{Cells, Error, Row, url_store};
+use webstrata_codecs::CodecTag;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Window, check, key};
 use webstrata_pipeline::{Progress, build};
-use webstrata_serve::codec::CodecTag;
-use webstrata_serve::image::{Residence, path_of};
-use webstrata_serve::load::{Options, directory, find_cell, partitions, write_cell};
-use webstrata_serve::{Cells, Error, Row, url_store};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{assert_cells, options};
@@ -93,13 +95,13 @@ fn updates_leave_the_cells_of_older_rows_as_they_are() {
         build(&options, &Progress::default()).unwrap();
         known.extend(batch);
         let opened = Store::open(store.as_path()).unwrap();
-        let options = Options { codec: CodecTag::Strata, urls: url_store::Options::default() };
+        let options = Options { encoding: CodecTag::Strata.encoding(), urls: url_store::Options::default() };
         let newest = opened.manifest().rows.last().unwrap().row;
         for (row, partition) in partitions(&opened) {
             let there = find_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap().is_some();
             assert_eq!(there, row.row < newest, "row {}", row.row);
         }
-        assert!(Cells::open(&opened, Residence::Mapped).unwrap().is_none());
+        assert!(Cells::open(&opened, Residence::Mapped, ENCODINGS).unwrap().is_none());
         assert_cells(&store, &crawl.oracle_of(&known), CodecTag::Strata);
     }
 }
@@ -145,7 +147,7 @@ fn assert_not_here(answer: &Result<(), webstrata_layers::Error>) {
 #[test]
 fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
     let mut all_left = 0;
-    let options = |codec| Options { codec, urls: url_store::Options::default() };
+    let options = |codec: CodecTag| Options { encoding: codec.encoding(), urls: url_store::Options::default() };
     for seed in 50..80 {
         let mut random = Random(seed);
         let rows = 1 + usize::from(seed % 3 == 0);
@@ -158,7 +160,7 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
         for (row, partition) in partitions(&store) {
             write_cell(&store, dir.path(), row, partition, options(codec)).unwrap();
         }
-        let cells = Cells::open(&store, Residence::Mapped).unwrap().unwrap();
+        let cells = Cells::open(&store, Residence::Mapped, ENCODINGS).unwrap().unwrap();
         for (entry, whole) in store.manifest().rows.iter().zip(cells.rows()) {
             let mut servers = [Row::of(entry), Row::of(entry)];
             for cell in whole.cells() {
@@ -193,10 +195,10 @@ fn a_row_takes_its_own_cells_and_gives_those_that_it_holds() {
     Rows::random(3, shape).write(dir.path(), 3, RangeLength::Month);
     let store = Store::open(dir.path()).unwrap();
     for (row, partition) in partitions(&store) {
-        let options = Options { codec: CodecTag::Strata, urls: url_store::Options::default() };
+        let options = Options { encoding: CodecTag::Strata.encoding(), urls: url_store::Options::default() };
         write_cell(&store, dir.path(), row, partition, options).unwrap();
     }
-    let cells = Cells::open(&store, Residence::Memory).unwrap().unwrap();
+    let cells = Cells::open(&store, Residence::Memory, ENCODINGS).unwrap().unwrap();
     let (older, newer) = (&cells.rows()[0], &cells.rows()[1]);
     let own: Vec<u32> = newer.partitions().collect();
     assert!(own.len() > 1 && newer.cells().map(|cell| cell.label().partition).eq(own.iter().copied()));
@@ -227,7 +229,7 @@ fn an_s_node_is_given_the_urls_of_its_cell() {
     key(crawl.oracle().urls().first().unwrap(), &mut own);
     let domain = own.split_inclusive(|&byte| byte == b',').take(2).collect::<Vec<_>>().concat();
     let names = |codec: CodecTag| {
-        let written = write_cell(&store, directory(&store).unwrap(), row, partition, Options { codec, urls }).unwrap();
+        let written = write_cell(&store, directory(&store).unwrap(), row, partition, Options { encoding: codec.encoding(), urls }).unwrap();
         fs::read(&written.path).unwrap().windows(domain.len()).filter(|name| *name == domain).count()
     };
     let of_urls = names(CodecTag::Csr);
@@ -244,7 +246,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     let crawl = Crawl::random(35, Size { pages: 30, captures: 200, links: 8 });
     let store = store_of(&crawl, dir.path(), 1 << 19);
     let opened = Store::open(store.as_path()).unwrap();
-    assert!(Cells::open(&opened, Residence::Mapped).unwrap().is_none(), "no image was written yet");
+    assert!(Cells::open(&opened, Residence::Mapped, ENCODINGS).unwrap().is_none(), "no image was written yet");
     assert_cells(&store, &crawl.oracle(), CodecTag::Strata);
 
     let row = &opened.manifest().rows[0];
@@ -252,7 +254,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     let whole = fs::read(&path).unwrap();
     let open = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
-        Cells::open(&opened, Residence::Mapped)
+        Cells::open(&opened, Residence::Mapped, ENCODINGS)
     };
     for at in [0, 9, 30, 60, 130, 200, whole.len() / 2] {
         let mut damaged = whole.clone();

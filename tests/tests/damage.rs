@@ -8,13 +8,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use webstrata_cells::image::Residence;
+use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::image::load::{Options, write_cell};
+use webstrata_cells::{Cells, url_store};
+use webstrata_codecs::CodecTag;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::query::{CaptureTime, Lifespan, Precision};
 use webstrata_layers::{Error, InLinks, Links, Page, Reader, Store, Window, check};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
-use webstrata_serve::codec::CodecTag;
-use webstrata_serve::image::Residence;
-use webstrata_serve::load::{Options, directory, partitions, write_cell};
-use webstrata_serve::{Cells, url_store};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::stores::{options, run_options};
 
@@ -40,7 +42,7 @@ fn store_in(dir: &Path) -> PathBuf {
     }
     let opened = Store::open(store.as_path()).unwrap();
     for (row, partition) in partitions(&opened) {
-        let options = Options { codec: CodecTag::Strata, urls: url_store::Options::default() };
+        let options = Options { encoding: CodecTag::Strata.encoding(), urls: url_store::Options::default() };
         write_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap();
     }
     store
@@ -206,7 +208,7 @@ fn after_random_damage_answers_are_right_or_errors() {
             Ok(opened) => {
                 assert_eq!(opened.manifest().epoch, newest, "{what}");
                 for residence in [Residence::Memory, Residence::Mapped] {
-                    match Cells::open(&opened, residence) {
+                    match Cells::open(&opened, residence, ENCODINGS) {
                         Ok(Some(cells)) => {
                             let wrong = |wrong| panic!("{what}: cells, {residence:?}: {wrong}");
                             errors += rights[rights.len() - 1].compare(&cells).unwrap_or_else(wrong);

@@ -4,17 +4,19 @@
 
 use std::fs;
 use std::path::Path;
+use webstrata_cells::Cell;
+use webstrata_cells::image::label::{partitions, source_of};
+use webstrata_cells::image::load::{Options, write_cell};
+use webstrata_cells::image::{Residence, label::path_of};
+use webstrata_cells::{Error, Shelf, url_store};
+use webstrata_codecs::CodecTag;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{Links, RangeLength, Reader, Store};
-use webstrata_serve::cell::Cell;
-use webstrata_serve::codec::CodecTag;
-use webstrata_serve::image::{Residence, path_of};
-use webstrata_serve::load::{Options, partitions, source_of, write_cell};
-use webstrata_serve::{Error, Shelf, url_store};
 use webstrata_tests::rows::{Rows, Shape};
 
 fn options(codec: CodecTag) -> Options {
-    Options { codec, urls: url_store::Options::default() }
+    Options { encoding: codec.encoding(), urls: url_store::Options::default() }
 }
 
 /// A store of two rows in three partitions.
@@ -63,7 +65,7 @@ fn images_are_made_from_layers_elsewhere_and_go_from_shelf_to_shelf() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_in(dir.path(), 1);
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
-    let (one, other) = (Shelf::open(one).unwrap(), Shelf::open(other).unwrap());
+    let (one, other) = (Shelf::open(one, ENCODINGS).unwrap(), Shelf::open(other, ENCODINGS).unwrap());
     for (row, partition) in partitions(&store) {
         let place = (row.row, partition.partition);
         assert!(one.find(&store, row, partition, Residence::Mapped).unwrap().is_none());
@@ -85,7 +87,7 @@ fn images_are_made_from_layers_elsewhere_and_go_from_shelf_to_shelf() {
 fn cells_know_how_much_is_in_them() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_in(dir.path(), 8);
-    let shelf = Shelf::open(dir.path().join("shelf")).unwrap();
+    let shelf = Shelf::open(dir.path().join("shelf"), ENCODINGS).unwrap();
     for codec in CodecTag::ALL {
         let mut sums = [0; 3];
         for (row, partition) in partitions(&store) {
@@ -116,11 +118,11 @@ fn nothing_stays_of_an_image_that_is_damaged_cut_or_another_one() {
     let store = store_in(dir.path(), 2);
     let (row, partition) = largest(&store);
     let (place, source) = ((row.row, partition.partition), source_of(partition));
-    let made = Shelf::open(dir.path().join("made")).unwrap();
+    let made = Shelf::open(dir.path().join("made"), ENCODINGS).unwrap();
     made.write(&store, row, partition, options(CodecTag::Strata)).unwrap();
     let whole = fs::read(made.image(None, place.0, place.1, source).unwrap().unwrap()).unwrap();
     let path = dir.path().join("shelf");
-    let shelf = Shelf::open(path.clone()).unwrap();
+    let shelf = Shelf::open(path.clone(), ENCODINGS).unwrap();
     let refused = |place, bytes: &[u8], source| {
         let error = send(&shelf, place, bytes, source).unwrap_err();
         assert!(matches!(error, Error::Received { .. }), "{error}");
@@ -155,15 +157,15 @@ fn the_store_s_own_image_is_used_in_place_where_it_is_sound() {
     let store = store_in(dir.path(), 3);
     let (row, partition) = largest(&store);
     let (path, own) = (dir.path().join("shelf"), dir.path().join("store"));
-    let shelf = Shelf::open(path.clone()).unwrap();
+    let shelf = Shelf::open(path.clone(), ENCODINGS).unwrap();
     shelf.write(&store, row, partition, options(CodecTag::Csr)).unwrap();
     let codec = || {
         let cell = shelf.find(&store, row, partition, Residence::Mapped).unwrap();
-        cell.map(|cell| cell.label().codec)
+        cell.map(|cell| cell.label().encoding)
     };
-    assert_eq!(codec(), Some(CodecTag::Csr));
+    assert_eq!(codec(), Some(CodecTag::Csr.encoding().tag()));
     write_cell(&store, &own, row, partition, options(CodecTag::Strata)).unwrap();
-    assert_eq!(codec(), Some(CodecTag::Strata));
+    assert_eq!(codec(), Some(CodecTag::Strata.encoding().tag()));
     let [in_store, in_shelf] = [&own, &path].map(|dir| path_of(dir, row.row, partition.partition));
     let damage = |path: &Path| {
         let mut bytes = fs::read(path).unwrap();
@@ -180,10 +182,10 @@ fn the_store_s_own_image_is_used_in_place_where_it_is_sound() {
     write_cell(&other_store, other.path(), other_row, other_partition, options(CodecTag::Strata)).unwrap();
     let other_image = path_of(other.path(), other_row.row, other_partition.partition);
     fs::copy(&other_image, &in_store).unwrap();
-    assert_eq!(codec(), Some(CodecTag::Csr));
+    assert_eq!(codec(), Some(CodecTag::Csr.encoding().tag()));
     write_cell(&store, &own, row, partition, options(CodecTag::Strata)).unwrap();
     damage(&in_store);
-    assert_eq!(codec(), Some(CodecTag::Csr));
+    assert_eq!(codec(), Some(CodecTag::Csr.encoding().tag()));
     let image = |store| shelf.image(store, row.row, partition.partition, source_of(partition)).unwrap();
     assert_eq!(image(Some(&store)), Some(in_shelf.clone()));
     // A damaged one in the shelf is removed.
@@ -200,7 +202,7 @@ fn only_what_is_wanted_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_in(dir.path(), 5);
     let path = dir.path().join("shelf");
-    let shelf = Shelf::open(path.clone()).unwrap();
+    let shelf = Shelf::open(path.clone(), ENCODINGS).unwrap();
     for (row, partition) in partitions(&store) {
         shelf.write(&store, row, partition, options(CodecTag::Strata)).unwrap();
         write_cell(&store, &dir.path().join("store"), row, partition, options(CodecTag::Strata)).unwrap();
@@ -231,8 +233,8 @@ fn only_what_is_wanted_is_kept() {
 fn a_directory_is_of_one_shelf_and_of_no_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("shelf");
-    let shelf = Shelf::open(path.clone()).unwrap();
-    let refused = |path: &Path| match Shelf::open(path.to_owned()) {
+    let shelf = Shelf::open(path.clone(), ENCODINGS).unwrap();
+    let refused = |path: &Path| match Shelf::open(path.to_owned(), ENCODINGS) {
         Err(error @ Error::Shelf { .. }) => error.to_string(),
         other => panic!("{:?}", other.err()),
     };
@@ -245,7 +247,7 @@ fn a_directory_is_of_one_shelf_and_of_no_store() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, "some").unwrap();
     }
-    let _shelf = Shelf::open(path.clone()).unwrap();
+    let _shelf = Shelf::open(path.clone(), ENCODINGS).unwrap();
     assert!(images[0].exists() && !draft.parent().unwrap().exists());
     let store = store_in(dir.path(), 6);
     assert!(refused(&dir.path().join("store")).contains("is a store"));

@@ -21,12 +21,13 @@ use tokio::runtime::Handle;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 use webstrata_layers::{Batch, Direction, Links, Location, Store, Window};
-use webstrata_serve::Cells;
+use webstrata_codecs::ENCODINGS;
+use webstrata_cells::Cells;
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::gaps;
-use webstrata_serve::image::Residence;
+use webstrata_cells::image::Residence;
 use webstrata_serve::proto::answer::Answer as Given;
 use webstrata_serve::proto::cells_client::CellsClient;
 use webstrata_serve::proto::cells_server::{Cells as Service, CellsServer};
@@ -183,7 +184,7 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     let location = Location::parse(arguments.next().context("give a store")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
     let store = Store::open(location.clone())?;
-    let cells = Cells::open(&store, Residence::Memory)?.context("make its cells first: webstrata cells STORE")?;
+    let cells = Cells::open(&store, Residence::Memory, ENCODINGS)?.context("make its cells first: webstrata cells STORE")?;
     let cells = Arc::new(cells);
     let directory = tempfile::tempdir()?;
 

@@ -1,4 +1,4 @@
-//! Questions about links and captures. What several rows say of one page is put together here as [`crate::Cells`] do it in
+//! Questions about links and captures. What several rows say of one page is put together here as [`webstrata_cells::Cells`] do it in
 //! memory: links of a window and in-links are unions, the latest capture is one row's, and where a newer row's capture may
 //! stand for an older one's, the rows' captures are compared ([`webstrata_layers::precedence`]). Whole pages travel only
 //! where one does.

@@ -1,6 +1,6 @@
 //! Brings a cell here: from an image on local disk, from a server that has it, or from the layers of the store.
 //!
-//! Memory: a piece of the image on its way; from layers, what [`crate::load`] says.
+//! Memory: a piece of the image on its way; from layers, what [`webstrata_cells::image::load`] says.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tonic::{Request, Status};
 use webstrata_layers::Store;
 
 use super::{Cluster, blocking};
-use crate::cell::Cell;
-use crate::error::Error;
-use crate::image::Residence;
-use crate::load::{partitions, source_of};
 use crate::proto::cells_client::CellsClient;
 use crate::proto::{CellName, FetchRequest};
+use webstrata_cells::Cell;
+use webstrata_cells::Error;
+use webstrata_cells::image::Residence;
+use webstrata_cells::image::label::{partitions, source_of};
 
 /// A server that sends nothing for so long is given up.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -21,10 +21,10 @@ use super::members::Member;
 use super::readiness::{CellFailure, Lacks};
 use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, say};
 use super::{Cluster, KeeperCounts, State, blocking};
-use crate::image::Residence;
 use crate::map::Map;
 use crate::proto::{CellName, TopologyResponse};
-use crate::row::Row;
+use webstrata_cells::Row;
+use webstrata_cells::image::Residence;
 
 /// Cells that are brought at a time.
 const AT_ONCE: usize = 2;

@@ -17,9 +17,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::members::{Member, Said};
 use super::placement::{Load, place};
-use crate::image::range_number;
-use crate::load::{partitions, source_of};
 use crate::proto::{Cell, Epoch, Row, Server};
+use webstrata_cells::image::label::range_number;
+use webstrata_cells::image::label::{partitions, source_of};
 
 /// What all servers say, by place in `servers`.
 pub(super) struct Survey {

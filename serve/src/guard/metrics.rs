@@ -32,7 +32,7 @@ use crate::guard::connections::Connections;
 use crate::guard::limits::{Admission, Load};
 use crate::guard::methods::{METRICS, Methods};
 use crate::guard::refusal::name;
-use crate::image::Residence;
+use webstrata_cells::image::Residence;
 
 /// Upper bounds of the times of calls, in seconds.
 const SECONDS: [f64; 17] =

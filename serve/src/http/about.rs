@@ -9,10 +9,10 @@ use webstrata_layers::format_time;
 use super::Refused;
 use super::params::Params;
 use crate::clerk::graph_of;
-use crate::image::number_range;
 use crate::proto::links_server::Links;
 use crate::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats, StatsRequest};
 use crate::server::{LinksService, Shared};
+use webstrata_cells::image::label::number_range;
 
 pub(super) const STATS: &[&str] = &["epoch"];
 pub(super) const TOPOLOGY: &[&str] = &[];

@@ -34,10 +34,10 @@ use crate::guard::methods::Methods;
 use crate::guard::metrics::Metrics;
 use crate::guard::security::Security;
 use crate::http;
-use crate::image::Residence;
 use crate::proto;
 use crate::proto::cells_server::CellsServer;
 use crate::proto::links_server::LinksServer;
+use webstrata_cells::image::Residence;
 
 /// Connections, and calls over each, of those who look after a server.
 const ADMIN_CONNECTIONS: usize = 64;

@@ -1,0 +1,159 @@
+//! Measures cells: how long questions take that a seeded dice asks.
+//!
+//! One thread. Percentiles are of the wall clock, question by question; means are of CPU time over all questions.
+
+use std::time::{Duration, Instant};
+
+use webstrata_layers::{Direction, Error, Links, Precision, Sample, Sampling, Window};
+
+use crate::cells::Cells;
+
+/// What a kind of question took.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// The kind.
+    pub what: &'static str,
+    /// How many were asked.
+    pub questions: usize,
+    /// Links, or URLs, in all answers.
+    pub answers: usize,
+    /// Half of the questions took less.
+    pub p50: Duration,
+    /// One in a hundred took longer.
+    pub p99: Duration,
+    /// CPU time of all questions.
+    pub cpu: Duration,
+}
+
+impl Figures {
+    /// CPU nanoseconds a question.
+    pub fn ns_a_question(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e9 / self.questions.max(1) as f64
+    }
+
+    /// Links, or URLs, of answers in a CPU second.
+    pub fn answers_a_second(&self) -> f64 {
+        self.answers as f64 / self.cpu.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Asks `count` questions of each kind; windows are a quarter of the time from `first` to `last`, and anywhere in it.
+///
+/// # Errors
+/// See [`Links::url`].
+pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)) -> Result<Vec<Figures>, Error> {
+    let urls = cells.urls();
+    if urls == 0 {
+        return Ok(Vec::new());
+    }
+    let mut random = Random::new(seed);
+    let span = last.abs_diff(first);
+    let mut windows = Vec::with_capacity(count);
+    for _ in 0..count {
+        let from = first.saturating_add_unsigned(random.below(span - span / 4 + 1));
+        windows.push(Window::Seen { from, to: from.saturating_add_unsigned(span / 4) });
+    }
+    // Pages, any URLs, and URLs as often as they are linked to: most links lead to hubs.
+    let (mut pages, mut any, mut linked, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut tries = 0u64;
+    while (pages.len() < count || linked.len() < count) && tries < 100 * count as u64 {
+        tries += 1;
+        let uid = random.below(urls);
+        any.push(uid);
+        cells.links_into(uid, Direction::Out, Window::ALWAYS, &mut links)?;
+        if let Some(&link) = usize::try_from(random.below(links.len().max(1) as u64)).ok().and_then(|at| links.get(at))
+        {
+            pages.push(uid);
+            linked.push(link);
+        }
+    }
+    [&mut pages, &mut any, &mut linked].into_iter().for_each(|list| list.truncate(count));
+    let texts = any.iter().map(|&uid| cells.url(uid)).collect::<Result<Vec<_>, _>>()?;
+    let list = |direction| {
+        let windows = &windows;
+        move |at: usize, uid: u64, links: &mut Vec<u64>| cells.links_into(uid, direction, windows[at], links)
+    };
+    let (exact, range) = (Direction::In(Precision::Exact), Direction::In(Precision::Range));
+    let few = |at: usize, uid: u64, links: &mut Vec<u64>| {
+        let sample = Sample { count: 10, sampling: Sampling::Consistent, seed };
+        cells.sample_into(uid, range, windows[at], sample, links)
+    };
+    let url = |_: usize, uid: u64, links: &mut Vec<u64>| {
+        links.clear();
+        links.push(cells.url(uid)?.len() as u64);
+        Ok(())
+    };
+    let uid = |at: usize, _: u64, links: &mut Vec<u64>| {
+        links.clear();
+        links.extend(cells.uid(&texts[at])?);
+        Ok(())
+    };
+    Ok(vec![
+        ask("out-links of pages", &pages, list(Direction::Out))?,
+        ask("in-links of URLs, exact", &any, list(exact))?,
+        ask("in-links of URLs, by range", &any, list(range))?,
+        ask("in-links of link targets, exact", &linked, list(exact))?,
+        ask("in-links of link targets, by range", &linked, list(range))?,
+        ask("sample of 10 of them", &linked, few)?,
+        ask("UID to URL", &any, url)?,
+        ask("URL to UID", &any, uid)?,
+    ])
+}
+
+fn ask(
+    what: &'static str,
+    uids: &[u64],
+    mut question: impl FnMut(usize, u64, &mut Vec<u64>) -> Result<(), Error>,
+) -> Result<Figures, Error> {
+    let mut links = Vec::new();
+    let mut all = |times: Option<&mut Vec<Duration>>| -> Result<usize, Error> {
+        let (mut answers, mut times) = (0, times);
+        for (at, &uid) in uids.iter().enumerate() {
+            let start = times.is_some().then(Instant::now);
+            question(at, uid, &mut links)?;
+            if let (Some(times), Some(start)) = (times.as_mut(), start) {
+                times.push(start.elapsed());
+            }
+            answers += links.len();
+        }
+        Ok(answers)
+    };
+    all(None)?;
+    let start = cpu();
+    let answers = all(None)?;
+    let cpu = cpu().saturating_sub(start);
+    let mut times = Vec::with_capacity(uids.len());
+    all(Some(&mut times))?;
+    times.sort_unstable();
+    let place = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
+    Ok(Figures { what, questions: uids.len(), answers, p50: place(50), p99: place(99), cpu })
+}
+
+/// CPU time of this thread.
+fn cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// A seeded dice (xorshift).
+pub struct Random(u64);
+
+impl Random {
+    /// The dice of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// A number below `end`, which is not 0.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}

@@ -1,0 +1,517 @@
+//! All cells of an epoch: what questions about links are answered from, in memory.
+//!
+//! [`Cells`] answer as the layers do. A URL that one row has records of is answered by one cell; nothing is allocated but
+//! the answer, where cells are strata. The records of several rows are put together: links of a window and in-links are
+//! unions of the rows' answers, the latest capture is that of one row. Only where rows have captures in the same time may a
+//! newer row's capture stand for an older one's of the same second ([`webstrata_layers::precedence`]); there captures are
+//! compared, and the page of a row is decoded where some of its captures count and others do not. Threads share cells
+//! freely; what an answer is made in is kept for each thread.
+
+pub mod cell;
+pub mod row;
+
+use std::cell::RefCell;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use webstrata_layers::precedence::{self, Captures, CapturesBuf, Counting};
+use webstrata_layers::{
+    CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
+    Window, captures_in, join, key, lifespans_of,
+};
+
+use crate::cells::cell::Cell;
+use crate::cells::row::{Place, Row};
+use crate::error::Error;
+use crate::image::label::with_cells;
+use crate::image::{Image, Residence};
+use crate::links::encoding::Encodings;
+
+/// All cells of an epoch.
+pub struct Cells {
+    epoch: u64,
+    in_range: RangeLength,
+    urls: u64,
+    /// The oldest first.
+    rows: Vec<Row>,
+    /// Times, first and last, in which captures of more than one row may lie.
+    shared: Vec<(i64, i64)>,
+    /// Keeps the epoch, and so the images, from being removed.
+    _lease: Option<Lease>,
+}
+
+/// Where the captures of a page are.
+enum Pages<'a> {
+    None,
+    One(Place<'a>),
+    /// The oldest row's first.
+    Several(Vec<Place<'a>>),
+}
+
+impl Cells {
+    /// Opens the images of a store's epoch; `None` where not every partition that holds anything has one of its layers.
+    ///
+    /// # Errors
+    /// Images that cannot be read, are damaged, or have another version.
+    pub fn open(store: &Store, residence: Residence, encodings: Encodings) -> Result<Option<Self>, Error> {
+        let manifest = store.manifest();
+        let Some(directory) = store.location().directory() else { return Ok(None) };
+        let mut rows = Vec::with_capacity(manifest.rows.len());
+        for entry in &manifest.rows {
+            let mut row = Row::of(entry);
+            for (_, partition) in with_cells(entry) {
+                let Some(cell) = Cell::open(store, directory, entry, partition, (residence, encodings))? else {
+                    return Ok(None);
+                };
+                row = row.with(Arc::new(cell));
+            }
+            rows.push(row);
+        }
+        let cells = Self::of(manifest.epoch, manifest.in_range, manifest.counts.urls, rows);
+        Ok(Some(Self { _lease: store.lease().cloned(), ..cells }))
+    }
+
+    fn of(epoch: u64, in_range: RangeLength, urls: u64, rows: Vec<Row>) -> Self {
+        let both = |one: &Row, other: &Row| {
+            let (one, other) = (one.times(), other.times());
+            (one.0.max(other.0), one.1.min(other.1))
+        };
+        let pairs = rows.iter().enumerate().flat_map(|(at, row)| rows[..at].iter().map(move |older| both(older, row)));
+        let shared = pairs.filter(|(first, last)| first <= last).collect();
+        Self { epoch, in_range, urls, rows, shared, _lease: None }
+    }
+
+    /// One cell alone, from an image in memory: what is fuzzed.
+    pub fn of_image(bytes: Bytes, encodings: Encodings) -> Result<Self, Error> {
+        let path = Path::new("an image");
+        let image = Image::read(path, bytes)?;
+        let encoding = encodings.of(path, image.label.encoding)?;
+        let label = image.label;
+        let end = label.end_record.max(label.first_uid + label.urls);
+        let row = Row::alone(Cell::of(path.to_owned(), image, encoding)?);
+        Ok(Self::of(0, label.in_range, end, vec![row]))
+    }
+
+    /// The cells, row by row, in order of UIDs.
+    pub fn cells(&self) -> impl Iterator<Item = &Arc<Cell>> {
+        self.rows.iter().flat_map(Row::cells)
+    }
+
+    /// The rows, the oldest first, each with all its cells.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    fn unknown(&self, uid: u64) -> LayersError {
+        LayersError::UnknownUid { uid, epoch: self.epoch, urls: self.urls }
+    }
+
+    fn known(&self, uid: u64) -> Result<(), LayersError> {
+        if uid < self.urls { Ok(()) } else { Err(self.unknown(uid)) }
+    }
+
+    /// The cell that has the URL of a UID.
+    fn cell_of_url(&self, uid: u64) -> Result<&Cell, LayersError> {
+        let row = self.rows.get(self.rows.partition_point(|row| row.end_uid() <= uid));
+        let cell = row.map(|row| row.cell_of_url(uid)).transpose()?;
+        cell.flatten().ok_or_else(|| self.unknown(uid))
+    }
+
+    /// Whether no capture in the window may stand for one of an older row.
+    #[inline]
+    fn is_plain(&self, (from, to): (i64, i64)) -> bool {
+        self.shared.iter().all(|&(first, last)| last < from || to < first)
+    }
+
+    /// Where the captures of a page are, in those of the rows that are asked for.
+    #[inline]
+    fn pages_of(&self, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
+        self.known(uid)?;
+        let mut places = self.rows.iter().filter(|row| asked(row)).filter_map(|row| row.place(uid).transpose());
+        let Some(first) = places.next().transpose()? else { return Ok(Pages::None) };
+        let Some(second) = places.next().transpose()? else { return Ok(Pages::One(first)) };
+        // Some may have in-links alone.
+        let mut found = Pages::None;
+        for place in [Ok(first), Ok(second)].into_iter().chain(places) {
+            let place = place?;
+            if place.cell.has_page(place.node)? {
+                found = match found {
+                    Pages::None => Pages::One(place),
+                    Pages::One(one) => Pages::Several(vec![one, place]),
+                    Pages::Several(mut several) => {
+                        several.push(place);
+                        Pages::Several(several)
+                    }
+                };
+            }
+        }
+        Ok(found)
+    }
+
+    /// Replaces the contents of `links` by the links of a page in the window.
+    fn window_into(&self, uid: u64, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
+        match self.pages_of(uid, |row| row.meets(window))? {
+            Pages::None => links.clear(),
+            Pages::One(Place { cell, node }) => cell.window(node, window, links)?,
+            Pages::Several(places) => {
+                let all = self.captures_of(&places, window)?;
+                let (all, mut own) = (views(&all), UNITED.take());
+                links.clear();
+                for (at, Place { cell, node }) in places.into_iter().enumerate() {
+                    match counting_of(&all, at, window) {
+                        Counting::None => continue,
+                        Counting::All => cell.window(node, window, &mut own)?,
+                        Counting::Some(times) => {
+                            own.clear();
+                            if let Some(page) = cell.page(node)? {
+                                page.links_within(&stretches_of(&page, &times), &mut own);
+                            }
+                        }
+                    }
+                    unite(links, &own);
+                }
+                UNITED.set(own);
+            }
+        }
+        Ok(())
+    }
+
+    /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for one
+    /// another.
+    fn captures_of(&self, places: &[Place<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
+        match window {
+            Window::Seen { from, to } if self.is_plain((from, to)) => Ok(Vec::new()),
+            _ => places.iter().map(|place| own_captures(place, window)).collect(),
+        }
+    }
+
+    /// Whether a page has a link in the window; `room` is for its links.
+    fn has_link_with(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+        match self.pages_of(uid, |row| row.meets(window))? {
+            Pages::None => Ok(false),
+            Pages::One(Place { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::Several(places) => {
+                has_link_among(&places, &views(&self.captures_of(&places, window)?), link, window, room)
+            }
+        }
+    }
+
+    /// The same of a page of which a row says that it has the link: in the window, or as of a time, at any time.
+    fn still_links(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+        match self.pages_of(uid, |row| row.meets(window))? {
+            Pages::None => Ok(false),
+            Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
+            Pages::One(Place { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::Several(places) => {
+                let all = self.captures_of(&places, window)?;
+                let all = views(&all);
+                let is_so = matches!(window, Window::Seen { from, to } if precedence::all_count(&all, from, to));
+                Ok(is_so || has_link_among(&places, &all, link, window, room)?)
+            }
+        }
+    }
+
+    /// Replaces the contents of `sources` by what links to the URL in the window.
+    fn sources_into(
+        &self,
+        uid: u64,
+        window: Window,
+        precision: Precision,
+        sources: &mut Vec<u64>,
+    ) -> Result<(), LayersError> {
+        self.known(uid)?;
+        sources.clear();
+        let exact = precision == Precision::Exact;
+        // The latest capture may be another row's; in a window, what a row tells of its own captures is so but for those
+        // that a newer row's stand for.
+        let by_row = matches!(window, Window::Seen { .. }) || self.rows.len() == 1;
+        let precision = if by_row { precision } else { Precision::Range };
+        // All cells are here, so no source is left.
+        let (mut own, mut left) = (UNITED.take(), Vec::new());
+        for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
+            if sources.is_empty() {
+                row.sources_into(uid, window, precision, sources, &mut left)?;
+            } else {
+                row.sources_into(uid, window, precision, &mut own, &mut left)?;
+                unite(sources, &own);
+            }
+        }
+        UNITED.set(own);
+        let is_sure = match window {
+            Window::Seen { from, to } => self.is_plain((from, to)),
+            Window::AsOf(_) => by_row,
+        };
+        if exact && !is_sure {
+            let mut room = LOOKED_AT.take();
+            let mut failed = None;
+            sources.retain(|&source| {
+                failed.is_none()
+                    && self.still_links(source, uid, window, &mut room).unwrap_or_else(|error| {
+                        failed = Some(error);
+                        false
+                    })
+            });
+            LOOKED_AT.set(room);
+            failed.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+}
+
+/// The captures of a page in a row that the window selects.
+fn own_captures(place: &Place<'_>, window: Window) -> Result<CapturesBuf, LayersError> {
+    let mut captures = CAPTURES.take();
+    place.cell.captures(place.node, &mut captures)?;
+    let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
+    let own = match window {
+        Window::AsOf(time) => captures[..until(time)].last().copied().into_iter().collect(),
+        Window::Seen { from, to } => {
+            let first = captures.partition_point(|capture| capture.time < from);
+            captures[first..until(to).max(first)].iter().copied().collect()
+        }
+    };
+    CAPTURES.set(captures);
+    Ok(own)
+}
+
+/// The captures of a page between pairs of times, as stretches.
+fn stretches_of(page: &Page, times: &[(i64, i64)]) -> Vec<(u32, u32)> {
+    let stretch = |&(from, to)| captures_in(&page.timestamps, &page.unknown, Window::Seen { from, to });
+    times.iter().filter_map(stretch).collect()
+}
+
+fn views(all: &[CapturesBuf]) -> Vec<Captures<'_>> {
+    all.iter().map(CapturesBuf::view).collect()
+}
+
+/// Which captures count of the row at this place among all; all where nothing is said of captures.
+fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
+    if all.is_empty() { Counting::All } else { precedence::counting(all, at, window) }
+}
+
+/// Whether a page, given its place and its captures in each row, has a link in the window; asks the newest row first.
+fn has_link_among(
+    places: &[Place<'_>],
+    all: &[Captures<'_>],
+    link: u64,
+    window: Window,
+    room: &mut Vec<u64>,
+) -> Result<bool, LayersError> {
+    for (at, Place { cell, node }) in places.iter().enumerate().rev() {
+        let counting = counting_of(all, at, window);
+        if counting == Counting::None || !cell.has_link(*node, link, window, room)? {
+            continue;
+        }
+        let has = match counting {
+            Counting::Some(times) => {
+                cell.page(*node)?.is_some_and(|page| page.has_link_within(link, stretches_of(&page, &times)))
+            }
+            _ => true,
+        };
+        if has {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The pages at these places as one.
+fn joined(places: &[Place<'_>]) -> Result<Option<Page>, LayersError> {
+    let pages = places.iter().filter_map(|place| place.cell.page(place.node).transpose());
+    let pages = pages.collect::<Result<Vec<_>, _>>()?;
+    Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
+}
+
+/// Adds rising values to rising ones; what is in both is in once.
+fn unite(all: &mut Vec<u64>, own: &[u64]) {
+    let (mut left, mut right) = (all.len(), own.len());
+    all.extend_from_slice(own);
+    if left == 0 || right == 0 || all[left - 1] < own[0] {
+        return;
+    }
+    // From the end on, so that nothing is overwritten that is still needed.
+    for at in (0..all.len()).rev() {
+        if right == 0 {
+            break;
+        }
+        if left > 0 && all[left - 1] > own[right - 1] {
+            left -= 1;
+            all[at] = all[left];
+        } else {
+            right -= 1;
+            all[at] = own[right];
+        }
+    }
+    all.dedup();
+}
+
+thread_local! {
+    /// The captures of one of several rows, and its links or sources.
+    static CAPTURES: RefCell<Vec<CaptureTime>> = RefCell::default();
+    static UNITED: RefCell<Vec<u64>> = RefCell::default();
+    /// A list that is looked through, and one that is only counted.
+    static LOOKED_AT: RefCell<Vec<u64>> = RefCell::default();
+    static COUNTED: RefCell<Vec<u64>> = RefCell::default();
+    static KEY: RefCell<Vec<u8>> = RefCell::default();
+}
+
+impl Links for Cells {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn urls(&self) -> u64 {
+        self.urls
+    }
+
+    fn uid(&self, url: &str) -> Result<Option<u64>, LayersError> {
+        KEY.with_borrow_mut(|wanted| {
+            wanted.clear();
+            key(url, wanted);
+            let found = self.rows.iter().map(|row| row.find(wanted));
+            found.filter_map(Result::transpose).next().transpose()
+        })
+    }
+
+    fn url(&self, uid: u64) -> Result<String, LayersError> {
+        let mut url = String::new();
+        self.cell_of_url(uid)?.url(uid, &mut url)?;
+        Ok(url)
+    }
+
+    fn url_into(&self, uid: u64, url: &mut Vec<u8>) -> Result<(), LayersError> {
+        let cell = self.cell_of_url(uid)?;
+        url.clear();
+        let mut text = String::from_utf8(std::mem::take(url)).unwrap_or_default();
+        let done = cell.url(uid, &mut text);
+        *url = text.into_bytes();
+        done
+    }
+
+    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, LayersError> {
+        let page = match self.pages_of(uid, |_| true)? {
+            Pages::None => None,
+            Pages::One(Place { cell, node }) => cell.page(node)?,
+            Pages::Several(places) => joined(&places)?,
+        };
+        Ok(page.map(Arc::new))
+    }
+
+    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, LayersError> {
+        self.known(uid)?;
+        let mut records = Vec::new();
+        for row in &self.rows {
+            if let Some(Place { cell, node }) = row.place(uid)? {
+                records.extend(cell.in_record(node)?);
+            }
+        }
+        if records.len() < 2 {
+            return Ok(records.pop().map(Arc::new));
+        }
+        Ok(join::in_links(&records.iter().collect::<Vec<_>>()).map(Arc::new))
+    }
+
+    fn in_range(&self) -> RangeLength {
+        self.in_range
+    }
+
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
+        match self.pages_of(uid, |_| true)? {
+            Pages::None => captures.clear(),
+            Pages::One(Place { cell, node }) => cell.captures(node, captures)?,
+            Pages::Several(places) => {
+                captures.clear();
+                let mut own = CAPTURES.take();
+                for Place { cell, node } in places {
+                    cell.captures(node, &mut own)?;
+                    captures.extend_from_slice(&own);
+                }
+                CAPTURES.set(own);
+                precedence::merge(captures);
+            }
+        }
+        Ok(())
+    }
+
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, LayersError> {
+        self.rows.iter().filter_map(|row| row.prefix(prefix).transpose()).collect()
+    }
+
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), LayersError> {
+        for uid in uids {
+            self.known(uid)?;
+            let rows = self.rows.iter().filter(|row| row.meets(Window::Seen { from, to }));
+            let places = rows.filter_map(|row| row.place(uid).transpose());
+            let mut captured =
+                places.map(|own| own.map_or_else(|away| Err(away.into()), |own| own.cell.captured(own.node, from, to)));
+            if captured.find(|own| !matches!(own, Ok(false))).transpose()?.is_some() && visit(uid).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, LayersError> {
+        self.links(uid, Direction::Out, window)
+    }
+
+    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, LayersError> {
+        self.links(uid, Direction::In(precision), window)
+    }
+
+    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, LayersError> {
+        let mut links = Vec::new();
+        self.links_into(uid, direction, window, &mut links)?;
+        Ok(links)
+    }
+
+    fn links_into(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        links: &mut Vec<u64>,
+    ) -> Result<(), LayersError> {
+        match direction {
+            Direction::Out => self.window_into(uid, window, links),
+            Direction::In(precision) => self.sources_into(uid, window, precision, links),
+        }
+    }
+
+    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, LayersError> {
+        let mut links = COUNTED.take();
+        let done = self.links_into(uid, direction, window, &mut links);
+        let count = links.len();
+        COUNTED.set(links);
+        done.map(|()| count)
+    }
+
+    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, LayersError> {
+        let mut room = LOOKED_AT.take();
+        let has = self.has_link_with(uid, link, window, &mut room);
+        LOOKED_AT.set(room);
+        has
+    }
+
+    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+        spans.clear();
+        match self.pages_of(uid, |_| true)? {
+            Pages::None => {}
+            Pages::One(Place { cell, node }) => cell.lifespans(node, spans)?,
+            Pages::Several(places) => {
+                if let Some(page) = joined(&places)? {
+                    let changes = page.changes.iter().copied();
+                    lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, spans);
+                }
+            }
+        }
+        Ok(())
+    }
+}

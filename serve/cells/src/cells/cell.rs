@@ -1,0 +1,236 @@
+//! One cell: one partition of one row, a URL store, a forward and a backward link store, in the bytes of a mapped image.
+//!
+//! Answers of its own records, by UID: link stores know the numbers of `numbers`, and who asks knows UIDs. A *node* is the
+//! place of a record; [`Cell::node`] gives it for a UID, and every other call takes one. Who asks looks at what other rows say.
+
+mod content;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Window};
+
+use crate::error::{Damage, Error};
+use crate::image::label::{Label, label_of, path_of};
+use crate::image::{Counts, Image, Residence};
+use crate::links::backward::{Found, Wanted};
+use crate::links::encoding::{BackwardStore, Encoding, Encodings, ForwardStore};
+use crate::numbers::Numbers;
+use crate::url_store::UrlStore;
+
+pub(crate) use content::Content;
+
+/// One partition of one row.
+pub struct Cell {
+    path: PathBuf,
+    label: Label,
+    counts: Counts,
+    bytes: u64,
+    urls: UrlStore,
+    numbers: Numbers,
+    forward: Box<dyn ForwardStore>,
+    backward: Box<dyn BackwardStore>,
+}
+
+impl Cell {
+    /// Opens the image of a partition; `None` when there is none, or one of other layers.
+    ///
+    /// # Errors
+    /// An image that cannot be read, is damaged, or has another version.
+    pub(crate) fn open(
+        store: &Store,
+        directory: &Path,
+        row: &RowEntry,
+        partition: &PartitionEntry,
+        (residence, encodings): (Residence, Encodings),
+    ) -> Result<Option<Self>, Error> {
+        let path = path_of(directory, row.row, partition.partition);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let image = Image::open(&path, residence)?;
+        if image.label != label_of(store, row, partition, image.label.encoding) {
+            return Ok(None);
+        }
+        let encoding = encodings.of(&path, image.label.encoding)?;
+        Self::of(path, image, encoding).map(Some)
+    }
+
+    /// The cell of an image.
+    ///
+    /// # Errors
+    /// Sections that do not fit together.
+    pub(crate) fn of(path: PathBuf, image: Image, encoding: &dyn Encoding) -> Result<Self, Error> {
+        let Image { label, counts, urls, numbers, forward, backward } = image;
+        let bytes = [&urls, &numbers, &forward, &backward].map(|section| section.len() as u64).iter().sum();
+        let damaged = |damage| Error::Damaged { path: path.clone(), damage };
+        let urls = UrlStore::open(urls).map_err(damaged)?;
+        if urls.len() != label.urls {
+            return Err(damaged(Damage::Outside { part: "URLs", value: urls.len(), bound: label.urls }));
+        }
+        let first = label.first_record;
+        let numbers = Numbers::open(numbers, first..label.end_record).map_err(damaged)?;
+        let forward = encoding.open_forward(forward, first, numbers.len()).map_err(damaged)?;
+        let backward = encoding.open_backward(backward, first, numbers.len()).map_err(damaged)?;
+        Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward })
+    }
+
+    /// What it is a cell of.
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+
+    /// How much is in it.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// URLs in a block.
+    pub(crate) fn url_block(&self) -> usize {
+        self.urls.block()
+    }
+
+    /// Bytes of its URLs and links.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn damaged(&self, damage: Damage) -> LayersError {
+        LayersError::Elsewhere(Box::new(Error::Damaged { path: self.path.clone(), damage }))
+    }
+
+    /// Replaces the contents of `url` by the URL of one of its UIDs.
+    ///
+    /// # Errors
+    /// A UID that is none of its URLs', and a damaged image.
+    pub fn url(&self, uid: u64, url: &mut String) -> Result<(), LayersError> {
+        self.urls.url(uid.wrapping_sub(self.label.first_uid), url).map_err(|damage| self.damaged(damage))
+    }
+
+    /// The UID of a key, where it is one of the cell's URLs.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
+        let at = self.urls.find(key).map_err(|damage| self.damaged(damage))?;
+        Ok(at.map(|at| self.label.first_uid + at))
+    }
+
+    /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<u64>, LayersError> {
+        let own = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
+        Ok(self.label.first_uid + own.start..self.label.first_uid + own.end)
+    }
+
+    /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.
+    #[inline]
+    pub fn node(&self, uid: u64) -> Option<usize> {
+        self.numbers.node(uid)
+    }
+
+    /// Whether a node has captures.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn has_page(&self, node: usize) -> Result<bool, LayersError> {
+        self.forward.has(node).map_err(|damage| self.damaged(damage))
+    }
+
+    /// Replaces the contents of `links` by the links of a node in the window.
+    ///
+    /// # Errors
+    /// A node that is none of the cell's, and a damaged image.
+    #[inline]
+    pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
+        self.forward.window(node, window, links).map_err(|damage| self.damaged(damage))?;
+        self.numbers.turn(links);
+        Ok(())
+    }
+
+    /// Whether a node has a link in the window; `room` is for all of its links.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn has_link(&self, node: usize, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+        let Some(number) = self.numbers.number(link) else { return Ok(false) };
+        self.forward.window(node, window, room).map_err(|damage| self.damaged(damage))?;
+        Ok(room.binary_search(&number).is_ok())
+    }
+
+    /// Replaces the contents of `captures` by those of a node.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
+        self.forward.captures(node, captures).map_err(|damage| self.damaged(damage))
+    }
+
+    /// Whether a node was captured in the closed interval.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, LayersError> {
+        self.forward.captured(node, from, to).map_err(|damage| self.damaged(damage))
+    }
+
+    /// Replaces the contents of `spans` by when each link of a node was there.
+    ///
+    /// # Errors
+    /// See [`Self::page`].
+    pub fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+        self.forward.lifespans(node, spans).map_err(|damage| self.damaged(damage))?;
+        let mut uids = self.numbers.uids();
+        spans.iter_mut().for_each(|span| span.link = uids.of(span.link));
+        Ok(())
+    }
+
+    /// The page of a node, `None` where it has no captures.
+    ///
+    /// # Errors
+    /// See [`Self::window`], and a record that is not sound.
+    pub fn page(&self, node: usize) -> Result<Option<Page>, LayersError> {
+        self.page_of(node).map_err(|damage| self.damaged(damage))
+    }
+
+    fn page_of(&self, node: usize) -> Result<Option<Page>, Damage> {
+        let mut page = self.forward.page(node)?;
+        if let Some(page) = &mut page {
+            page.uid = self.numbers.uid(page.uid);
+            self.numbers.turn(&mut page.links);
+        }
+        Ok(page)
+    }
+
+    /// What links to a node; `None` where nothing does.
+    ///
+    /// # Errors
+    /// See [`Self::page`].
+    pub fn in_record(&self, node: usize) -> Result<Option<InLinks>, LayersError> {
+        self.in_record_of(node).map_err(|damage| self.damaged(damage))
+    }
+
+    fn in_record_of(&self, node: usize) -> Result<Option<InLinks>, Damage> {
+        let mut record = self.backward.record(node)?;
+        if let Some(record) = &mut record {
+            record.uid = self.numbers.uid(record.uid);
+            self.numbers.turn(&mut record.sources);
+        }
+        Ok(record)
+    }
+
+    /// Calls `visit` with each source of a node, rising: see [`BackwardStore::sources`].
+    pub(crate) fn sources(
+        &self,
+        node: usize,
+        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        visit: &mut dyn FnMut(u64, Found),
+    ) -> Result<(), LayersError> {
+        let mut uids = self.numbers.uids();
+        let mut visit = |number: u64, found: Found| visit(uids.of(number), found);
+        self.backward.sources(node, wanted, &mut visit).map_err(|damage| self.damaged(damage))
+    }
+}

@@ -1,0 +1,304 @@
+//! The cells of one row, or some of them: which has a URL or a record, and what links to a URL as far as the row alone tells.
+//!
+//! A row knows of all its cells which UIDs and keys they have, and holds those that are in memory here: all of them for one
+//! machine, some on a server of a cluster. What lies in a cell that it does not hold is [`Error::NotHere`], never no record.
+//!
+//! In-links come from the backward store's own ranges; an exact answer asks only those sources that link in no range that
+//! lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the row, too;
+//! those whose cells are not held are named, so that who asks can ask another server.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RowEntry, Window};
+
+use crate::cells::cell::Cell;
+use crate::error::{Away, Error};
+use crate::image::label::with_cells;
+use crate::links::backward::{Found, Wanted};
+
+/// The cells of a row, as many of them as are held. A clone shares the cells.
+#[derive(Clone)]
+pub struct Row {
+    number: u32,
+    /// The UID after those of its URLs; it has no records of higher ones.
+    end_uid: u64,
+    /// The times of its first and its last capture; the first is above the last where there are none.
+    times: (i64, i64),
+    /// For each cell, in order of UIDs, the UID after those whose records it has.
+    ends: Arc<[u64]>,
+    /// For each cell its partition, and the UIDs of its URLs.
+    parts: Arc<[(u32, Range<u64>)]>,
+    /// The cells with URLs, each with its first key.
+    keys: Arc<[(Vec<u8>, usize)]>,
+    cells: Vec<Option<Arc<Cell>>>,
+}
+
+/// A record of a URL: its cell, and its node there.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) node: usize,
+}
+
+impl Row {
+    /// A row that holds none of its cells yet.
+    pub fn of(entry: &RowEntry) -> Self {
+        let (mut ends, mut parts, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, partition) in with_cells(entry) {
+            if partition.urls > 0 {
+                keys.push((partition.first_key_bytes().unwrap_or_default(), ends.len()));
+            }
+            ends.push(entry.records(place).end);
+            parts.push((partition.partition, partition.first_uid..partition.first_uid + partition.urls));
+        }
+        let times = entry.counts.first_time.zip(entry.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
+        let cells = vec![None; ends.len()];
+        let (ends, parts, keys) = (ends.into(), parts.into(), keys.into());
+        Self { number: entry.row, end_uid: entry.end_uid(), times, ends, parts, keys, cells }
+    }
+
+    /// A row of one cell, of which nothing else is known.
+    pub(crate) fn alone(cell: Cell) -> Self {
+        let label = *cell.label();
+        let urls = label.first_uid..label.first_uid + label.urls;
+        let keys = if label.urls > 0 { vec![(Vec::new(), 0)] } else { Vec::new() };
+        Self {
+            number: label.row,
+            end_uid: urls.end,
+            times: (i64::MIN, i64::MAX),
+            ends: [label.end_record].into(),
+            parts: [(label.partition, urls)].into(),
+            keys: keys.into(),
+            cells: vec![Some(Arc::new(cell))],
+        }
+    }
+
+    /// The row with one cell more, in place of the one of its partition, if it had that. A cell that is none of this row's
+    /// changes nothing.
+    #[must_use]
+    pub fn with(mut self, cell: Arc<Cell>) -> Self {
+        let label = cell.label();
+        let own = (label.partition, label.first_uid..label.first_uid + label.urls);
+        let at = self.parts.iter().position(|part| *part == own);
+        if let Some(at) = at.filter(|&at| label.row == self.number && label.end_record == self.ends[at]) {
+            self.cells[at] = Some(cell);
+        }
+        self
+    }
+
+    /// The row without the cell of a partition.
+    #[must_use]
+    pub fn without(mut self, partition: u32) -> Self {
+        if let Some(at) = self.parts.iter().position(|part| part.0 == partition) {
+            self.cells[at] = None;
+        }
+        self
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The UID after those of its URLs; it has no records of higher ones.
+    pub fn end_uid(&self) -> u64 {
+        self.end_uid
+    }
+
+    /// The times of its first and its last capture; the first is above the last where there are none.
+    pub fn times(&self) -> (i64, i64) {
+        self.times
+    }
+
+    /// The partitions that have a cell, held or not, in order of UIDs.
+    pub fn partitions(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().map(|(partition, _)| *partition)
+    }
+
+    /// The cells that are held, in order of UIDs.
+    pub fn cells(&self) -> impl Iterator<Item = &Arc<Cell>> {
+        self.cells.iter().flatten()
+    }
+
+    /// The cell of a partition.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] where it is not held, or there is none.
+    pub fn cell(&self, partition: u32) -> Result<&Arc<Cell>, Error> {
+        let at = self.parts.iter().position(|part| part.0 == partition);
+        let cell = at.and_then(|at| self.cells[at].as_ref());
+        cell.ok_or_else(|| Away { row: self.number, partition }.into())
+    }
+
+    /// The cell at a place of this row's.
+    #[inline]
+    fn held(&self, at: usize) -> Result<&Cell, Away> {
+        let away = || Away { row: self.number, partition: self.parts[at].0 };
+        self.cells[at].as_deref().ok_or_else(away)
+    }
+
+    /// Whether captures of the row may decide what a window shows.
+    #[inline]
+    pub fn meets(&self, window: Window) -> bool {
+        window.meets(self.times)
+    }
+
+    /// The record of a UID, of out-links, in-links or both; `None` where the row has none.
+    #[inline]
+    pub(crate) fn place(&self, uid: u64) -> Result<Option<Place<'_>>, Away> {
+        let at = self.ends.partition_point(|&end| end <= uid);
+        if at == self.ends.len() {
+            return Ok(None);
+        }
+        let cell = self.held(at)?;
+        Ok(cell.node(uid).map(|node| Place { cell, node }))
+    }
+
+    /// The cell with the URL of a UID; `None` where the URL is not one of this row's.
+    pub(crate) fn cell_of_url(&self, uid: u64) -> Result<Option<&Cell>, Away> {
+        let at = self.parts.partition_point(|(_, urls)| urls.end <= uid);
+        let is_own = self.parts.get(at).is_some_and(|(_, urls)| urls.contains(&uid));
+        is_own.then(|| self.held(at)).transpose()
+    }
+
+    /// The UID of a key.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
+        let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
+        let Some((_, cell)) = after.checked_sub(1).map(|at| &self.keys[at]) else { return Ok(None) };
+        self.held(*cell)?.find(key)
+    }
+
+    /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
+    pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<Option<Range<u64>>, LayersError> {
+        // The last cell that begins before the prefix may end in it.
+        let begin = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
+        let mut found: Option<Range<u64>> = None;
+        for (first, cell) in &self.keys[begin..] {
+            if first.as_slice() > prefix && !first.starts_with(prefix) {
+                break;
+            }
+            let own = self.held(*cell)?.prefix(prefix)?;
+            if !own.is_empty() {
+                found = Some(found.map_or(own.start, |found| found.start)..own.end);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row tells; of
+    /// `left` by the places, rising, of those sources that may do so or not, because a cell that is not held knows: whether
+    /// they do is to be asked there, by [`Cell::has_link`]. With all cells held, and by ranges, none is left.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
+    pub fn sources_into(
+        &self,
+        uid: u64,
+        window: Window,
+        precision: Precision,
+        sources: &mut Vec<u64>,
+        left: &mut Vec<usize>,
+    ) -> Result<(), LayersError> {
+        left.clear();
+        sources.clear();
+        let (from, to) = match window {
+            Window::Seen { from, to } if from > to => return Ok(()),
+            Window::Seen { from, to } => (from, to),
+            Window::AsOf(time) => (i64::MIN, time),
+        };
+        let Some(place) = self.place(uid)? else { return Ok(()) };
+        let length = place.cell.label().in_range;
+        // The first and the last range that is asked for, each from its first second to its last.
+        let edges = std::cell::Cell::new([(0, 0); 2]);
+        let wanted = |ranges: &[i64]| {
+            let from_start = length.start(from);
+            let first = ranges.partition_point(|&start| start < from_start);
+            let last = ranges.partition_point(|&start| start <= to).checked_sub(1)?;
+            edges.set([*ranges.get(first)?, ranges[last]].map(|start| (start, length.end(start))));
+            let inner = match (precision, window) {
+                (Precision::Range, _) => Some((first, last)),
+                // The latest capture may be one without the link, whatever came before.
+                (Precision::Exact, Window::AsOf(_)) => None,
+                (Precision::Exact, Window::Seen { .. }) => {
+                    let [(start, _), (_, end)] = edges.get();
+                    last.checked_sub(usize::from(end > to)).map(|last| (first + usize::from(start < from), last))
+                }
+            };
+            (first <= last).then_some(Wanted { ranges: (first, last), inner })
+        };
+        SCRATCH.with_borrow_mut(|Scratch { unsure, links, captures }| {
+            unsure.clear();
+            let mut visit = |source: u64, found: Found| {
+                if let Found::Edges(edges) = found {
+                    unsure.push((sources.len(), edges));
+                }
+                sources.push(source);
+            };
+            place.cell.sources(place.node, &wanted, &mut visit)?;
+            let Some(&(first, _)) = unsure.first() else { return Ok(()) };
+            let (mut kept, mut next) = (first, unsure.iter().peekable());
+            for at in first..sources.len() {
+                let source = sources[at];
+                let mut holds = true;
+                if let Some((_, own)) = next.next_if(|(unsure, _)| *unsure == at) {
+                    let ranges = edges.get().into_iter().zip(own).filter_map(|(edge, own)| own.then_some(edge));
+                    holds = match self.place(source) {
+                        Ok(Some(Place { cell, node })) => {
+                            let mut by_captures = None;
+                            if let Window::Seen { from, to } = window {
+                                cell.captures(node, captures)?;
+                                by_captures = linked(ranges, (from, to), captures);
+                            }
+                            by_captures.map_or_else(|| cell.has_link(node, uid, window, links), Ok)?
+                        }
+                        Ok(None) => false,
+                        Err(Away { .. }) => {
+                            left.push(kept);
+                            true
+                        }
+                    };
+                }
+                sources[kept] = source;
+                kept += usize::from(holds);
+            }
+            sources.truncate(kept);
+            Ok(())
+        })
+    }
+}
+
+/// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it does where
+/// all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
+fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), captures: &[CaptureTime]) -> Option<bool> {
+    let mut told = Some(false);
+    for (start, end) in ranges {
+        let (mut inside, mut outside) = (false, false);
+        let first = captures.partition_point(|capture| capture.time < start);
+        for capture in captures[first..].iter().take_while(|capture| capture.time <= end).filter(|own| own.known) {
+            let is_inside = from <= capture.time && capture.time <= to;
+            inside |= is_inside;
+            outside |= !is_inside;
+        }
+        match (inside, outside) {
+            (true, false) => return Some(true),
+            (true, true) => told = None,
+            (false, _) => {}
+        }
+    }
+    told
+}
+
+/// What answers are made in.
+#[derive(Default)]
+struct Scratch {
+    links: Vec<u64>,
+    captures: Vec<CaptureTime>,
+    /// Places of sources that are not sure, and in which edges of the window they link.
+    unsure: Vec<(usize, [bool; 2])>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}

@@ -1,0 +1,322 @@
+//! The file of a cell: a head, and four sections that answer where they lie.
+//!
+//! ```text
+//!   0  "WSCELL\r\n"
+//!   8  version, 4 (32 bits); row (32)
+//!  16  partition (32); tag of the encoding of links (32): see [`Tag`]
+//!  24  first UID, number of URLs (64 each)
+//!  40  UIDs whose records are here: the first, and the one after the last (64 each)
+//!  56  length of in-link ranges: 0 month, 1 year, 2 + days (64)
+//!  64  hash of the layers that the cell was built from (64)
+//!  72  counts: pages, captures, links, most links of a page, most sources of a URL (64 each)
+//! 112  sections urls, numbers, forward, backward: first byte, length, xxh3 (64 each)
+//! 208  xxh3 of the bytes before (64)
+//! 256  sections, each from a multiple of 64 on
+//! ```
+//!
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`] and [`crate::numbers`]; for strata in
+//! [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them in. Opening maps
+//! the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole,
+//! or whose layers are others, does not open.
+
+pub mod check;
+pub mod label;
+pub mod load;
+pub mod shelf;
+
+use std::convert::Infallible;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::Path;
+
+use bytes::Bytes;
+use webstrata_layers::{Draft, InLinks, Page, regular};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::Error;
+use crate::links::encoding::Tag;
+
+use label::{Label, number_range, range_number};
+
+const MAGIC: &[u8; 8] = b"WSCELL\r\n";
+/// The version that is written and read.
+pub const VERSION: u32 = 4;
+const HEAD: usize = 216;
+/// Where the places of sections stand.
+const PLACES: usize = 112;
+const SECTIONS: usize = 4;
+
+/// How much is in a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pages: URLs with captures in the row.
+    pub pages: u64,
+    /// Their captures.
+    pub captures: u64,
+    /// Links of any capture of each page, all pages together.
+    pub links: u64,
+    /// The most links that a page has.
+    pub max_out_degree: u64,
+    /// The most pages that link to a URL.
+    pub max_in_degree: u64,
+}
+
+impl Counts {
+    /// Counts a page.
+    pub(crate) fn add_page(&mut self, page: &Page) {
+        let links = page.links.len() as u64;
+        self.pages += 1;
+        self.captures += page.timestamps.len() as u64;
+        self.links += links;
+        self.max_out_degree = self.max_out_degree.max(links);
+    }
+
+    /// Counts what links to a URL.
+    pub(crate) fn add_in_links(&mut self, record: &InLinks) {
+        self.max_in_degree = self.max_in_degree.max(record.sources.len() as u64);
+    }
+}
+
+/// An image, mapped: its label, counts and sections.
+pub(crate) struct Image {
+    pub(crate) label: Label,
+    pub(crate) counts: Counts,
+    pub(crate) urls: Bytes,
+    pub(crate) numbers: Bytes,
+    pub(crate) forward: Bytes,
+    pub(crate) backward: Bytes,
+}
+
+/// The head of an image with these sections.
+fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend_from_slice(MAGIC);
+    for value in [VERSION, label.row, label.partition, label.encoding.0] {
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    let range = range_number(label.in_range);
+    for value in [label.first_uid, label.urls, label.first_record, label.end_record, range, label.source] {
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    let Counts { pages, captures, links, max_out_degree, max_in_degree } = *counts;
+    for value in [pages, captures, links, max_out_degree, max_in_degree] {
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    let mut place = HEAD.next_multiple_of(64);
+    for section in sections {
+        for value in [place as u64, section.len() as u64, xxh3_64(section)] {
+            head.extend_from_slice(&value.to_le_bytes());
+        }
+        place = (place + section.len()).next_multiple_of(64);
+    }
+    let checksum = xxh3_64(&head);
+    head.extend_from_slice(&checksum.to_le_bytes());
+    head
+}
+
+/// Writes an image beside its place, to be read back before it is put there.
+pub(crate) fn write(place: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<Draft, Error> {
+    let write = || {
+        let draft = begin(place)?;
+        write_all(&mut |part| draft.file().write_all(part), label, counts, sections)?;
+        Ok(draft)
+    };
+    write().map_err(|source| Error::Io { path: place.to_owned(), source })
+}
+
+/// Begins a file in a directory that is made where there is none.
+pub(crate) fn begin(path: &Path) -> io::Result<Draft> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    Draft::create(path)
+}
+
+/// Gives the parts of an image to `write`, in order.
+fn write_all<E>(
+    write: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    label: &Label,
+    counts: &Counts,
+    sections: [&[u8]; SECTIONS],
+) -> Result<(), E> {
+    let head = head_of(label, counts, sections);
+    for part in std::iter::once(&head[..]).chain(sections) {
+        let zeros = part.len().next_multiple_of(64) - part.len();
+        write(part)?;
+        write(&[0; 64][..zeros])?;
+    }
+    Ok(())
+}
+
+/// An image in memory.
+pub fn bytes_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut write = |part: &[u8]| {
+        bytes.extend_from_slice(part);
+        Ok::<_, Infallible>(())
+    };
+    match write_all(&mut write, label, counts, sections) {
+        Ok(()) => bytes,
+        Err(never) => match never {},
+    }
+}
+
+/// Gives an image the checksums of what it holds, as far as its head leads to sections.
+pub fn seal(bytes: &mut [u8]) {
+    for at in (0..SECTIONS).map(|number| PLACES + 24 * number) {
+        let word = |at: usize| {
+            let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            word.and_then(|word| usize::try_from(u64::from_le_bytes(*word)).ok())
+        };
+        let end = word(at).zip(word(at + 8)).and_then(|(start, length)| Some((start, start.checked_add(length)?)));
+        let checksum = end.and_then(|(start, end)| bytes.get(start..end)).map(xxh3_64);
+        if let (Some(checksum), Some(place)) = (checksum, bytes.get_mut(at + 16..at + 24)) {
+            place.copy_from_slice(&checksum.to_le_bytes());
+        }
+    }
+    if let Some(head) = bytes.get_mut(..HEAD) {
+        let checksum = xxh3_64(&head[..HEAD - 8]);
+        head[HEAD - 8..].copy_from_slice(&checksum.to_le_bytes());
+    }
+}
+
+/// Where the bytes of images are while cells answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Residence {
+    /// In the mapped file: shared with other processes; the system may drop what is not used, and read it again.
+    #[default]
+    Mapped,
+    /// In memory of this process.
+    Memory,
+}
+
+impl Image {
+    /// Maps or reads an image and compares its checksums.
+    pub(crate) fn open(path: &Path, residence: Residence) -> Result<Self, Error> {
+        let failed = |source| Error::Io { path: path.to_owned(), source };
+        if residence == Residence::Memory {
+            return Self::read(path, Bytes::from(regular::read(path).map_err(failed)?));
+        }
+        let file = regular::open(path).map_err(failed)?;
+        #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
+        // SAFETY: nobody changes the file while it is mapped: writers make new files, and what is removed stays mapped.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        Self::read(path, Bytes::from_owner(map))
+    }
+
+    /// Reads an image from bytes.
+    pub(crate) fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
+        let Head { label, counts, places } = Head::read(path, &bytes)?;
+        let wrong = |what| Error::Image { path: path.to_owned(), what };
+        let section = |number: usize| {
+            let [start, length, checksum] = places[number];
+            let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
+            let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+            let range = range.filter(|range| range.end <= bytes.len()).ok_or_else(|| wrong("it is cut off"))?;
+            let section = bytes.slice(range);
+            if xxh3_64(&section) == checksum { Ok(section) } else { Err(wrong("a section does not have its checksum")) }
+        };
+        Ok(Self { label, counts, urls: section(0)?, numbers: section(1)?, forward: section(2)?, backward: section(3)? })
+    }
+}
+
+/// What stands before the sections.
+struct Head {
+    label: Label,
+    counts: Counts,
+    /// First byte, length and checksum of each section.
+    places: [[u64; 3]; SECTIONS],
+}
+
+impl Head {
+    fn read(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
+        let wrong = |what| Error::Image { path: path.to_owned(), what };
+        if bytes.get(..8) != Some(MAGIC) {
+            return Err(wrong("it is not an image of a cell"));
+        }
+        let cut = || wrong("it ends in its head");
+        let version = bytes.get(8..).and_then(|rest| rest.first_chunk::<4>()).ok_or_else(cut)?;
+        let version = u32::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(Error::Version { path: path.to_owned(), got: version, expected: VERSION });
+        }
+        let head = bytes.first_chunk::<HEAD>().ok_or_else(cut)?;
+        let word = |at: usize| head[at..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
+        let (low, high) = (|value: u64| (value & 0xffff_ffff) as u32, |value: u64| (value >> 32) as u32);
+        if word(HEAD - 8) != xxh3_64(&head[..HEAD - 8]) {
+            return Err(wrong("its head does not have its checksum"));
+        }
+        if word(24).checked_add(word(32)).is_none() || word(40) > word(48) {
+            return Err(wrong("its UIDs do not end"));
+        }
+        let label = Label {
+            row: high(word(8)),
+            partition: low(word(16)),
+            encoding: Tag(high(word(16))),
+            first_uid: word(24),
+            urls: word(32),
+            first_record: word(40),
+            end_record: word(48),
+            in_range: number_range(word(56)).ok_or_else(|| wrong("its length of ranges is unknown"))?,
+            source: word(64),
+        };
+        let counts = Counts {
+            pages: word(72),
+            captures: word(80),
+            links: word(88),
+            max_out_degree: word(96),
+            max_in_degree: word(104),
+        };
+        let places = std::array::from_fn(|number| [0, 8, 16].map(|at| word(PLACES + 24 * number + at)));
+        Ok(Self { label, counts, places })
+    }
+}
+
+/// The label of an image, from its head alone; `None` where there is no image.
+pub(crate) fn label_at(path: &Path) -> Result<Option<Label>, Error> {
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let file = match regular::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(failed)?,
+    };
+    let mut head = Vec::with_capacity(HEAD);
+    file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    Head::read(path, &head).map(|head| Some(head.label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label::path_of;
+    use super::*;
+    use webstrata_layers::RangeLength;
+
+    fn label(row: u32, partition: u32) -> Label {
+        let (first_uid, urls, first_record, end_record) = (7, 9, 3, 16);
+        let in_range = RangeLength::Days(10);
+        Label { row, partition, encoding: Tag(7), first_uid, urls, first_record, end_record, in_range, source: 5 }
+    }
+
+    #[test]
+    fn an_image_opens_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = path_of(directory.path(), 3, 12);
+        let label = label(3, 12);
+        let counts = Counts { pages: 6, captures: 7, links: 8, max_out_degree: 4, max_in_degree: 3 };
+        write(&path, &label, &counts, [b"urls", b"", b"out", &[1; 100]]).unwrap().finish().unwrap();
+        let image = Image::open(&path, Residence::Mapped).unwrap();
+        assert_eq!(Image::open(&path, Residence::Memory).unwrap().label, label);
+        assert_eq!((image.label, image.counts), (label, counts));
+        assert_eq!(label_at(&path).unwrap(), Some(label));
+        assert_eq!(label_at(&path.with_extension("none")).unwrap(), None);
+        assert_eq!([&image.urls, &image.numbers, &image.forward], [&b"urls"[..], b"", b"out"]);
+        assert_eq!(image.backward, [1; 100][..]);
+        let whole = std::fs::read(&path).unwrap();
+        let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
+        for cut in 0..whole.len() - 28 {
+            assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");
+        }
+        for at in (0..HEAD).chain([256, 260, 320, 384, 483]) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            // Between sections there are zeros that nobody reads.
+            assert_eq!(open(damaged).is_err(), at != 260, "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Verifies the cells that lie beside the layers of a store: the part of `webstrata check` that layers cannot do.
+//!
+//! Reads each image of the current epoch's rows whole: its checksums, its parts, every URL and record, both ways, and compares
+//! all of it with the layers ([`crate::cells::cell`]). Cells need not be there, and images of other rows are not looked at. Memory: one
+//! record, and one row group of the layers. Passes over the layers of a partition that has a cell: one.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use webstrata_layers::Store;
+use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+
+use crate::cells::cell::{Cell, Content};
+use crate::error::Error;
+use crate::image::label::{label_of, partitions, path_of};
+use crate::image::{Image, Residence};
+use crate::links::encoding::Encodings;
+
+/// What a check of cells found.
+#[derive(Debug, Default)]
+pub struct CellsReport {
+    /// Cells that are there.
+    pub cells: u64,
+    /// Partitions that could have one.
+    pub partitions: u64,
+    /// Bytes of the cells.
+    pub bytes: u64,
+    /// What is wrong, at most one problem a cell.
+    pub problems: Vec<Error>,
+}
+
+/// Checks the cells of a store's epoch.
+pub fn check(store: &Store, encodings: Encodings) -> CellsReport {
+    let mut report = CellsReport::default();
+    for (row, partition) in partitions(store) {
+        report.partitions += 1;
+        let Some(directory) = store.location().directory() else { continue };
+        let path = path_of(directory, row.row, partition.partition);
+        match path.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(source) => report.problems.push(Error::Io { path, source }),
+            Ok(metadata) => {
+                report.cells += 1;
+                report.bytes += metadata.len();
+                report.problems.extend(check_cell(store, row, partition, &path, encodings).err());
+            }
+        }
+    }
+    report
+}
+
+/// Checks one cell.
+fn check_cell(
+    store: &Store,
+    row: &RowEntry,
+    partition: &PartitionEntry,
+    path: &Path,
+    encodings: Encodings,
+) -> Result<(), Error> {
+    let image = Image::open(path, Residence::Mapped)?;
+    if image.label != label_of(store, row, partition, image.label.encoding) {
+        return Err(Error::OtherLayers { path: path.to_owned() });
+    }
+    let encoding = encodings.of(path, image.label.encoding)?;
+    let cell = Cell::of(path.to_owned(), image, encoding)?;
+    Content::of_layers(store, partition)?.compare(&cell)?;
+    cell.check_keys()
+}

@@ -1,0 +1,276 @@
+//! Layers to cells: reads the layers of a partition as streams and writes its image, and notes what is in it on the way.
+//!
+//! An image gets its name after it was read back from disk: it opens, every URL and record decodes, and all together is what the
+//! layers said ([`Content`]). That takes at most a sixth of the time of making it. One that does not is removed.
+//!
+//! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see
+//! `numbers`).
+//!
+//! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the cell;
+//! and one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice; where
+//! records are not held, once more. Encodings of links other than strata read each once, and have all links of one direction
+//! in memory; one that goes by URLs has their keys in memory, for a pass more. Of a later row the UIDs with records are in
+//! memory, 8 bytes each, and for each link its number is looked for.
+
+use std::cell::{Cell, RefCell};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::{Draft, Layer, Store, key, scan};
+
+use crate::cells::cell::{self, Content};
+use crate::error::Error;
+use crate::image::label::{Label, label_of, path_of, records};
+use crate::image::{self, Image, Residence};
+use crate::links::encoding::{self, Encoding, Given, Records};
+use crate::numbers::{self, Numbers};
+use crate::url_store;
+
+/// How cells are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How links are coded.
+    pub encoding: &'static dyn Encoding,
+    /// How URLs are coded.
+    pub urls: url_store::Options,
+}
+
+impl Default for Options {
+    /// As `webstrata cells` makes them.
+    fn default() -> Self {
+        Self { encoding: &encoding::STRATA, urls: url_store::Options::default() }
+    }
+}
+
+/// A cell that lies ready.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its image.
+    pub path: PathBuf,
+    /// Number of URLs.
+    pub urls: u64,
+    /// Bytes of URLs, numbers, forward and backward links.
+    pub bytes: [u64; 4],
+}
+
+/// The cell of a partition, where there is a sound image below the directory, of these layers and made with these options.
+///
+/// # Errors
+/// An image that cannot be read.
+pub fn find_cell(
+    store: &Store,
+    directory: &Path,
+    row: &RowEntry,
+    partition: &PartitionEntry,
+    options: Options,
+) -> Result<Option<Written>, Error> {
+    let path = path_of(directory, row.row, partition.partition);
+    let image = match Image::open(&path, Residence::Mapped) {
+        Ok(image) => image,
+        Err(Error::Image { .. } | Error::Version { .. }) => return Ok(None),
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let sections = [&image.urls, &image.numbers, &image.forward, &image.backward];
+    let bytes = sections.map(|section| section.len() as u64);
+    if image.label != label_of(store, row, partition, options.encoding.tag()) {
+        return Ok(None);
+    }
+    let same =
+        cell::Cell::of(path.clone(), image, options.encoding).is_ok_and(|cell| cell.url_block() == options.urls.block);
+    Ok(same.then_some(Written { path, urls: partition.urls, bytes }))
+}
+
+/// Writes the image of a partition below a directory: see [`image::path_of`].
+///
+/// # Errors
+/// Layers that cannot be read, or do not mirror each other; an image that cannot be written, or does not read back.
+pub fn write_cell(
+    store: &Store,
+    directory: &Path,
+    row: &RowEntry,
+    partition: &PartitionEntry,
+    options: Options,
+) -> Result<Written, Error> {
+    let path = path_of(directory, row.row, partition.partition);
+    let label = label_of(store, row, partition, options.encoding.tag());
+    // Encoders read URLs and records more than once; each is noted when it is met first.
+    let (content, next) = (RefCell::new(Content::default()), [Cell::new(0), Cell::new(0)]);
+    let is_new = |next: &Cell<u64>, uid: u64| uid >= next.replace(next.get().max(uid.saturating_add(1)));
+    let (mut own_key, mut passes) = (Vec::new(), 0);
+    let urls = url_store::encode(
+        |visit| {
+            passes += 1;
+            for url in scan::urls(store, partition) {
+                let url = url?;
+                key(&url, &mut own_key);
+                visit(&own_key)?;
+                if passes == 1 {
+                    content.borrow_mut().add_url(&url);
+                }
+            }
+            Ok::<_, Error>(())
+        },
+        options.urls,
+    )?;
+    let interval = label.first_record..label.end_record;
+    // Then most have a record, and no more is known of them than their number.
+    let all_own = interval == (partition.first_uid..partition.first_uid + partition.urls);
+    let numbered = if all_own { Vec::new() } else { numbers::encode(&recorded(store, partition)?, &interval) };
+    let damaged = |damage| Error::Damaged { path: path.clone(), damage };
+    let numbers = Numbers::open(numbered.clone().into(), interval.clone()).map_err(damaged)?;
+    let number = |uid: &mut u64| {
+        let unmatched = Error::Unmatched { row: row.row, partition: partition.partition, uid: *uid };
+        numbers.number(*uid).map(|number| *uid = number).ok_or(unmatched)
+    };
+    let pages = || -> Records<'_, _> {
+        Box::new(scan::pages(store, partition).map(|page| {
+            let mut page = page?;
+            if is_new(&next[0], page.uid) {
+                content.borrow_mut().add_page(&page);
+            }
+            number(&mut page.uid)?;
+            page.links.iter_mut().try_for_each(number)?;
+            Ok(page)
+        }))
+    };
+    let in_links = || -> Records<'_, _> {
+        Box::new(scan::in_links(store, partition).map(|record| {
+            let mut record = record?;
+            if is_new(&next[1], record.uid) {
+                content.borrow_mut().add_in_links(&record);
+            }
+            number(&mut record.uid)?;
+            record.sources.iter_mut().try_for_each(number)?;
+            Ok(record)
+        }))
+    };
+    // Keys of other rows' URLs are not here, and not in order.
+    let keys =
+        (options.encoding.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
+    let keys = keys.transpose()?;
+    let given = Given {
+        first: interval.start,
+        nodes: numbers.len(),
+        count: records(partition, Layer::Ol),
+        keys: keys.as_deref(),
+    };
+    let forward = options.encoding.encode_forward(given, &pages)?;
+    let backward =
+        options.encoding.encode_backward(Given { count: records(partition, Layer::Il), ..given }, &in_links)?;
+    let sections = [&urls[..], &numbered, &forward, &backward];
+    let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
+    settle(draft, &path, (&label, options.encoding), &content.borrow())?;
+    Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
+}
+
+/// Reads an image back, and puts it in its place if it says what the layers said; otherwise nothing of it stays.
+fn settle(draft: Draft, place: &Path, (label, encoding): (&Label, &dyn Encoding), said: &Content) -> Result<(), Error> {
+    let read_back = || {
+        let image = Image::open(draft.path(), Residence::Mapped)?;
+        if image.label != *label {
+            return Err(Error::OtherLayers { path: place.to_owned() });
+        }
+        said.compare(&cell::Cell::of(place.to_owned(), image, encoding)?)
+    };
+    let Label { row, partition, .. } = *label;
+    read_back().map_err(|why| Error::ReadBack { row, partition, why: Box::new(why) })?;
+    draft.finish().map_err(|source| Error::Io { path: place.to_owned(), source })
+}
+
+/// The UIDs that have a record in a partition, of out-links or of in-links.
+fn recorded(store: &Store, partition: &PartitionEntry) -> Result<Vec<u64>, Error> {
+    let mut uids = scan::uids(store, partition, Layer::Ol)?;
+    uids.extend(scan::uids(store, partition, Layer::Il)?);
+    uids.sort_unstable();
+    uids.dedup();
+    Ok(uids)
+}
+
+/// The keys of a partition's URLs, in order.
+///
+/// # Errors
+/// Layers that cannot be read: the last item.
+pub fn keys_of<'a>(
+    store: &'a Store,
+    partition: &'a PartitionEntry,
+) -> impl Iterator<Item = Result<Vec<u8>, Error>> + 'a {
+    scan::urls(store, partition).map(|url| {
+        let mut own = Vec::new();
+        key(&url?, &mut own);
+        Ok(own)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::encoding::STRATA;
+    use webstrata_layers::{InLinks, Page, RangeLength};
+
+    /// A cell of one page that links to itself, in sections, and what it says.
+    fn made() -> ([Vec<u8>; 4], Content) {
+        let (mut own_key, mut content) = (Vec::new(), Content::default());
+        let url = "http://a.example/";
+        key(url, &mut own_key);
+        let page = Page { uid: 7, timestamps: vec![0], links: vec![7], ..Page::default() };
+        let record = InLinks { uid: 7, ranges: vec![0], sources: vec![7], changes: Vec::new() };
+        content.add_url(url);
+        content.add_page(&page);
+        content.add_in_links(&record);
+        let urls = url_store::encode(|visit| visit(&own_key).map_err(Error::from), url_store::Options::default());
+        let given = Given { first: 7, nodes: 1, count: 1, keys: None };
+        let pages = || -> Records<'_, Page> { Box::new(std::iter::once(Ok(page.clone()))) };
+        let records = || -> Records<'_, InLinks> { Box::new(std::iter::once(Ok(record.clone()))) };
+        let (out, into) = (STRATA.encode_forward(given, &pages), STRATA.encode_backward(given, &records));
+        ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap()], content)
+    }
+
+    #[test]
+    fn an_image_that_does_not_read_back_is_an_error_and_does_not_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = path_of(dir.path(), 3, 5);
+        let label = Label {
+            row: 3,
+            partition: 5,
+            encoding: STRATA.tag(),
+            first_uid: 7,
+            urls: 1,
+            first_record: 7,
+            end_record: 8,
+            in_range: RangeLength::Month,
+            source: 1,
+        };
+        let (whole, said) = made();
+        let settle = |sections: &[Vec<u8>; 4], said: &Content| {
+            let draft = image::write(&place, &label, said.counts(), sections.each_ref().map(Vec::as_slice)).unwrap();
+            settle(draft, &place, (&label, &STRATA), said)
+        };
+        let files = || std::fs::read_dir(place.parent().unwrap()).unwrap().count();
+        let refused = |sections: &[Vec<u8>; 4], said: &Content| {
+            let error = settle(sections, said).unwrap_err();
+            assert!(error.to_string().starts_with("row 3, partition 5: the cell does not read back"), "{error}");
+            assert_eq!(files(), 0);
+            let Error::ReadBack { why, .. } = error else { panic!("{error}") };
+            *why
+        };
+        // Bytes that an encoder could have written wrong: each section in turn is cut short, or another's.
+        for section in 0..4 {
+            let mut broken = whole.clone();
+            let half = broken[section].len() / 2;
+            broken[section].truncate(half);
+            broken[section].push(1);
+            let why = refused(&broken, &said);
+            assert!(matches!(why, Error::Damaged { .. }), "section {section}: {why}");
+        }
+        let mut other = said.clone();
+        other.add_in_links(&InLinks { uid: 8, ranges: vec![0], sources: vec![7], changes: Vec::new() });
+        assert!(matches!(refused(&whole, &other), Error::Differs { part: "in-links", .. }));
+        let mut other = Content::default();
+        other.add_url("http://b.example/");
+        assert!(matches!(refused(&whole, &other), Error::Differs { part: "URLs", .. }));
+        settle(&whole, &said).unwrap();
+        assert!(place.exists() && files() == 1);
+    }
+}

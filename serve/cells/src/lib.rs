@@ -1,0 +1,36 @@
+//! The graph in memory: cells, their files, and answers from them.
+//!
+//! A cell is one partition of one row, compressed: a URL store, a forward and a backward link store. An image is the file of a
+//! cell; it is mapped into memory and answers without a decode pass.
+//!
+//! ```text
+//! layers --> [image::load: url_store, numbers, links] --> [image] --> [Cells: Links] --> answers in the process
+//!                                                        [image::shelf] --> a server's own
+//! ```
+//!
+//! | folder | what |
+//! |---|---|
+//! | [`coding`] | bits, Huffman codes, and parts of sections |
+//! | [`links`] | link stores, how they are encoded, and strata |
+//! | [`url_store`], [`numbers`] | URLs and their keys, and the numbers of records inside a cell |
+//! | [`image`] | the file of a cell; writes it from layers, keeps it on a shelf, checks it |
+//! | [`cells`] | answers from a cell, from those cells of a row that are held, from all of an epoch |
+//! | [`bench`] | what questions take |
+//!
+//! Encodings other than strata are handed in as [`links::encoding::Encodings`]: this crate needs none of them.
+
+pub mod bench;
+pub mod cells;
+pub mod coding;
+mod error;
+pub mod image;
+pub mod links;
+pub mod numbers;
+pub mod url_store;
+
+pub use cells::Cells;
+pub use cells::cell::Cell;
+pub use cells::row::Row;
+pub use error::{Damage, EncodeError, Error};
+pub use image::shelf::Shelf;
+pub use links::encoding::{Encoding, Encodings, Tag};

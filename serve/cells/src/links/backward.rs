@@ -1,0 +1,489 @@
+//! What links to the URLs of a cell: strata of sources by time range, made smaller by what every source has in common.
+//!
+//! A source without a capture in a range has no link in it, whatever it links to. So for the sources that lie in the cell
+//! itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of their links
+//! is free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when its phase says so
+//! and the source is active. Answers are those of the layers; no source is looked up for them.
+//!
+//! ```text
+//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active sources
+//!             (64 bits each)
+//! table       all starts of ranges, rising (64 bits each); or empty
+//! sets        distinct sets of ranges, one bit a place in the table (whole 64-bit words)
+//! ranks       which nodes are active sources
+//! numbers     the set of each active source, packed
+//! strata      the records
+//! ```
+
+mod activity;
+
+use bytes::Bytes;
+use webstrata_layers::{Change, InLinks, Page, presence};
+
+use crate::coding::bits::BitReader;
+use crate::coding::parts::Parts;
+use crate::error::Damage;
+use crate::links::lists::{LinkCodec, Sizes};
+use crate::links::strata::ranks::{self, Nodes};
+use crate::links::strata::{Phased, Profile, Strata, encode_numbered};
+
+use activity::Activity;
+
+const PART: &str = "backward store";
+/// Words of lengths before the parts.
+const HEAD_WORDS: usize = 5;
+/// What the sets of ranges of all nodes may take in memory.
+const SETS_BYTES_MAX: usize = 128 << 20;
+
+/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising UIDs from `first` on, below `first + nodes`.
+///
+/// # Errors
+/// Those of the iterators that `records` gives; it is asked for them more than once.
+pub fn encode<'a, E: 'a>(
+    first: u64,
+    (nodes, count): (usize, usize),
+    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    encode_within(SETS_BYTES_MAX, first, (nodes, count), records, profile)
+}
+
+fn encode_within<'a, E: 'a>(
+    sets_bytes_max: usize,
+    first: u64,
+    (nodes, count): (usize, usize),
+    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    let activity = Activity::of(first, nodes, records, sets_bytes_max)?;
+    let (mut out, ranks) = activity.store();
+    let numbering = Numbering { first, nodes: nodes as u64, active: ranks::count(&ranks) as u64 };
+    let pages = || -> Box<dyn Iterator<Item = Result<Page, E>> + '_> {
+        Box::new(records().map(|record| {
+            let mut page = activity.loosen(record?);
+            page.links.iter_mut().for_each(|source| *source = numbering.number(*source, &ranks));
+            Ok(page)
+        }))
+    };
+    let own = |node| first + ranks::rank(&ranks, node).map_or(0, |(before, _)| before) as u64;
+    let strata = encode_numbered(first, (nodes, count), &pages, &own, profile)?;
+    out.extend(strata);
+    Ok(out)
+}
+
+/// Numbers of sources: those of other cells keep their order around the active ones here, which are `first` and their rank. So
+/// gaps are counted in sources, not in URLs of which few are pages.
+#[derive(Clone, Copy)]
+struct Numbering {
+    first: u64,
+    nodes: u64,
+    active: u64,
+}
+
+impl Numbering {
+    /// The number of a source.
+    fn number(self, source: u64, ranks: &[u8]) -> u64 {
+        match source.checked_sub(self.first) {
+            None => source,
+            Some(node) if node < self.nodes => {
+                let rank = usize::try_from(node).ok().and_then(|node| ranks::rank(ranks, node));
+                self.first + rank.map_or(0, |(before, _)| before) as u64
+            }
+            Some(_) => source - self.nodes + self.active,
+        }
+    }
+
+    /// The rank of a number, where it is an active source of the cell.
+    #[inline]
+    fn rank(self, number: u64) -> Option<usize> {
+        let rank = number.checked_sub(self.first)?;
+        if rank < self.active { usize::try_from(rank).ok() } else { None }
+    }
+
+    /// The source of a number.
+    #[inline]
+    fn source(self, number: u64, nodes: &mut Nodes<'_>) -> u64 {
+        match number.checked_sub(self.first) {
+            None => number,
+            Some(rank) if rank < self.active => {
+                self.first + usize::try_from(rank).ok().and_then(|rank| nodes.node(rank)).unwrap_or(0) as u64
+            }
+            Some(_) => number.wrapping_sub(self.active).wrapping_add(self.nodes),
+        }
+    }
+}
+
+/// The in-links of a cell, ready to answer.
+pub struct Backward {
+    numbering: Numbering,
+    table: Vec<i64>,
+    words: usize,
+    sets: Vec<u64>,
+    width: u32,
+    ranks: Bytes,
+    numbers: Bytes,
+    strata: Strata,
+}
+
+/// The ranges that a question asks for, as first and last index, and those that lie wholly in its window.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// All.
+    pub ranges: (usize, usize),
+    /// Those whose sources need no further look.
+    pub inner: Option<(usize, usize)>,
+}
+
+impl Wanted {
+    /// The first and the last wanted range where they are not inner ones, and whether there are other ones that are not.
+    pub fn edges(self) -> ([Option<usize>; 2], bool) {
+        let ((first, last), inner) = (self.ranges, self.inner.filter(|(first, last)| first <= last));
+        let edge = |range: usize| inner.is_none_or(|(from, to)| range < from || range > to).then_some(range);
+        let middle = inner.map_or(last - first > 1, |(from, to)| from > first + 1 || to + 1 < last);
+        ([edge(first), edge(last)], middle)
+    }
+}
+
+/// What the ranges of a source say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It links in an inner range.
+    Inner,
+    /// It links in no inner range, but in the first wanted one, the last one, or both; or in any, which both stand for where
+    /// there are more ranges that are not inner.
+    Edges([bool; 2]),
+}
+
+/// Room for one answer, used again and again.
+#[derive(Default)]
+pub struct Room {
+    phased: Phased,
+    places: Vec<usize>,
+    inner: Cut,
+    edges: [Cut; 2],
+}
+
+impl Backward {
+    /// Opens what [`encode`] wrote for a cell of `nodes` nodes from UID `first` on.
+    ///
+    /// # Errors
+    /// Bytes whose parts do not fit together.
+    pub fn open(bytes: Bytes, first: u64, nodes: usize) -> Result<Self, Damage> {
+        let mut parts = Parts::new(bytes, PART);
+        let (table, sets) = (parts.length()?, parts.length()?);
+        let (width, ranks) = (parts.word_within(64)?, parts.length()?);
+        // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the bytes.
+        let sources = parts.word_within(nodes as u64)?;
+        let table = parts.take(table, 8)?;
+        let sets = parts.take(sets, 8)?;
+        let ranks = parts.take(ranks, 1)?;
+        let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
+        let numbers = parts.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
+        let strata = parts.rest();
+        let words_of =
+            |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
+        let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();
+        let (sets, words) = (words_of(&sets), table.len().div_ceil(64));
+        if !table.is_sorted_by(|a, b| a < b) || (words > 0 && sets.len() % words != 0) {
+            return Err(Damage::Outside { part: PART, value: sets.len() as u64, bound: words as u64 });
+        }
+        ranks::check(&ranks, nodes, usize::try_from(sources).unwrap_or(usize::MAX))?;
+        let strata = Strata::open_numbered(strata, Some(ranks.clone()))?;
+        let numbering = Numbering { first, nodes: nodes as u64, active: sources };
+        let width = u32::try_from(width).unwrap_or(64);
+        Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata })
+    }
+
+    /// Where the bytes are; what all sources have in common counts as tables.
+    pub fn sizes(&self) -> Sizes {
+        let Sizes { data, index, tables } = self.strata.sizes();
+        let words = HEAD_WORDS + self.table.len() + self.sets.len();
+        Sizes { data, index, tables: tables + (8 * words + self.ranks.len() + self.numbers.len()) as u64 }
+    }
+
+    /// When the source of a number links to anything here; `None` for one of another cell, and where there are no sets.
+    #[inline]
+    fn set_of(&self, number: u64) -> Option<&[u64]> {
+        let rank = self.numbering.rank(number).filter(|_| self.words > 0)?;
+        let set = BitReader::new(&self.numbers, rank as u64 * u64::from(self.width)).read_wide(self.width);
+        self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
+    }
+
+    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges (`None`: it
+    /// asks for none), and in which of them.
+    ///
+    /// # Errors
+    /// A node outside the cell, and damaged bytes.
+    pub fn sources(
+        &self,
+        node: usize,
+        room: &mut Room,
+        wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
+        visit: &mut dyn FnMut(u64, Found),
+    ) -> Result<(), Damage> {
+        let by_masks = self.strata.phased(node, &mut room.phased)?;
+        let phased = &room.phased;
+        let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
+        let (count, last) = (phased.times.len(), wanted.ranges.1);
+        if last >= count || wanted.ranges.0 > last {
+            return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
+        }
+        let mut nodes = Nodes::new(&self.ranks);
+        if wanted.inner == Some((0, count - 1)) {
+            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), Found::Inner));
+            return Ok(());
+        }
+        if !by_masks {
+            return self.sources_slowly(node, wanted, visit);
+        }
+        let Room { phased, places, inner, edges } = room;
+        places.clear();
+        places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
+        let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
+        cut(inner, wanted.inner);
+        let (own, middle) = wanted.edges();
+        let ranges = if middle { [Some(wanted.ranges), None] } else { own.map(|own| own.map(|range| (range, range))) };
+        edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
+        for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
+            let set = self.set_of(number);
+            let found = if inner.meets(mask, set) {
+                Found::Inner
+            } else {
+                let [first, last] = [edges[0].meets(mask, set), edges[1].meets(mask, set)];
+                if !first && !last {
+                    continue;
+                }
+                Found::Edges(if middle { [true; 2] } else { [first, last] })
+            };
+            visit(self.numbering.source(number, &mut nodes), found);
+        }
+        Ok(())
+    }
+
+    fn sources_slowly(&self, node: usize, wanted: Wanted, visit: &mut dyn FnMut(u64, Found)) -> Result<(), Damage> {
+        let Some(record) = self.record(node)? else { return Ok(()) };
+        let meets = |own: &[Change], (first, last): (usize, usize)| {
+            let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            presence::any_in(own, bound(first), bound(last))
+        };
+        let (edges, middle) = wanted.edges();
+        let mut changes = presence::by_link(&record.changes).peekable();
+        for (at, &source) in (0u32..).zip(&record.sources) {
+            let own = changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, own)| own);
+            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && meets(own, inner)) {
+                visit(source, Found::Inner);
+            } else if meets(own, wanted.ranges) {
+                let edge = |edge: Option<usize>| middle || edge.is_some_and(|range| meets(own, (range, range)));
+                visit(source, Found::Edges(edges.map(edge)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The record of a node as the layers have it; `None` where nothing links to it.
+    ///
+    /// # Errors
+    /// See [`Self::sources`].
+    pub fn record(&self, node: usize) -> Result<Option<InLinks>, Damage> {
+        let Some(page) = self.strata.page(node)? else { return Ok(None) };
+        let places: Vec<usize> =
+            page.timestamps.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let mut changes = Vec::new();
+        let mut loose = presence::by_link(&page.changes).peekable();
+        for (link, &number) in (0u32..).zip(&page.links) {
+            let own = loose.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, own)| own);
+            let Some(set) = self.set_of(number) else {
+                changes.extend_from_slice(own);
+                continue;
+            };
+            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut before = true;
+            for (range, &place) in (0u32..).zip(&places) {
+                while runs.next_if(|&(_, to)| to < range).is_some() {}
+                let there = runs.peek().is_some_and(|&(from, _)| from <= range);
+                let now = there && set[place / 64] >> (place % 64) & 1 == 1;
+                if now != before {
+                    changes.push(Change { link, capture: range });
+                }
+                before = now;
+            }
+        }
+        let mut nodes = Nodes::new(&self.ranks);
+        let sources = page.links.iter().map(|&number| self.numbering.source(number, &mut nodes)).collect();
+        Ok(Some(InLinks { uid: page.uid, ranges: page.timestamps, sources, changes }))
+    }
+}
+
+/// A part of a record's ranges, as phases with the places of their ranges; nothing meets none.
+#[derive(Default)]
+struct Cut {
+    /// Phases with a range in the part.
+    phases: u64,
+    /// Words of places of all of these phases together.
+    all: Vec<u64>,
+    /// Those of each, one after the other.
+    each: Vec<u64>,
+    words: usize,
+}
+
+impl Cut {
+    /// Cuts out the ranges from a first to a last one, if there are any; each lies at its place.
+    fn set(&mut self, phased: &Phased, places: &[usize], ranges: Option<(usize, usize)>, words: usize) {
+        (self.phases, self.words) = (0, words);
+        self.all.clear();
+        self.each.clear();
+        let Some((first, last)) = ranges.filter(|(first, last)| first <= last) else { return };
+        let phase = |range: usize| phased.events.partition_point(|&event| event as usize <= range);
+        let (from, to) = (phase(first), phase(last));
+        self.phases = (from..=to).fold(0u64, |all, phase| all | 1 << (phase & 63));
+        if words == 0 {
+            return;
+        }
+        self.all.resize(words, 0);
+        self.each.resize((to - from + 1) * words, 0);
+        for (range, &place) in (first..=last).zip(&places[first..]) {
+            let (word, bit) = (place / 64, 1 << (place % 64));
+            self.all[word] |= bit;
+            self.each[(phase(range) - from) * words + word] |= bit;
+        }
+    }
+
+    /// Whether a source with these phases, active in `set`, links in this part.
+    #[inline]
+    fn meets(&self, mask: u64, set: Option<&[u64]>) -> bool {
+        let there = mask & self.phases;
+        if there == 0 {
+            return false;
+        }
+        let Some(set) = set else { return true };
+        let active = |bits: &[u64]| bits.iter().zip(set).fold(0, |met, (bits, set)| met | bits & set) != 0;
+        if there == self.phases {
+            return active(&self.all);
+        }
+        let from = self.phases.trailing_zeros();
+        let mut rest = there;
+        while rest != 0 {
+            if active(&self.each[(rest.trailing_zeros() - from) as usize * self.words..][..self.words]) {
+                return true;
+            }
+            rest &= rest - 1;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Random;
+    use std::convert::Infallible;
+
+    const FIRST: u64 = 50;
+    const NODES: usize = 300;
+
+    /// In-links of half the nodes, from nodes here and elsewhere, over up to 90 ranges.
+    fn records() -> Vec<InLinks> {
+        let mut random = Random::new(9);
+        let mut all = Vec::new();
+        for node in (0..NODES as u64).step_by(2) {
+            let count = 1 + random.below(90);
+            let ranges: Vec<i64> =
+                (0..count).map(|range| 86_400 * i64::try_from(range * 3 + node % 3).unwrap()).collect();
+            let mut sources: Vec<u64> = (0..1 + random.below(15)).map(|_| random.below(500)).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            let mut changes = Vec::new();
+            // The first source is in all ranges, so none is empty.
+            for link in (0u32..).take(sources.len()).skip(1) {
+                let from = u32::try_from(random.below(count)).unwrap();
+                if from > 0 {
+                    changes.push(Change { link, capture: 0 });
+                    changes.push(Change { link, capture: from });
+                }
+                if u64::from(from) + 1 < count && random.below(2) == 0 {
+                    changes.push(Change { link, capture: from + 1 });
+                }
+            }
+            let record = InLinks { uid: FIRST + node, ranges, sources, changes };
+            assert_eq!(record.flaw(), None, "{record:?}");
+            all.push(record);
+        }
+        all
+    }
+
+    /// Bytes with sets of ranges, and without.
+    fn encoded(records: &[InLinks]) -> [Vec<u8>; 2] {
+        let again =
+            || -> Box<dyn Iterator<Item = Result<InLinks, Infallible>>> { Box::new(records.iter().cloned().map(Ok)) };
+        [SETS_BYTES_MAX, 8 * NODES].map(|sets_bytes_max| {
+            match encode_within(sets_bytes_max, FIRST, (NODES, records.len()), &again, Profile::ARCHIVE) {
+                Ok(bytes) => bytes,
+                Err(never) => match never {},
+            }
+        })
+    }
+
+    #[test]
+    fn records_come_back_and_sources_by_range_are_theirs() {
+        let records = records();
+        let [loose, whole] = encoded(&records).map(|bytes| Backward::open(bytes.into(), FIRST, NODES).unwrap());
+        assert!(loose.words > 1 && whole.words == 0 && whole.table.is_empty());
+        [loose, whole].iter().for_each(|backward| assert_answers(backward, &records));
+    }
+
+    fn assert_answers(backward: &Backward, records: &[InLinks]) {
+        let mut room = Room::default();
+        for record in records {
+            let node = usize::try_from(record.uid - FIRST).unwrap();
+            assert_eq!(backward.record(node).unwrap().as_ref(), Some(record));
+            let last = record.ranges.len() - 1;
+            for (from, to) in [(0, last), (0, 0), (last / 2, last), (last / 3, last / 2)] {
+                let inner = (from, (from + to) / 2);
+                let mut found = Vec::new();
+                let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some(inner) });
+                backward
+                    .sources(node, &mut room, wanted, &mut |source, how| found.push((source, how == Found::Inner)))
+                    .unwrap();
+                let bound = |at: usize| u32::try_from(at).unwrap();
+                let present =
+                    |(from, to)| presence::in_any(&record.changes, record.sources.len(), bound(from), bound(to));
+                let sure = present(inner);
+                let present = present((from, to)).into_iter();
+                let expected: Vec<(u64, bool)> =
+                    present.map(|at| (record.sources[at as usize], sure.contains(&at))).collect();
+                assert_eq!(found, expected, "{from} to {to} of {record:?}");
+            }
+        }
+        assert_eq!(backward.record(1).unwrap(), None);
+    }
+
+    #[test]
+    fn urls_without_in_links_are_a_store_too() {
+        for bytes in encoded(&[]) {
+            let backward = Backward::open(bytes.into(), FIRST, NODES).unwrap();
+            assert!((0..NODES).all(|node| backward.record(node).unwrap().is_none()));
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_give_errors_or_other_answers() {
+        let whole = encoded(&records());
+        let (mut random, mut room) = (Random::new(3), Room::default());
+        for round in 0..2000 {
+            let mut bytes = whole[round % 2].clone();
+            for _ in 0..=random.below(3) {
+                // Heads, tables and sets most often.
+                let end = if random.below(2) == 0 { 1000 } else { bytes.len() as u64 };
+                let at = usize::try_from(random.below(end)).unwrap();
+                bytes[at] ^= 1 << random.below(8);
+            }
+            let Ok(backward) = Backward::open(Bytes::from(bytes), FIRST, NODES) else { continue };
+            for node in (0..NODES).step_by(6) {
+                let _ = backward.record(node);
+                let half = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len() / 2), inner: None });
+                let _ = backward.sources(node, &mut room, half, &mut |_, _| {});
+            }
+        }
+    }
+}

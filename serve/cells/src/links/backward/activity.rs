@@ -1,0 +1,187 @@
+//! When the sources in a cell link to anything in it: a set of time ranges a node, while in-links are encoded.
+//!
+//! Reads the records in order, and makes the parts of a backward store before its strata; see there for what they are. Memory:
+//! sets of all nodes, up to a bound, half as much again while they grow, and the distinct ones twice when they are written.
+
+use std::collections::HashMap;
+
+use webstrata_layers::{Change, InLinks, Page, presence};
+
+use crate::coding::bits::BitWriter;
+use crate::links::strata::ranks;
+
+/// Sets of `words` words each, in `wanted` words each; what is cut off must be 0.
+fn resized(sets: &[u64], words: usize, wanted: usize) -> Vec<u64> {
+    let kept = words.min(wanted);
+    let mut resized = vec![0; sets.len() / words * wanted];
+    // No words are wanted where there are no sets.
+    for (to, from) in resized.chunks_exact_mut(wanted.max(1)).zip(sets.chunks_exact(words)) {
+        to[..kept].copy_from_slice(&from[..kept]);
+    }
+    resized
+}
+
+/// When the sources in a cell link to anything in it.
+pub(super) struct Activity {
+    first: u64,
+    /// Whether each node is a source.
+    active: Vec<bool>,
+    /// Starts of ranges, rising.
+    table: Vec<i64>,
+    /// 0 where sets would take more than they may: then there are none, and no table.
+    words: usize,
+    /// Words of each node's set.
+    sets: Vec<u64>,
+}
+
+impl Activity {
+    /// Reads the records once; sets of more than `sets_bytes_max` are not made.
+    pub(super) fn of<'a, E: 'a>(
+        first: u64,
+        nodes: usize,
+        records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+        sets_bytes_max: usize,
+    ) -> Result<Self, E> {
+        let node_of = |source: u64| {
+            let node = source.checked_sub(first).and_then(|node| usize::try_from(node).ok());
+            node.filter(|&node| node < nodes)
+        };
+        let words_max = sets_bytes_max / 8 / nodes.max(1);
+        let mut active = vec![false; nodes];
+        // Starts, rising, each with its place: in order of appearance at first.
+        let mut table: Vec<(i64, usize)> = Vec::new();
+        let mut words = words_max.min(1);
+        let mut sets = vec![0; words * nodes];
+        let mut places = Vec::new();
+        for record in records() {
+            let record = record?;
+            record.sources.iter().filter_map(|&source| node_of(source)).for_each(|node| active[node] = true);
+            if words == 0 {
+                continue;
+            }
+            places.clear();
+            for &start in &record.ranges {
+                let at = table.binary_search_by_key(&start, |&(start, _)| start).unwrap_or_else(|at| {
+                    table.insert(at, (start, table.len()));
+                    at
+                });
+                places.push(table[at].1);
+            }
+            if table.len() > 64 * words {
+                let needed = table.len().div_ceil(64);
+                if needed > words_max {
+                    (words, sets, table) = (0, Vec::new(), Vec::new());
+                    continue;
+                }
+                let wider = needed.next_power_of_two().min(words_max);
+                sets = resized(&sets, words, wider);
+                words = wider;
+            }
+            let all = places.iter().fold(vec![0u64; words], |mut all, &place| {
+                all[place / 64] |= 1 << (place % 64);
+                all
+            });
+            let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+            let mut changes = presence::by_link(&record.changes).peekable();
+            for (at, &source) in (0u32..).zip(&record.sources) {
+                let changed = changes.next_if(|(link, _)| *link == at);
+                let Some(node) = node_of(source) else { continue };
+                let set = &mut sets[node * words..][..words];
+                match changed {
+                    None => set.iter_mut().zip(&all).for_each(|(word, all)| *word |= all),
+                    Some((_, changes)) => {
+                        for (from, to) in presence::runs(changes, count) {
+                            for &place in &places[from as usize..=to as usize] {
+                                set[place / 64] |= 1 << (place % 64);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        // By time.
+        let fewest = table.len().div_ceil(64);
+        if table.iter().enumerate().any(|(at, &(_, place))| at != place) {
+            let mut by_place = vec![0; table.len()];
+            table.iter().enumerate().for_each(|(at, &(_, place))| by_place[place] = at);
+            let mut sorted = vec![0; words];
+            for set in sets.chunks_exact_mut(words).filter(|set| set.iter().any(|&word| word != 0)) {
+                sorted.fill(0);
+                for (place, &at) in by_place.iter().enumerate() {
+                    sorted[at / 64] |= (set[place / 64] >> (place % 64) & 1) << (at % 64);
+                }
+                set.copy_from_slice(&sorted);
+            }
+        }
+        let sets = if words == fewest { sets } else { resized(&sets, words, fewest) };
+        Ok(Self { first, active, table: table.into_iter().map(|(start, _)| start).collect(), words: fewest, sets })
+    }
+
+    fn node_of(&self, source: u64) -> Option<usize> {
+        let node = usize::try_from(source.checked_sub(self.first)?).ok()?;
+        (self.words > 0 && node < self.active.len()).then_some(node)
+    }
+
+    /// The record with changes only where its sources are active; as it is where there are no sets.
+    pub(super) fn loosen(&self, record: InLinks) -> Page {
+        let places: Vec<usize> =
+            record.ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let mut changes = Vec::new();
+        for (link, own) in presence::by_link(&record.changes) {
+            let source = record.sources.get(link as usize).copied();
+            let Some(node) = source.and_then(|source| self.node_of(source)) else {
+                changes.extend_from_slice(own);
+                continue;
+            };
+            let set = &self.sets[node * self.words..][..self.words];
+            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut before = None;
+            for (range, &place) in (0u32..).zip(&places) {
+                if set[place / 64] >> (place % 64) & 1 == 0 {
+                    continue;
+                }
+                while runs.next_if(|&(_, to)| to < range).is_some() {}
+                let now = runs.peek().is_some_and(|&(from, _)| from <= range);
+                match before {
+                    // Until the source is first active its links count as they are then.
+                    None if !now => changes.push(Change { link, capture: 0 }),
+                    Some(before) if before != now => changes.push(Change { link, capture: range }),
+                    _ => {}
+                }
+                before = Some(now);
+            }
+        }
+        Page { uid: record.uid, timestamps: record.ranges, unknown: Vec::new(), links: record.sources, changes }
+    }
+
+    /// The parts before the strata; and the ranks again.
+    pub(super) fn store(&self) -> (Vec<u8>, Vec<u8>) {
+        let mut numbers: HashMap<&[u64], usize> = HashMap::new();
+        let (mut distinct, mut of_source) = (Vec::new(), Vec::new());
+        let sources: Vec<usize> = (0..self.active.len()).filter(|&node| self.active[node]).collect();
+        for &node in &sources {
+            let set = &self.sets[node * self.words..][..self.words];
+            let next = numbers.len();
+            of_source.push(*numbers.entry(set).or_insert_with(|| {
+                distinct.extend_from_slice(set);
+                next
+            }));
+        }
+        let width = usize::BITS - numbers.len().saturating_sub(1).leading_zeros();
+        let ranks = ranks::encode(&sources, self.active.len());
+        let mut out = Vec::new();
+        for value in
+            [self.table.len() as u64, distinct.len() as u64, u64::from(width), ranks.len() as u64, sources.len() as u64]
+        {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        self.table.iter().for_each(|start| out.extend_from_slice(&start.to_le_bytes()));
+        distinct.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        out.extend_from_slice(&ranks);
+        let mut packed = BitWriter::default();
+        of_source.iter().for_each(|&number| packed.write_wide(number as u64, width));
+        out.extend(packed.into_bytes());
+        (out, ranks)
+    }
+}

@@ -1,0 +1,205 @@
+//! The two link stores of a cell, forward and backward, and how they are encoded (Najork 2009 has one of each a server).
+//!
+//! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Nodes are numbers
+//! inside the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever opens images hands in the table of
+//! [`Encodings`] that it can read. This crate has strata, in two profiles; all encodings give the same answers.
+
+use std::fmt;
+use std::path::Path;
+
+use bytes::Bytes;
+use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window};
+
+use crate::error::{Damage, Error};
+use crate::links::backward::{self, Backward, Found, Wanted};
+use crate::links::lists::Sizes;
+use crate::links::strata::{self, Profile, Strata};
+
+/// Links of pages, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
+pub trait ForwardStore: Send + Sync {
+    /// Whether a node has a record.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`]; so in all calls.
+    fn has(&self, node: usize) -> Result<bool, Damage>;
+
+    /// Replaces the contents of `links` by the links of a node in the window.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
+    fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage>;
+
+    /// Replaces the contents of `captures` by those of a node, in order of time; none without a record.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
+    fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), Damage>;
+
+    /// Whether a node was captured in the closed interval.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
+    fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, Damage>;
+
+    /// Replaces the contents of `spans` by when each link of a node was there: `webstrata_layers::Links::lifespans`.
+    ///
+    /// # Errors
+    /// See [`ForwardStore::page`].
+    fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), Damage>;
+
+    /// All of a node's record; `None` where it has none.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`], and a record that is not sound.
+    fn page(&self, node: usize) -> Result<Option<Page>, Damage>;
+
+    /// Where the bytes are.
+    fn sizes(&self) -> Sizes;
+}
+
+/// What links to URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
+pub trait BackwardStore: Send + Sync {
+    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of the node's list of ranges
+    /// (`None`: it asks for none), and in which of them. Neither may ask a store of this thread.
+    ///
+    /// # Errors
+    /// See [`BackwardStore`]; so in all calls.
+    fn sources(
+        &self,
+        node: usize,
+        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        visit: &mut dyn FnMut(u64, Found),
+    ) -> Result<(), Damage>;
+
+    /// The record of a node as the layers have it; `None` where nothing links to it.
+    ///
+    /// # Errors
+    /// See [`BackwardStore`], and a record that is not sound.
+    fn record(&self, node: usize) -> Result<Option<InLinks>, Damage>;
+
+    /// Where the bytes are.
+    fn sizes(&self) -> Sizes;
+}
+
+/// Records in order of UIDs, as encoders of stores read them.
+pub type Records<'a, T> = Box<dyn Iterator<Item = Result<T, Error>> + 'a>;
+
+/// What encoders of link stores are given, besides records.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// UID of node 0.
+    pub first: u64,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of records.
+    pub count: usize,
+    /// The URL keys of all nodes, in order, where the encoding goes by them: [`Encoding::reads_keys`].
+    pub keys: Option<&'a [Vec<u8>]>,
+}
+
+/// The number of an encoding in the head of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u32);
+
+/// A way to encode the link stores of a cell. `pages` and `records` are called as often as the encoder passes over them.
+pub trait Encoding: fmt::Debug + Send + Sync {
+    /// Its number in images.
+    fn tag(&self) -> Tag;
+
+    /// The name that users know it by.
+    fn name(&self) -> &'static str;
+
+    /// Whether the encoder goes by the keys of URLs.
+    fn reads_keys(&self) -> bool {
+        false
+    }
+
+    /// Encodes the pages of a cell.
+    ///
+    /// # Errors
+    /// Those of `pages`, and links that the encoding cannot hold.
+    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error>;
+
+    /// Encodes the in-links of a cell.
+    ///
+    /// # Errors
+    /// See [`Encoding::encode_forward`].
+    fn encode_backward<'a>(
+        &self,
+        given: Given<'a>,
+        records: &dyn Fn() -> Records<'a, InLinks>,
+    ) -> Result<Vec<u8>, Error>;
+
+    /// Opens what [`Encoding::encode_forward`] wrote for `nodes` nodes from UID `first` on.
+    ///
+    /// # Errors
+    /// Bytes whose parts do not fit together.
+    fn open_forward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage>;
+
+    /// Opens what [`Encoding::encode_backward`] wrote.
+    ///
+    /// # Errors
+    /// See [`Encoding::open_forward`].
+    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
+}
+
+/// The encodings that a program can read.
+#[derive(Clone, Copy, Debug)]
+pub struct Encodings(pub &'static [&'static dyn Encoding]);
+
+impl Encodings {
+    /// Those of this crate.
+    pub const STRATA: Encodings = Encodings(&[&STRATA, &STRATA_SPEED]);
+
+    /// The encoding of an image with a tag.
+    ///
+    /// # Errors
+    /// A tag that is none of theirs.
+    pub fn of(self, path: &Path, tag: Tag) -> Result<&'static dyn Encoding, Error> {
+        let found = self.0.iter().copied().find(|encoding| encoding.tag() == tag);
+        found.ok_or_else(|| Error::Image { path: path.to_owned(), what: "its encoding of links is unknown" })
+    }
+}
+
+/// An encoding as strata.
+#[derive(Debug)]
+pub struct InStrata {
+    tag: Tag,
+    name: &'static str,
+    profile: Profile,
+}
+
+/// Strata, small.
+pub static STRATA: InStrata = InStrata { tag: Tag(16), name: "strata", profile: Profile::ARCHIVE };
+/// Strata, fast.
+pub static STRATA_SPEED: InStrata = InStrata { tag: Tag(17), name: "strata-speed", profile: Profile::SPEED };
+
+impl Encoding for InStrata {
+    fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error> {
+        strata::encode_pages(given.first, (given.nodes, given.count), pages, self.profile)
+    }
+
+    fn encode_backward<'a>(
+        &self,
+        given: Given<'a>,
+        records: &dyn Fn() -> Records<'a, InLinks>,
+    ) -> Result<Vec<u8>, Error> {
+        backward::encode(given.first, (given.nodes, given.count), records, self.profile)
+    }
+
+    fn open_forward(&self, bytes: Bytes, _: u64, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+        Ok(Box::new(Strata::open(bytes)?))
+    }
+
+    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
+        Ok(Box::new(Backward::open(bytes, first, nodes)?))
+    }
+}

@@ -1,0 +1,88 @@
+//! Links without time: lists of UIDs, one a node, and what an encoding of them can be asked.
+//!
+//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links are UIDs
+//! of any cell.
+//!
+//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
+//! proportion to the bytes.
+
+use crate::error::Damage;
+
+/// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lists {
+    /// UID of node 0.
+    pub first: u64,
+    /// Where each list ends in `links`.
+    pub ends: Vec<usize>,
+    /// The lists, each rising, without repeats.
+    pub links: Vec<u64>,
+}
+
+impl Lists {
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The list of a node. Panics when there is no such node.
+    pub fn list(&self, node: usize) -> &[u64] {
+        let start = node.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.links[start..self.ends[node]]
+    }
+
+    /// Appends the list of the next node.
+    pub fn push(&mut self, list: &[u64]) {
+        self.links.extend_from_slice(list);
+        self.ends.push(self.links.len());
+    }
+}
+
+/// Bytes of an encoding, by use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Links themselves.
+    pub data: u64,
+    /// What leads from a node to its list.
+    pub index: u64,
+    /// Header, tables of codes and the like.
+    pub tables: u64,
+}
+
+/// Encoded lists, ready to answer.
+pub trait LinkCodec: Send + Sync {
+    /// Number of nodes.
+    fn nodes(&self) -> usize;
+
+    /// Replaces the contents of `links` by the list of a node, rising.
+    ///
+    /// # Errors
+    /// A node outside the cell, and damaged bytes.
+    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage>;
+
+    /// Length of a node's list; where the encoding does not hold it, the list is decoded.
+    ///
+    /// # Errors
+    /// See [`LinkCodec::list`].
+    fn degree(&self, node: usize) -> Result<usize, Damage> {
+        let mut links = Vec::new();
+        self.list(node, &mut links)?;
+        Ok(links.len())
+    }
+
+    /// Calls `visit` with each node and its list, in order of nodes; encodings that gain from order override it.
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        let mut links = Vec::new();
+        for node in 0..self.nodes() {
+            self.list(node, &mut links)?;
+            visit(node, &links);
+        }
+        Ok(())
+    }
+
+    /// Where the bytes are.
+    fn sizes(&self) -> Sizes;
+}

@@ -1,0 +1,341 @@
+//! Strata: all of a page in one record, its links, its captures, and which link was in which capture.
+//!
+//! A codec for the lists of a cell, with time or without. What it does for space, by gain: a record is coded against a neighbour
+//! before or after it (`references`), lists have no length but end with the record (`blocks`), presence is coded as exceptions
+//! to the neighbour's (`presence`), timestamps come from a dictionary (`times`). For speed: one look into a table a symbol, 16
+//! records a block, and answers for windows in which nothing changes skip presence.
+//!
+//! ```text
+//! lengths     of the four parts that follow, 64 bits each, in bytes
+//! tables      first UID, nodes, records, longest list, most captures of a record (each: 6 bits for its width less 1, and its
+//!             bits); depth (7 bits), timed (1 bit);
+//!             codes (`symbols`), layout (`blocks`), where timed the times (`times`)
+//! ranks       where not every node has a record (`ranks`)
+//! pointers    to blocks
+//! blocks      records: head (captures, shape, events; where timed), links (`links`), presence (`presence`)
+//! ```
+//!
+//! Numbers are little-endian, bits are taken from the lowest of a byte on. A list is decoded from at most depth + 1 records.
+//! Damaged bytes give an error or a wrong list; no list is longer than the longest in the head.
+
+mod blocks;
+mod encode;
+mod links;
+mod presence;
+pub(crate) mod ranks;
+mod record;
+mod references;
+mod scan;
+mod store;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod timed;
+mod times;
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+
+use crate::coding::bits::BitReader;
+use crate::error::Damage;
+use crate::links::lists::{LinkCodec, Sizes};
+
+use blocks::Blocks;
+use symbols::{Context, Tables};
+use times::{Captures, List, Times};
+
+pub(crate) use encode::encode_numbered;
+pub use encode::{Profile, encode_lists, encode_pages};
+pub(crate) use timed::Phased;
+use timed::Phases;
+
+/// Farthest neighbour that may be a reference.
+const WINDOW_MAX: usize = 32;
+/// Deepest chain of references that is read.
+const DEPTH_MAX: u8 = 8;
+const PART: &str = "strata";
+
+/// Encoded lists, ready to answer.
+pub struct Strata {
+    bytes: Bytes,
+    first: u64,
+    nodes: usize,
+    records: usize,
+    links_max: usize,
+    depth_max: u8,
+    tables: Tables,
+    layout: Blocks,
+    times: Option<Times>,
+    /// Where links are in other numbers: the ranks of the nodes that have one.
+    numbers: Option<Bytes>,
+    /// Where parts begin.
+    ranks: usize,
+    pointers: usize,
+    blocks: usize,
+}
+
+/// What one level of references needs.
+#[derive(Default)]
+struct Level {
+    list: List,
+    /// Indexes of the events among known captures.
+    events: Vec<u32>,
+    rest: Vec<u64>,
+    phases: Phases,
+}
+
+thread_local! {
+    /// Levels by depth, then the masks of the answer.
+    static SCRATCH: RefCell<(Vec<Level>, Vec<u64>)> = RefCell::default();
+}
+
+/// A record and its node.
+#[derive(Clone, Copy)]
+struct Place {
+    record: usize,
+    node: usize,
+}
+
+/// A record whose head was read.
+struct Head<'a> {
+    bits: BitReader<'a>,
+    end: u64,
+    place: Place,
+    /// Its node's number among the links.
+    own: u64,
+    /// 0 still, 1 rows, 2 columns.
+    shape: usize,
+}
+
+impl Strata {
+    /// Opens what an encoder wrote.
+    ///
+    /// # Errors
+    /// Bytes whose parts do not fit together.
+    pub fn open(bytes: Bytes) -> Result<Self, Damage> {
+        Self::open_numbered(bytes, None)
+    }
+
+    /// Opens strata whose links are numbers: `first` and the rank of a node among `numbers`.
+    pub(crate) fn open_numbered(bytes: Bytes, numbers: Option<Bytes>) -> Result<Self, Damage> {
+        let mut lengths = BitReader::new(&bytes, 0);
+        let mut end = 32usize;
+        let mut next = || {
+            let start = end;
+            let length = lengths.read_wide(64);
+            end = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).unwrap_or(usize::MAX);
+            if end <= bytes.len() { Ok(start) } else { Err(Damage::Ends { part: PART }) }
+        };
+        let (tables_at, ranks, pointers, blocks) = (next()?, next()?, next()?, next()?);
+        if end != bytes.len() {
+            return Err(Damage::Outside { part: PART, value: end as u64, bound: bytes.len() as u64 });
+        }
+        let mut head = BitReader::new(&bytes[..ranks], tables_at as u64 * 8);
+        let first = head.read_sized();
+        let mut count = || usize::try_from(head.read_sized()).unwrap_or(usize::MAX);
+        let (nodes, records, links_max, captures_max) = (count(), count(), count(), count());
+        let depth_max = u8::try_from(head.read(7)).unwrap_or(u8::MAX);
+        let timed = head.read(1) == 1;
+        if records > nodes || depth_max > DEPTH_MAX || first.checked_add(nodes as u64).is_none() {
+            return Err(Damage::Outside { part: PART, value: records as u64, bound: nodes as u64 });
+        }
+        let tables = Tables::load(&mut head)?;
+        let layout = Blocks::load(&mut head, records, blocks - pointers)?;
+        let times = if timed { Some(Times::load(&tables, &mut head, captures_max)?) } else { None };
+        if records < nodes {
+            ranks::check(&bytes[ranks..pointers], nodes, records)?;
+        }
+        if head.overran() {
+            return Err(Damage::Ends { part: PART });
+        }
+        Ok(Self {
+            bytes,
+            first,
+            nodes,
+            records,
+            links_max,
+            depth_max,
+            tables,
+            layout,
+            times,
+            numbers,
+            ranks,
+            pointers,
+            blocks,
+        })
+    }
+
+    /// Room for the records that an answer needs: each with its own, and one for the head that a window is compared with.
+    #[inline]
+    fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {
+        levels.resize_with(usize::from(self.depth_max) + 2, Level::default);
+        levels
+    }
+
+    /// Where the record of a node is.
+    #[inline]
+    fn place_of(&self, node: usize) -> Result<Option<Place>, Damage> {
+        if node >= self.nodes {
+            return Err(Damage::Outside { part: PART, value: node as u64, bound: self.nodes as u64 });
+        }
+        let dense = self.records == self.nodes;
+        let record = if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) };
+        Ok(record.map(|record| Place { record, node }))
+    }
+
+    /// Where a record near another one is.
+    #[inline]
+    fn near(&self, place: Place, record: usize) -> Place {
+        let dense = self.records == self.nodes;
+        let ranks = &self.bytes[self.ranks..self.pointers];
+        let node = if dense { Some(record) } else { ranks::node_near(ranks, (place.record, place.node), record) };
+        Place { record, node: node.unwrap_or(0) }
+    }
+
+    /// The number of a node among the links.
+    #[inline]
+    fn number_of(&self, node: usize) -> u64 {
+        let place = match &self.numbers {
+            None => node,
+            Some(numbers) => ranks::rank(numbers, node).map_or(0, |(before, _)| before),
+        };
+        self.first + place as u64
+    }
+
+    /// Finds a record.
+    #[inline]
+    fn begin(&self, place: Place) -> Result<Head<'_>, Damage> {
+        let blocks = &self.bytes[self.blocks..];
+        let (start, end) = self.layout.locate(place.record, &self.bytes[self.pointers..self.blocks], blocks)?;
+        Ok(Head { bits: BitReader::new(blocks, start), end, place, own: self.number_of(place.node), shape: 0 })
+    }
+
+    /// Finds a record and reads what stands before the links.
+    #[inline]
+    fn head<'a: 'b, 'b>(
+        &'a self,
+        place: Place,
+        list: &'b mut List,
+        events: &mut Vec<u32>,
+    ) -> Result<(Head<'a>, Captures<'b>), Damage> {
+        let mut head = self.begin(place)?;
+        let Some(times) = &self.times else { return Ok((head, Captures { times: &[], unknown: &[] })) };
+        let captures = times.list(&self.tables, &mut head.bits, list)?;
+        head.shape = self.tables.plain(Context::Shape).read(&mut head.bits);
+        events.clear();
+        if head.shape != 0 {
+            let flags = self.tables.plain(Context::Events);
+            let known = captures.times.len() - captures.unknown.len();
+            let mut from = 1u32;
+            while (from as usize) < known {
+                let mut eight = flags.read(&mut head.bits);
+                while eight != 0 {
+                    let event = from + eight.trailing_zeros();
+                    if (event as usize) < known {
+                        events.push(event);
+                    }
+                    eight &= eight - 1;
+                }
+                from += 8;
+            }
+        }
+        Ok((head, captures))
+    }
+
+    /// The reference of a record, and whether all of it is copied.
+    #[inline(always)]
+    fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(Place, bool)>, Damage> {
+        if head.bits.position() >= head.end {
+            return Ok(None);
+        }
+        let symbol = self.tables.plain(Context::Reference).read(&mut head.bits);
+        let Some(symbol) = symbol.checked_sub(1) else { return Ok(None) };
+        match references::neighbour(head.place.record, symbol / 2, self.records)
+            .filter(|_| depth < usize::from(self.depth_max))
+        {
+            Some(reference) => Ok(Some((self.near(head.place, reference), symbol % 2 == 1))),
+            None => Err(Damage::Outside { part: PART, value: symbol as u64, bound: self.records as u64 }),
+        }
+    }
+
+    /// Reads the links of a record whose head was read; `levels` are its own and those below.
+    fn links(
+        &self,
+        mut head: Head<'_>,
+        depth: usize,
+        levels: &mut [Level],
+        links: &mut Vec<u64>,
+    ) -> Result<u64, Damage> {
+        let Some((level, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
+        match self.reference(&mut head, depth)? {
+            None => {
+                links::read_rest(&self.tables, &mut head.bits, head.end, head.own, false, self.links_max, links)?;
+            }
+            Some((reference, all)) => {
+                self.links_of(reference, depth + 1, below, links)?;
+                if !all {
+                    links::read_copies(&self.tables, &mut head.bits, links);
+                }
+                links::read_rest(
+                    &self.tables,
+                    &mut head.bits,
+                    head.end,
+                    head.own,
+                    true,
+                    self.links_max,
+                    &mut level.rest,
+                )?;
+                links::merge(links, &level.rest);
+            }
+        }
+        Ok(head.bits.position())
+    }
+
+    /// The links of a record.
+    fn links_of(&self, place: Place, depth: usize, levels: &mut [Level], links: &mut Vec<u64>) -> Result<(), Damage> {
+        links.clear();
+        if self.times.is_none() {
+            return self.links(self.begin(place)?, depth, levels, links).map(|_| ());
+        }
+        let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
+        let (mut list, mut events) = (std::mem::take(&mut level.list), std::mem::take(&mut level.events));
+        let done =
+            self.head(place, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
+        if let Some(level) = levels.first_mut() {
+            (level.list, level.events) = (list, events);
+        }
+        done.map(|_| ())
+    }
+}
+
+impl LinkCodec for Strata {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+        links.clear();
+        let Some(place) = self.place_of(node)? else { return Ok(()) };
+        SCRATCH.with_borrow_mut(|(levels, _)| self.links_of(place, 0, self.enough(levels), links))
+    }
+
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        let mut ring = scan::Ring::new(self.depth_max);
+        for node in 0..self.nodes {
+            match self.place_of(node)? {
+                Some(place) => visit(node, ring.list(self, place)?),
+                None => visit(node, &[]),
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            data: (self.bytes.len() - self.blocks) as u64,
+            index: (self.blocks - self.ranks) as u64,
+            tables: self.ranks as u64,
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Writes a cell's records: counts, fits codes on samples, chooses references, lays out.
+//!
+//! Passes over the records: one to count lists of timestamps and to take a sample; one to write, unless all records fit the
+//! memory (256 MiB) and were held. Memory: the records held or the sample, the costs of one segment's pairs, and the bytes
+//! written. Cost: some twenty nanoseconds a link to decode, count and write; the rest goes into weighing pairs.
+
+mod candidates;
+
+use webstrata_layers::Page;
+
+use crate::coding::bits::BitWriter;
+use crate::links::lists::Lists;
+
+use super::blocks::{BLOCK, BlocksWriter};
+use super::ranks;
+use super::symbols::{Counts, Model, Sink, Writer};
+use super::times::{TimesCounter, TimesWriter};
+use crate::links::strata::encode::candidates::Candidates;
+use crate::links::strata::record::{Record, Room};
+use crate::links::strata::references::{Costs, choose, neighbour};
+
+/// What an encoding is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// References of references, at most: 0 none.
+    pub depth_max: u8,
+    /// Farthest neighbour that may be a reference, at most 32.
+    pub window: usize,
+    /// Bits that a reference must save besides its own: what it costs to follow, as size.
+    pub reference_bits: u32,
+}
+
+impl Profile {
+    /// Small.
+    pub const ARCHIVE: Self = Self { depth_max: 2, window: 32, reference_bits: 2 };
+    /// Fast.
+    pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 5 };
+}
+
+/// Records that are looked at together; no reference leaves them. A multiple of the block.
+const SEGMENT: usize = 1 << 14;
+/// Records in a piece of the sample.
+const SAMPLE_PIECE: usize = 1 << 10;
+/// Rounds of fitting codes to choices and choices to codes, before the last choice.
+const ROUNDS: usize = 2;
+
+/// How much is held and weighed.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Bytes of records to hold, about. Larger cells hold the sample alone.
+    held_max: usize,
+    /// Records of the sample that codes are fitted on, about.
+    sample: usize,
+    /// Neighbours of a record that are weighed as its reference, at most.
+    kept: usize,
+}
+
+impl Effort {
+    /// With time, where a pair is dear to weigh.
+    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
+    const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
+}
+
+/// Encodes lists without time.
+pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
+    encode_lists_with(lists, profile, Effort::TIMELESS)
+}
+
+fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8> {
+    let empty =
+        lists.ends.iter().scan(0, |before, &end| Some(std::mem::replace(before, end) == end)).filter(|&e| e).count();
+    // Empty lists as records take four bits, leaving them out takes one a node.
+    let dense = empty * 3 < lists.nodes();
+    let nodes: Vec<usize> = (0..lists.nodes()).filter(|&node| dense || !lists.list(node).is_empty()).collect();
+    let record = |&node: &usize| {
+        Ok::<_, std::convert::Infallible>((node, Record::timeless(lists.first + node as u64, lists.list(node))))
+    };
+    let head = Head { first: lists.first, nodes: lists.nodes(), timed: false };
+    encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile, effort)
+        .unwrap_or_else(|never| match never {})
+}
+
+/// Encodes `records` pages, or in-links as pages: rising UIDs from `first` on, below `first + nodes`, each sound (see
+/// [`Page::flaw`]).
+///
+/// # Errors
+/// Those of the iterators that `pages` gives; it is asked for them once or twice, and they must give the same pages.
+pub fn encode_pages<'a, E: 'a>(
+    first: u64,
+    (nodes, records): (usize, usize),
+    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
+}
+
+/// As [`encode_pages`], with links in other numbers than UIDs; `own` gives a node's number.
+pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
+    first: u64,
+    (nodes, records): (usize, usize),
+    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
+    own: &'b dyn Fn(usize) -> u64,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    let record = move |page: Result<Page, E>| {
+        page.map(|page| {
+            let node = usize::try_from(page.uid - first).unwrap_or(usize::MAX);
+            (node, Record::of(page, own(node)))
+        })
+    };
+    let head = Head { first, nodes, timed: true };
+    encode_records(head, records, &|| Box::new(pages().map(record)), profile, Effort::TIMED)
+}
+
+struct Head {
+    first: u64,
+    nodes: usize,
+    timed: bool,
+}
+
+type Records<'a, E> = Box<dyn Iterator<Item = Result<(usize, Record), E>> + 'a>;
+
+fn encode_records<'a, E>(
+    head: Head,
+    count: usize,
+    records: &dyn Fn() -> Records<'a, E>,
+    profile: Profile,
+    effort: Effort,
+) -> Result<Vec<u8>, E> {
+    assert!(profile.window <= super::WINDOW_MAX, "a window of {}", profile.window);
+    let mut nodes = Vec::with_capacity(count);
+    let mut times = TimesCounter::default();
+    let (mut links_max, mut captures_max) = (0, 0);
+    // All of a small cell, every n-th piece of a large one.
+    let step = count.div_ceil(effort.sample).max(1);
+    let sampled = |at: usize| (at / SAMPLE_PIECE).is_multiple_of(step);
+    let (mut held, mut held_bytes, mut whole) = (Vec::new(), 0, true);
+    for (at, record) in records().enumerate() {
+        let (node, record) = record?;
+        nodes.push(node);
+        links_max = links_max.max(record.links.len());
+        if let Some(list) = &record.captures {
+            captures_max = captures_max.max(list.0.len());
+            times.add(list);
+        }
+        held_bytes += record.bytes();
+        if whole && held_bytes > effort.held_max && step > 1 {
+            whole = false;
+            let mut place = 0..;
+            held.retain(|_| place.next().is_some_and(sampled));
+            held.shrink_to_fit();
+        }
+        if whole || sampled(at) {
+            held.push(record);
+        }
+    }
+    let times = head.timed.then(|| times.finish());
+    let mut room = Room::default();
+    let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
+    let pieces: Vec<(&[Record], Candidates)> = held
+        .chunks(piece_len)
+        .step_by(if whole { step } else { 1 })
+        .map(|piece| (piece, candidates_of(piece, profile, effort.kept)))
+        .collect();
+    // `choices` weighs one way of writing against another, `codes` are what is written with.
+    let mut choices = None;
+    for _ in 0..ROUNDS {
+        let model = choices.as_ref().unwrap_or(Model::usual());
+        let mut counts = counts_of(times.as_ref());
+        for (piece, candidates) in &pieces {
+            let chosen = references_of(piece, candidates, profile, model, &mut room);
+            write_all(piece, &chosen, times.as_ref(), model, &mut room, &mut counts, &mut |_| {});
+        }
+        choices = Some(counts.fit(step > 1));
+    }
+    let choices = choices.as_ref().unwrap_or(Model::usual());
+    let mut chosen = Vec::new();
+    // Where all is held, the codes hold just what was chosen.
+    let codes = whole.then(|| {
+        let mut counts = counts_of(times.as_ref());
+        for segment in held.chunks(SEGMENT) {
+            let own =
+                references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut room);
+            write_all(segment, &own, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
+            chosen.push(own);
+        }
+        counts.fit(false)
+    });
+    let codes = codes.as_ref().unwrap_or(choices);
+    let mut writer = Writer { model: codes, out: BitWriter::default() };
+    let mut blocks = BlocksWriter::default();
+    let mut write = |segment: &[Record], chosen: &[Option<u8>], room: &mut Room| {
+        let mut before = writer.out.len();
+        write_all(segment, chosen, times.as_ref(), choices, room, &mut writer, &mut |writer: &Writer<'_>| {
+            blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
+            before = writer.out.len();
+        });
+    };
+    if whole {
+        held.chunks(SEGMENT).zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
+    } else {
+        drop(pieces);
+        drop(held);
+        let mut rest = records();
+        loop {
+            let segment = rest.by_ref().take(SEGMENT).map(|record| record.map(|(_, record)| record));
+            let segment: Vec<Record> = segment.collect::<Result<_, E>>()?;
+            if segment.is_empty() {
+                break;
+            }
+            let chosen =
+                references_of(&segment, &candidates_of(&segment, profile, effort.kept), profile, choices, &mut room);
+            write(&segment, &chosen, &mut room);
+        }
+    }
+    let layout = blocks.finish(&writer.out.into_bytes());
+    let mut tables = Writer { model: codes, out: BitWriter::default() };
+    for value in [head.first, head.nodes as u64, nodes.len() as u64, links_max as u64, captures_max as u64] {
+        tables.out.write_sized(value);
+    }
+    tables.raw(u64::from(profile.depth_max), 7);
+    tables.raw(u64::from(head.timed), 1);
+    codes.store(&mut tables.out);
+    layout.header.store(&mut tables.out);
+    if let Some(times) = &times {
+        times.store(&mut tables);
+    }
+    let ranks = if nodes.len() == head.nodes { Vec::new() } else { ranks::encode(&nodes, head.nodes) };
+    let tables = tables.out.into_bytes();
+    let mut out = Vec::new();
+    for part in [&tables, &ranks, &layout.pointers, &layout.blocks] {
+        out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+    }
+    for part in [tables, ranks, layout.pointers, layout.blocks] {
+        out.extend(part);
+    }
+    Ok(out)
+}
+
+/// Chooses the references of a segment.
+fn references_of(
+    records: &[Record],
+    candidates: &Candidates,
+    profile: Profile,
+    model: &Model,
+    room: &mut Room,
+) -> Vec<Option<u8>> {
+    let mut costs = Costs::default();
+    for (at, record) in records.iter().enumerate() {
+        let (alone, columns) = record.bits_alone(model, room);
+        let others = candidates.of(at).iter().filter_map(|&slot| {
+            let slot = usize::from(slot);
+            let other = neighbour(at, slot, records.len())?;
+            let bits = record.bits_against(slot, &records[other], columns, alone, model, room)?;
+            // Another block costs another look.
+            let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
+            Some((other, bits + far + profile.reference_bits))
+        });
+        costs.push(alone, others);
+    }
+    choose(&costs, profile.depth_max)
+}
+
+fn candidates_of(records: &[Record], profile: Profile, kept: usize) -> Candidates {
+    let window = if profile.depth_max == 0 { 0 } else { profile.window };
+    Candidates::find(records.iter().map(|record| record.links.as_slice()), window, kept)
+}
+
+/// Counts that hold what stands before the records.
+fn counts_of(times: Option<&TimesWriter>) -> Counts {
+    let mut counts = Counts::new();
+    if let Some(times) = times {
+        times.store(&mut counts);
+    }
+    counts
+}
+
+fn write_all<S: Sink>(
+    records: &[Record],
+    chosen: &[Option<u8>],
+    times: Option<&TimesWriter>,
+    model: &Model,
+    room: &mut Room,
+    sink: &mut S,
+    written: &mut dyn FnMut(&S),
+) {
+    for (at, record) in records.iter().enumerate() {
+        let reference = chosen[at].map(usize::from).and_then(|slot| Some((slot, neighbour(at, slot, records.len())?)));
+        if times.is_some() || !record.links.is_empty() {
+            record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, room, sink);
+        }
+        written(sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Random;
+    use crate::links::lists::LinkCodec;
+    use crate::links::strata::Strata;
+
+    /// Lists that copy parts of earlier ones, not always of near ones.
+    fn lists(nodes: u64) -> Lists {
+        let mut random = Random::new(11);
+        let mut lists = Lists::default();
+        for node in 0..nodes {
+            let mut list: Vec<u64> = (0..random.below(8)).map(|_| node / 2 + random.below(1000)).collect();
+            for _ in 0..random.below(3) {
+                let from = node.saturating_sub(1 + random.below(40));
+                if from < node {
+                    let from = lists.list(usize::try_from(from).unwrap());
+                    list.extend(from.iter().filter(|_| random.below(6) > 0));
+                }
+            }
+            list.sort_unstable();
+            list.dedup();
+            list.truncate(60);
+            lists.push(&list);
+        }
+        lists
+    }
+
+    #[test]
+    fn few_neighbours_are_nearly_as_good_as_all() {
+        let lists = lists(4000);
+        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+            let size = |kept| encode_lists_with(&lists, profile, Effort { kept, ..Effort::TIMED }).len();
+            let all = size(2 * super::super::WINDOW_MAX);
+            assert!(size(Effort::TIMELESS.kept) * 1000 <= all * 1005, "{} of {all}", size(Effort::TIMELESS.kept));
+            assert!(size(Effort::TIMED.kept) * 100 <= all * 101, "{} of {all}", size(Effort::TIMED.kept));
+        }
+    }
+
+    #[test]
+    fn what_is_not_held_is_streamed() {
+        let lists = lists(5000);
+        let held = encode_lists(&lists, Profile::ARCHIVE);
+        let effort = Effort { held_max: 10_000, sample: SAMPLE_PIECE, ..Effort::TIMELESS };
+        let sampled = encode_lists_with(&lists, Profile::ARCHIVE, Effort { held_max: usize::MAX, ..effort });
+        let streamed = encode_lists_with(&lists, Profile::ARCHIVE, effort);
+        for bytes in [sampled, streamed] {
+            // Codes of a fifth of the lists, open to any symbol.
+            assert!(bytes.len() * 100 <= held.len() * 110, "{} for {}", bytes.len(), held.len());
+            let strata = Strata::open(bytes.into()).unwrap();
+            let mut found = Vec::new();
+            for node in 0..lists.nodes() {
+                strata.list(node, &mut found).unwrap();
+                assert_eq!(found, lists.list(node));
+            }
+        }
+    }
+}

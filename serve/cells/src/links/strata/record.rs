@@ -1,0 +1,237 @@
+//! One record before it is written: a page, or what links to a URL, with its presence cut into phases.
+
+use webstrata_layers::{Change, Page};
+
+use crate::links::strata::links::{self, Split};
+use crate::links::strata::presence::{self, Columns, PHASES_MAX, Turn};
+use crate::links::strata::symbols::{Context, Cost, Model, Sink};
+use crate::links::strata::times::{List, TimesWriter};
+
+/// How the presence of a record is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Shape {
+    /// No event: every link is in every known capture.
+    Still = 0,
+    Rows = 1,
+    Columns = 2,
+}
+
+/// A record, ready to be written.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) own: u64,
+    pub(super) links: Vec<u64>,
+    /// Where the cell knows time.
+    pub(super) captures: Option<List>,
+    // What follows is empty but for `starts` where nothing changes.
+    /// Flags of the known captures after the first: whether an event.
+    events: Vec<bool>,
+    /// When phases begin.
+    starts: Vec<i64>,
+    /// A mask of phases for each link; empty when there are more than 64.
+    masks: Vec<u64>,
+    columns: Columns,
+}
+
+impl Record {
+    /// A record without time.
+    pub(super) fn timeless(own: u64, links: &[u64]) -> Self {
+        Self { own, links: links.to_vec(), starts: vec![0], ..Self::default() }
+    }
+
+    /// The record of a sound page; `own`: its number among the links.
+    pub(super) fn of(page: Page, own: u64) -> Self {
+        let page_known = |at: u32| page.unknown.is_empty() || page.unknown.binary_search(&at).is_err();
+        let known = page.timestamps.iter().zip(0u32..).filter(|&(_, at)| page_known(at)).map(|(&time, _)| time);
+        if page.changes.is_empty() {
+            let starts = known.take(1).collect();
+            return Self {
+                own,
+                links: page.links,
+                captures: Some((page.timestamps, page.unknown)),
+                starts,
+                ..Self::default()
+            };
+        }
+        let known: Vec<i64> = known.collect();
+        let index = |capture: u32| capture as usize - page.unknown.partition_point(|&unknown| unknown < capture);
+        let mut events = vec![false; known.len().saturating_sub(1)];
+        for change in &page.changes {
+            if let Some(event) = index(change.capture).checked_sub(1) {
+                events[event] = true;
+            }
+        }
+        // The phase of each known capture.
+        let mut phase_of = vec![0usize; known.len()];
+        let mut starts: Vec<i64> = known.first().copied().into_iter().collect();
+        for at in 1..known.len() {
+            phase_of[at] = phase_of[at - 1] + usize::from(events[at - 1]);
+            if events[at - 1] {
+                starts.push(known[at]);
+            }
+        }
+        let phases = starts.len();
+        let mut masks =
+            vec![presence::full(phases.clamp(1, PHASES_MAX)); if phases <= PHASES_MAX { page.links.len() } else { 0 }];
+        let phase_of = |change: &Change| phase_of[index(change.capture)];
+        for change in &page.changes {
+            if let Some(mask) = masks.get_mut(change.link as usize) {
+                *mask ^= presence::full(phases) & (!0 << phase_of(change));
+            }
+        }
+        let columns =
+            Columns::of(page.links.len(), phases, page.changes.iter().map(|change| (phase_of(change), change.link)));
+        Self { own, links: page.links, captures: Some((page.timestamps, page.unknown)), events, starts, masks, columns }
+    }
+
+    /// Bytes of memory, about.
+    pub(super) fn bytes(&self) -> usize {
+        let captures = self.captures.as_ref().map_or(0, |(times, unknown)| 8 * times.len() + 4 * unknown.len());
+        let phases = self.events.len() + 8 * (self.starts.len() + self.masks.len());
+        size_of::<Self>() + 8 * self.links.len() + captures + phases + self.columns.bytes()
+    }
+
+    fn phases(&self) -> usize {
+        self.starts.len().max(1)
+    }
+
+    fn is_still(&self) -> bool {
+        // A page whose first phase lacks a link has an event in which that link comes.
+        self.phases() == 1
+    }
+
+    /// What stands before the links: captures, shape and events.
+    fn write_head<S: Sink>(&self, times: Option<&TimesWriter>, shape: Shape, sink: &mut S) {
+        if let (Some(list), Some(times)) = (&self.captures, times) {
+            times.list(list, sink);
+            sink.symbol(Context::Shape, shape as usize);
+            if shape != Shape::Still {
+                for flags in self.events.chunks(8) {
+                    let last = flags.last() == Some(&true);
+                    let flag = |at: usize| usize::from(flags.get(at).copied().unwrap_or(last)) << at;
+                    sink.symbol(Context::Events, (0..8).map(flag).sum());
+                }
+            }
+        }
+    }
+
+    /// What comes after the links by rows. `split` and `reference`: as the links were written.
+    fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, room: &mut Room, sink: &mut S) {
+        let Some((reference, split)) = reference else {
+            return presence::write_rows(sink, &[], None, &self.masks, self.phases());
+        };
+        // A reference with too many phases says nothing.
+        let predicts = reference.is_still() || !reference.masks.is_empty();
+        room.predicted.clear();
+        if predicts {
+            room.turn.set(&reference.starts, &self.starts);
+            let mask = |&(_, from): &(u32, u32)| reference.masks.get(from as usize).copied().unwrap_or(1);
+            let turn = &mut room.turn;
+            room.predicted.extend(split.copied.iter().map(mask).map(|mask| turn.turn(mask)));
+        }
+        room.copied.clear();
+        room.copied.extend(split.copied.iter().map(|&(own, _)| self.masks[own as usize]));
+        room.rest.clear();
+        room.rest.extend(split.rest_at.iter().map(|&own| self.masks[own as usize]));
+        let predicted = Some(room.predicted.as_slice()).filter(|_| predicts);
+        presence::write_rows(sink, &room.copied, predicted, &room.rest, self.phases());
+    }
+
+    /// Writes all of the record; `reference` with its slot.
+    pub(super) fn write<S: Sink>(
+        &self,
+        times: Option<&TimesWriter>,
+        reference: Option<(usize, &Self)>,
+        model: &Model,
+        room: &mut Room,
+        sink: &mut S,
+    ) {
+        let mut split = std::mem::take(&mut room.split);
+        if let Some((_, reference)) = reference {
+            split.set(&self.links, &reference.links);
+        }
+        let shape = if self.is_still() {
+            Shape::Still
+        } else if self.masks.is_empty() {
+            Shape::Columns
+        } else {
+            let mut rows = Cost { model, bits: 0 };
+            self.write_rows(reference.map(|(_, reference)| (reference, &split)), room, &mut rows);
+            if self.columns_bits(model) < rows.bits { Shape::Columns } else { Shape::Rows }
+        };
+        self.write_head(times, shape, sink);
+        let how = reference.map(|(slot, reference)| (slot, &split, split.all(&reference.links)));
+        links::write(sink, self.own, &self.links, how, shape != Shape::Still);
+        match shape {
+            Shape::Still => {}
+            Shape::Rows => self.write_rows(reference.map(|(_, reference)| (reference, &split)), room, sink),
+            Shape::Columns => presence::write_columns(sink, &self.columns),
+        }
+        room.split = split;
+    }
+
+    fn columns_bits(&self, model: &Model) -> u32 {
+        let mut columns = Cost { model, bits: 0 };
+        presence::write_columns(&mut columns, &self.columns);
+        columns.bits
+    }
+
+    /// Bits of links and presence without a reference, and of presence by columns, which needs none.
+    pub(super) fn bits_alone(&self, model: &Model, room: &mut Room) -> (u32, u32) {
+        let mut cost = Cost { model, bits: 0 };
+        links::write(&mut cost, self.own, &self.links, None, !self.is_still());
+        if self.is_still() {
+            return (cost.bits, 0);
+        }
+        let columns = self.columns_bits(model);
+        let mut rows = Cost { model, bits: 0 };
+        if self.masks.is_empty() {
+            rows.bits = columns;
+        } else {
+            self.write_rows(None, room, &mut rows);
+        }
+        (cost.bits + rows.bits.min(columns), columns)
+    }
+
+    /// Bits against a reference; `None` when they share nothing, or when it takes `bits_max` or more.
+    pub(super) fn bits_against(
+        &self,
+        slot: usize,
+        reference: &Self,
+        columns: u32,
+        bits_max: u32,
+        model: &Model,
+        room: &mut Room,
+    ) -> Option<u32> {
+        let mut split = std::mem::take(&mut room.split);
+        split.set(&self.links, &reference.links);
+        let mut cost = Cost { model, bits: 0 };
+        if !split.copied.is_empty() {
+            let how = (slot, &split, split.all(&reference.links));
+            links::write(&mut cost, self.own, &self.links, Some(how), !self.is_still());
+            if cost.bits < bits_max && !self.is_still() {
+                let mut rows = Cost { model, bits: 0 };
+                if self.masks.is_empty() {
+                    rows.bits = columns;
+                } else {
+                    self.write_rows(Some((reference, &split)), room, &mut rows);
+                }
+                cost.bits += rows.bits.min(columns);
+            }
+        }
+        let shares = !split.copied.is_empty();
+        room.split = split;
+        (shares && cost.bits < bits_max).then_some(cost.bits)
+    }
+}
+
+/// Room that writing needs, used again and again.
+#[derive(Default)]
+pub(super) struct Room {
+    split: Split,
+    copied: Vec<u64>,
+    predicted: Vec<u64>,
+    rest: Vec<u64>,
+    turn: Turn,
+}

@@ -1,0 +1,476 @@
+//! The alphabets of the strata codec: what its Huffman codes code, and how numbers become symbols.
+//!
+//! A number below 16 is a symbol of its own; a larger one is the symbol of its magnitude (exponent and one bit after the
+//! highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as gaps,
+//! runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). One code for each [`Context`].
+
+use std::sync::OnceLock;
+
+use crate::coding::bits::{BitReader, BitWriter};
+use crate::coding::huffman::{Code, Decoder};
+use crate::error::Damage;
+
+/// Symbols of numbers up to 64 bits.
+pub(super) const NUMBERS: usize = 16 + 2 * 60;
+/// First symbol of runs: numbers again, of up to 32 bits.
+const RUNS: usize = NUMBERS;
+/// The symbol that ends a list, in both alphabets' numbering of gaps.
+const GAP_END: usize = RUNS + 16 + 2 * 28;
+/// Symbols of an alphabet of gaps.
+const GAPS: usize = GAP_END + 1;
+/// The symbol that ends a list of numbers.
+const NUMBER_END: usize = NUMBERS;
+/// Longest code in bits: so that all tables of a cell stay in the nearest cache.
+const BITS_MAX: u32 = 11;
+/// The same of contexts of numbers, whose tables are larger and which have few symbols that come often.
+const NUMBER_BITS_MAX: u32 = 10;
+/// Patterns of so many bits.
+const ENTRIES: usize = 1 << NUMBER_BITS_MAX;
+
+/// Which code writes a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Context {
+    /// First link that is not copied, against the own UID; of a page without and with a reference.
+    FirstAlone,
+    FirstCopying,
+    /// Next link, after a gap below 8; without and with a reference.
+    NextAlone,
+    NextCopying,
+    /// Next link, after a larger gap; without and with a reference.
+    FarAlone,
+    FarCopying,
+    /// Reference, and whether all of it is copied.
+    Reference,
+    /// Eight flags of what is copied of the reference.
+    Copies,
+    /// The list of timestamps: 0 when explicit, else its place in the dictionary.
+    TimesList,
+    /// Explicit lists: number of captures, form and unknown ones.
+    TimesCount,
+    /// Differences of explicit timestamps: of indexes in the table of times, and of seconds.
+    TimesIndex,
+    TimesSeconds,
+    /// Gaps of the table of times.
+    TableSeconds,
+    /// How presence is held: [`Shape`].
+    Shape,
+    /// Eight flags of which captures change a link.
+    Events,
+    /// Copied links that keep the reference's presence, up to the next one that does not.
+    Exceptions,
+    /// Class of presence of an exception, and of a link that is not copied.
+    ClassCopied,
+    ClassOwn,
+    /// By columns: eight flags of the first capture's links, and gaps of the links that an event changes.
+    Initial,
+    Column,
+}
+
+impl Context {
+    pub(super) const COUNT: usize = 20;
+    pub(super) const ALL: [Self; Self::COUNT] = [
+        Self::FirstAlone,
+        Self::FirstCopying,
+        Self::NextAlone,
+        Self::NextCopying,
+        Self::FarAlone,
+        Self::FarCopying,
+        Self::Reference,
+        Self::Copies,
+        Self::TimesList,
+        Self::TimesCount,
+        Self::TimesIndex,
+        Self::TimesSeconds,
+        Self::TableSeconds,
+        Self::Shape,
+        Self::Events,
+        Self::Exceptions,
+        Self::ClassCopied,
+        Self::ClassOwn,
+        Self::Initial,
+        Self::Column,
+    ];
+
+    /// The code of the next link.
+    #[inline]
+    pub(super) fn next(copying: bool, gap: u64) -> Self {
+        match (gap >= 8, copying) {
+            (false, false) => Self::NextAlone,
+            (false, true) => Self::NextCopying,
+            (true, false) => Self::FarAlone,
+            (true, true) => Self::FarCopying,
+        }
+    }
+
+    /// Longest code in bits.
+    fn bits_max(self) -> u32 {
+        // Flags have many symbols that come seldom; they would take room from the others.
+        if matches!(self, Self::Copies | Self::Events | Self::Initial) { BITS_MAX } else { NUMBER_BITS_MAX }
+    }
+
+    /// Symbols that can be asked for.
+    pub(super) fn symbols(self) -> usize {
+        match self {
+            Self::FirstAlone
+            | Self::FirstCopying
+            | Self::NextAlone
+            | Self::NextCopying
+            | Self::FarAlone
+            | Self::FarCopying => GAPS,
+            Self::Reference => 1 + 4 * super::WINDOW_MAX,
+            Self::Copies | Self::Events | Self::Initial => 256,
+            Self::Shape => 3,
+            Self::ClassCopied | Self::ClassOwn => super::presence::CLASSES,
+            _ => NUMBERS + 1,
+        }
+    }
+}
+
+/// The symbol of a number, and how many raw bits follow.
+#[inline]
+pub(super) fn symbol_of(number: u64) -> (usize, u32) {
+    if number < 16 {
+        return (usize::try_from(number).unwrap_or(0), 0);
+    }
+    let exponent = 63 - number.leading_zeros();
+    let mantissa = number >> (exponent - 1) & 1;
+    (16 + 2 * (exponent as usize - 4) + mantissa as usize, exponent - 1)
+}
+
+/// Takes symbols and raw bits: a writer, a counter for fitting codes, or a sum of costs. So a record is described once.
+pub(super) trait Sink {
+    fn symbol(&mut self, context: Context, symbol: usize);
+    fn raw(&mut self, value: u64, bits: u32);
+
+    #[inline]
+    fn number(&mut self, context: Context, number: u64) {
+        let (symbol, bits) = symbol_of(number);
+        self.symbol(context, symbol);
+        self.raw(number & ((1u64 << bits) - 1), bits);
+    }
+
+    /// Ends a list of numbers.
+    #[inline]
+    fn number_end(&mut self, context: Context) {
+        self.symbol(context, NUMBER_END);
+    }
+
+    /// `count` consecutive links, at least 2.
+    #[inline]
+    fn run(&mut self, context: Context, count: u64) {
+        let (symbol, bits) = symbol_of(count - 2);
+        self.symbol(context, RUNS + symbol);
+        self.raw((count - 2) & ((1u64 << bits) - 1), bits);
+    }
+
+    /// Ends a list of links.
+    #[inline]
+    fn gap_end(&mut self, context: Context) {
+        self.symbol(context, GAP_END);
+    }
+
+    /// A number below `bound` as raw bits: as many as tell `bound` numbers apart, one fewer for the first ones.
+    #[inline]
+    fn below(&mut self, value: u64, bound: u64) {
+        let (bits, short) = truncated(bound);
+        if value < short {
+            self.raw(value, bits - 1);
+        } else {
+            // The first bits - 1 bits are those of the number; see `Stream::below`.
+            let value = value + short;
+            self.raw(value >> 1, bits - 1);
+            self.raw(value & 1, 1);
+        }
+    }
+}
+
+/// Truncated binary numbers below `bound`: bits of the longer ones, and how many have one bit fewer.
+#[inline]
+fn truncated(bound: u64) -> (u32, u64) {
+    let bits = 64 - bound.leading_zeros();
+    // 2^64 is 0 here.
+    (bits, 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(bound))
+}
+
+/// How often each symbol came.
+pub(super) struct Counts {
+    counts: Vec<Vec<u64>>,
+    /// Raw bits.
+    pub(super) raw: u64,
+}
+
+impl Counts {
+    pub(super) fn new() -> Self {
+        Self { counts: Context::ALL.iter().map(|context| vec![0; context.symbols()]).collect(), raw: 0 }
+    }
+
+    /// Fits codes. With `open`, every symbol gets a code, because the counts are those of a sample; without, a context that
+    /// comes too rarely to pay for a code of its own takes that of [`Model::usual`].
+    pub(super) fn fit(&self, open: bool) -> Model {
+        let usual = (!open).then(Model::usual);
+        let fit = |(counts, context): (&Vec<u64>, usize)| {
+            let own = fit_code(counts, Context::ALL[context].bits_max(), open);
+            let usual = usual.and_then(|usual| usual.codes.get(context)).map(|(code, _)| code);
+            let mut stored = BitWriter::default();
+            own.store(&mut stored);
+            let cost = |code: &Code| -> u64 {
+                counts
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, count)| **count > 0)
+                    .map(|(at, &count)| count * u64::from(code.bits(at)))
+                    .sum()
+            };
+            match usual {
+                Some(usual) if cost(usual) < cost(&own) + stored.len() => (usual.clone(), false),
+                _ => (own, true),
+            }
+        };
+        Model::of(self.counts.iter().zip(0..).map(fit).collect())
+    }
+}
+
+fn fit_code(counts: &[u64], bits_max: u32, open: bool) -> Code {
+    let scaled: Vec<u64> = counts.iter().map(|&count| if open { count * 64 + 1 } else { count }).collect();
+    let used = scaled.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
+    Code::fit(&scaled[..used], bits_max)
+}
+
+impl Sink for Counts {
+    #[inline]
+    fn symbol(&mut self, context: Context, symbol: usize) {
+        self.counts[context as usize][symbol] += 1;
+    }
+
+    #[inline]
+    fn raw(&mut self, _: u64, bits: u32) {
+        self.raw += u64::from(bits);
+    }
+}
+
+/// Codes to write with, and what each symbol costs.
+pub(super) struct Model {
+    /// A code for each context, and whether it is the cell's own.
+    codes: Vec<(Code, bool)>,
+    /// By context and symbol.
+    bits: Box<[[u8; SYMBOLS]; Context::COUNT]>,
+}
+
+/// Symbols of any context, at most.
+const SYMBOLS: usize = 256;
+
+impl Model {
+    fn of(codes: Vec<(Code, bool)>) -> Self {
+        let mut bits = Box::new([[0; SYMBOLS]; Context::COUNT]);
+        for ((code, _), bits) in codes.iter().zip(bits.iter_mut()) {
+            for (symbol, bits) in bits.iter_mut().enumerate() {
+                // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
+                let own = if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
+                *bits = u8::try_from(own).unwrap_or(u8::MAX);
+            }
+        }
+        Self { bits, codes }
+    }
+
+    /// The codes that a cell may use without storing them: part of the format. Small numbers come often, and flags come
+    /// in runs.
+    pub(super) fn usual() -> &'static Self {
+        static USUAL: OnceLock<Model> = OnceLock::new();
+        USUAL.get_or_init(|| {
+            let code = |context: &Context| {
+                let flags = matches!(context, Context::Copies | Context::Events | Context::Initial);
+                let last = context.symbols() - 1;
+                let count = |symbol: usize| match symbol {
+                    _ if flags => 1 << (8 - (symbol ^ (symbol >> 1)).count_ones()),
+                    end if end == last => 512,
+                    symbol => 4 + 512 / (symbol as u64 + 1),
+                };
+                let counts: Vec<u64> = (0..=last).map(count).collect();
+                (fit_code(&counts, context.bits_max(), true), false)
+            };
+            Self::of(Context::ALL.iter().map(code).collect())
+        })
+    }
+
+    /// Writes the codes, one after the other, each after a bit that says whether it is the cell's own.
+    pub(super) fn store(&self, out: &mut BitWriter) {
+        for (code, own) in &self.codes {
+            out.write(u64::from(*own), 1);
+            if *own {
+                code.store(out);
+            }
+        }
+    }
+
+    /// Bits of a symbol.
+    #[inline]
+    pub(super) fn bits(&self, context: Context, symbol: usize) -> u32 {
+        debug_assert!(symbol < SYMBOLS, "symbol {symbol}");
+        u32::from(self.bits[context as usize][symbol % SYMBOLS])
+    }
+}
+
+/// Writes with a model.
+pub(super) struct Writer<'a> {
+    pub(super) model: &'a Model,
+    pub(super) out: BitWriter,
+}
+
+impl Sink for Writer<'_> {
+    #[inline]
+    fn symbol(&mut self, context: Context, symbol: usize) {
+        self.model.codes[context as usize].0.write(symbol, &mut self.out);
+    }
+
+    #[inline]
+    fn raw(&mut self, value: u64, bits: u32) {
+        self.out.write_wide(value, bits);
+    }
+}
+
+/// Sums what a model would take.
+pub(super) struct Cost<'a> {
+    pub(super) model: &'a Model,
+    pub(super) bits: u32,
+}
+
+impl Sink for Cost<'_> {
+    #[inline]
+    fn symbol(&mut self, context: Context, symbol: usize) {
+        self.bits = self.bits.saturating_add(self.model.bits(context, symbol));
+    }
+
+    #[inline]
+    fn raw(&mut self, _: u64, bits: u32) {
+        self.bits = self.bits.saturating_add(bits);
+    }
+}
+
+/// What a pattern of bits begins with, ready to use: bits of the code (4), shift (6), mantissa (4), kind (2), the lowest
+/// first. 16 bits, so that the tables of a cell fit the nearest cache together.
+#[derive(Clone, Copy)]
+struct Entry(u16);
+
+/// The next thing in a list of links or numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A gap, or a number.
+    Gap(u64),
+    /// Links in a row.
+    Run(u64),
+    /// No more.
+    End,
+}
+
+const KIND_RUN: u16 = 1 << 14;
+const KIND_END: u16 = 2 << 14;
+
+/// Tables to read with.
+pub(super) struct Tables {
+    /// By context; of a fixed length, so that an index needs no check.
+    numbers: Box<[[Entry; ENTRIES]; Context::COUNT]>,
+    plain: [Decoder; Context::COUNT],
+}
+
+impl Tables {
+    /// Reads what [`Model::store`] wrote.
+    pub(super) fn load(stored: &mut BitReader<'_>) -> Result<Self, Damage> {
+        let numbers = vec![[Entry(0); ENTRIES]; Context::COUNT].into_boxed_slice();
+        let numbers = numbers.try_into().map_err(|_| Damage::Ends { part: super::PART })?;
+        let mut tables = Self { numbers, plain: std::array::from_fn(|_| Decoder::default()) };
+        for context in Context::ALL {
+            let decoder = if stored.read(1) == 1 {
+                Decoder::load(stored, context.symbols(), context.bits_max())?
+            } else {
+                let mut usual = BitWriter::default();
+                Model::usual().codes[context as usize].0.store(&mut usual);
+                Decoder::load(&mut BitReader::new(&usual.into_bytes(), 0), context.symbols(), context.bits_max())?
+            };
+            let gaps = context.symbols() == GAPS;
+            let entries = (0u64..).zip(&mut tables.numbers[context as usize]);
+            entries.for_each(|(bits, entry)| *entry = Entry::of(decoder.look(bits), gaps));
+            tables.plain[context as usize] = decoder;
+        }
+        Ok(tables)
+    }
+
+    /// The table of a context of numbers or gaps.
+    #[inline]
+    pub(super) fn numbers(&self, context: Context) -> Numbers<'_> {
+        Numbers(&self.numbers[context as usize])
+    }
+
+    /// The decoder of a context of plain symbols.
+    #[inline]
+    pub(super) fn plain(&self, context: Context) -> &Decoder {
+        &self.plain[context as usize]
+    }
+}
+
+impl Entry {
+    fn of((symbol, length): (usize, u32), gaps: bool) -> Self {
+        let (kind, symbol) = match symbol {
+            GAP_END if gaps => (KIND_END, 0),
+            NUMBER_END if !gaps => (KIND_END, 0),
+            run if gaps && run >= RUNS => (KIND_RUN, run - RUNS),
+            number => (0, number),
+        };
+        let (mantissa, shift) = if symbol < 16 { (symbol, 0) } else { (2 + symbol % 2, (symbol - 16) / 2 + 3) };
+        let bits = mantissa << 10 | shift << 4 | length as usize;
+        Self(kind | u16::try_from(bits).unwrap_or(0))
+    }
+}
+
+/// One table of numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a>(&'a [Entry; ENTRIES]);
+
+impl Numbers<'_> {
+    /// Takes the next token.
+    #[inline(always)]
+    pub(super) fn read(self, bits: &mut BitReader<'_>) -> Token {
+        let word = bits.peek();
+        let Entry(entry) = self.0[(word & ((1 << NUMBER_BITS_MAX) - 1)) as usize];
+        let (length, shift) = (u32::from(entry & 15), u32::from(entry >> 4 & 63));
+        let mantissa = u64::from(entry >> 10 & 15);
+        let value = if shift <= 56 - NUMBER_BITS_MAX {
+            bits.skip(length + shift);
+            (mantissa << shift) | (word >> length & ((1u64 << shift) - 1))
+        } else {
+            bits.skip(length);
+            (mantissa << shift) | bits.read_wide(shift)
+        };
+        if entry < KIND_RUN {
+            return Token::Gap(value);
+        }
+        if entry < KIND_END { Token::Run(value.saturating_add(2)) } else { Token::End }
+    }
+
+    /// Takes a number; an end counts as 0.
+    #[inline]
+    pub(super) fn number(self, bits: &mut BitReader<'_>) -> u64 {
+        match self.read(bits) {
+            Token::Gap(value) | Token::Run(value) => value,
+            Token::End => 0,
+        }
+    }
+}
+
+/// Takes a number below `bound`, at least 1, that [`Sink::below`] wrote.
+#[inline]
+pub(super) fn read_below(bits: &mut BitReader<'_>, bound: u64) -> u64 {
+    let (width, short) = truncated(bound);
+    let value = bits.read_wide(width - 1);
+    if value < short { value } else { (value << 1 | bits.read(1)) - short }
+}
+
+impl Sink for &mut dyn Sink {
+    fn symbol(&mut self, context: Context, symbol: usize) {
+        (**self).symbol(context, symbol);
+    }
+
+    fn raw(&mut self, value: u64, bits: u32) {
+        (**self).raw(value, bits);
+    }
+}

@@ -1,0 +1,177 @@
+//! Strata against the pages that they were made of, and against damage.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use webstrata_layers::{Change, Page, Window, captures_in, presence};
+
+use super::{Profile, Strata, encode_lists, encode_pages};
+use crate::bench::Random;
+use crate::links::lists::{LinkCodec, Lists};
+
+const FIRST: u64 = 1000;
+const NODES: usize = 600;
+
+fn index(random: &mut Random, end: usize) -> usize {
+    usize::try_from(random.below(end as u64)).unwrap()
+}
+
+/// Pages that share links with their neighbours, with up to `captures` captures.
+fn pages(seed: u64, captures: u32) -> Vec<Page> {
+    let mut random = Random::new(seed);
+    let mut all: Vec<Page> = Vec::new();
+    for node in 0..NODES as u64 {
+        if random.below(3) == 0 {
+            continue;
+        }
+        let monthly = random.below(2) == 0;
+        let count = 1 + u32::try_from(random.below(u64::from(captures))).unwrap();
+        let step = |random: &mut Random| if monthly { 2_600_000 } else { 1 + random.below(5_000_000) };
+        let mut timestamps = vec![1_100_000_000 + if monthly { 0 } else { random.below(1 << 28) as i64 }];
+        while timestamps.len() < count as usize {
+            timestamps.push(timestamps[timestamps.len() - 1] + step(&mut random) as i64);
+        }
+        let unknown: Vec<u32> =
+            if random.below(4) == 0 { (0..count).filter(|_| random.below(3) == 0).collect() } else { Vec::new() };
+        let known: Vec<u32> = (0..count).filter(|at| !unknown.contains(at)).collect();
+        let mut links: Vec<u64> = match all.last().filter(|_| random.below(4) > 0) {
+            Some(before) => before.links.iter().copied().filter(|_| random.below(5) > 0).collect(),
+            None => Vec::new(),
+        };
+        for _ in 0..random.below(12) {
+            let far = if random.below(20) == 0 { 1 << 40 } else { 700 };
+            links.push(FIRST + random.below(far));
+        }
+        let run = FIRST + random.below(500);
+        links.extend((run..).take(index(&mut random, 9)));
+        links.sort_unstable();
+        links.dedup();
+        let mut changes = Vec::new();
+        if known.is_empty() {
+            links.clear();
+        }
+        for link in (0u32..).take(links.len()) {
+            let mut present = true;
+            let mut own = Vec::new();
+            let mut seen = false;
+            for &capture in &known {
+                let now = if random.below(6) == 0 { !present } else { present };
+                if now != present {
+                    own.push(Change { link, capture });
+                }
+                present = now;
+                seen |= now;
+            }
+            if seen {
+                changes.extend(own);
+            }
+        }
+        let page = Page { uid: FIRST + node, timestamps, unknown, links, changes };
+        assert_eq!(page.flaw(), None, "{page:?}");
+        all.push(page);
+    }
+    all
+}
+
+fn encode(pages: &[Page], profile: Profile) -> Bytes {
+    let again = || -> Box<dyn Iterator<Item = Result<Page, Infallible>>> { Box::new(pages.iter().cloned().map(Ok)) };
+    match encode_pages(FIRST, (NODES, pages.len()), &again, profile) {
+        Ok(bytes) => Bytes::from(bytes),
+        Err(never) => match never {},
+    }
+}
+
+/// The slow answer.
+fn window_of(page: &Page, window: Window) -> Vec<u64> {
+    let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Vec::new() };
+    let present = presence::in_any(&page.changes, page.links.len(), first, last);
+    present.into_iter().map(|at| page.links[at as usize]).collect()
+}
+
+#[test]
+fn pages_come_back_and_windows_are_those_of_the_layers() {
+    let profiles = [
+        Profile::ARCHIVE,
+        Profile::SPEED,
+        Profile { depth_max: 0, ..Profile::SPEED },
+        Profile { depth_max: 4, window: 3, ..Profile::SPEED },
+    ];
+    // Up to 6, and up to 200 captures: masks of phases, and more phases than a mask has.
+    for (seed, captures) in [(1, 6), (2, 30), (3, 200), (4, 1)] {
+        let pages = pages(seed, captures);
+        for profile in profiles {
+            let strata = Strata::open(encode(&pages, profile)).unwrap();
+            let mut links = Vec::new();
+            let mut expected = pages.iter().peekable();
+            for node in 0..NODES {
+                let page = expected.next_if(|page| page.uid == FIRST + node as u64);
+                assert_eq!(strata.page(node).unwrap().as_ref(), page, "seed {seed}, {profile:?}");
+                strata.list(node, &mut links).unwrap();
+                assert_eq!(links, page.map_or(&[][..], |page| &page.links));
+                let Some(page) = page else { continue };
+                let times = &page.timestamps;
+                let (first, middle, last) = (times[0], times[times.len() / 2], times[times.len() - 1]);
+                let mut windows =
+                    vec![Window::ALWAYS, Window::AsOf(first - 1), Window::Seen { from: last, to: first - 1 }];
+                for (from, to) in [(first, middle), (middle, last), (middle, middle), (first + 1, last - 1)] {
+                    windows.extend([Window::Seen { from, to }, Window::AsOf(to)]);
+                }
+                for window in windows {
+                    strata.window(node, window, &mut links).unwrap();
+                    assert_eq!(links, window_of(page, window), "{window:?} of {page:?}");
+                }
+            }
+            assert!(strata.page(NODES).is_err());
+        }
+    }
+}
+
+#[test]
+fn damaged_bytes_give_errors_or_other_answers() {
+    let pages = pages(5, 40);
+    let whole = encode(&pages, Profile::ARCHIVE);
+    let mut random = Random::new(77);
+    let (mut opened, mut refused, mut links) = (0, 0, Vec::new());
+    for round in 0..3000 {
+        let mut bytes = whole.to_vec();
+        if round % 10 == 0 {
+            bytes.truncate(index(&mut random, whole.len()));
+        }
+        for _ in 0..=random.below(3) {
+            let at = index(&mut random, bytes.len().max(1));
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << random.below(8);
+            }
+        }
+        let Ok(strata) = Strata::open(Bytes::from(bytes)) else {
+            refused += 1;
+            continue;
+        };
+        opened += 1;
+        // Answers may be wrong or errors; images carry checksums, so this is the second wall.
+        for node in (0..NODES).step_by(7) {
+            let _ = strata.list(node, &mut links);
+            let _ = strata.window(node, Window::Seen { from: 1_110_000_000, to: 1_120_000_000 }, &mut links);
+            let _ = strata.page(node);
+        }
+    }
+    assert!(opened > 300 && refused > 300, "{opened} opened, {refused} refused");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn lists_come_back(lists in proptest::collection::vec(proptest::collection::btree_set(prop_oneof![0u64..50, 0u64..1 << 42], 0..20), 0..120), first in 0u64..1 << 41) {
+        let mut all = Lists { first, ..Lists::default() };
+        lists.iter().for_each(|list| all.push(&list.iter().copied().collect::<Vec<_>>()));
+        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+            let strata = Strata::open(Bytes::from(encode_lists(&all, profile))).unwrap();
+            let mut links = Vec::new();
+            for node in 0..all.nodes() {
+                strata.list(node, &mut links).unwrap();
+                prop_assert_eq!(&links, all.list(node));
+            }
+        }
+    }
+}

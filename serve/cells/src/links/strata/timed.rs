@@ -1,0 +1,294 @@
+//! Answers about time from strata: the links of a window, and whole pages.
+//!
+//! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a window is
+//! an AND with each link's mask; by columns, the state when the window begins and what comes in it.
+
+use webstrata_layers::{Change, Page, Window, captures_in};
+
+use crate::coding::bits::BitReader;
+use crate::error::Damage;
+
+use super::presence::{self, PHASES_MAX, Turn};
+use super::times::Captures;
+use super::{Head, Level, PART, Place, SCRATCH, Strata, links};
+use crate::links::strata::record::Shape;
+
+const STILL: usize = Shape::Still as usize;
+const ROWS: usize = Shape::Rows as usize;
+
+/// The captures of a window, as phases.
+#[derive(Clone, Copy)]
+struct Span {
+    first: usize,
+    last: usize,
+}
+
+impl Span {
+    /// The phases of the captures that a window selects; `None` when it selects no known one.
+    #[inline]
+    fn of(captures: Captures<'_>, events: &[u32], window: Window) -> Option<Self> {
+        let (first, last) = captures_in(captures.times, captures.unknown, window)?;
+        let phase = |capture: u32| {
+            let unknown = captures.unknown.partition_point(|&unknown| unknown < capture);
+            let known = capture as usize - unknown;
+            events.partition_point(|&event| event as usize <= known)
+        };
+        Some(Self { first: phase(first), last: phase(last) })
+    }
+}
+
+/// The phases of a record, and room for its masks.
+#[derive(Default)]
+pub(super) struct Phases {
+    /// When phases begin.
+    starts: Vec<i64>,
+    rest: Vec<u64>,
+    rest_masks: Vec<u64>,
+    turn: Turn,
+}
+
+impl Phases {
+    /// Each phase but the first begins with an event, an index among known captures.
+    pub(super) fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
+        self.starts.clear();
+        let Captures { times, unknown } = captures;
+        if unknown.is_empty() {
+            self.starts.extend(times.first());
+            self.starts.extend(events.iter().filter_map(|&event| times.get(event as usize)));
+            return;
+        }
+        let known = (0u32..).zip(times).filter(|(at, _)| unknown.binary_search(at).is_err());
+        let mut events = events.iter().peekable();
+        for (at, (_, &time)) in (0u32..).zip(known) {
+            if at == 0 || events.next_if_eq(&&at).is_some() {
+                self.starts.push(time);
+            }
+        }
+    }
+}
+
+impl Strata {
+    /// Replaces the contents of `links` by the links of a node in the window.
+    ///
+    /// # Errors
+    /// A node outside the cell, and damaged bytes.
+    pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
+        links.clear();
+        let Some(place) = self.place_of(node)? else { return Ok(()) };
+        SCRATCH.with_borrow_mut(|(levels, masks)| match self.enough(levels).split_first_mut() {
+            Some((own, below)) => self.window_of(place, window, (own, below), links, masks),
+            None => Ok(()),
+        })
+    }
+
+    fn window_of(
+        &self,
+        place: Place,
+        window: Window,
+        (own, below): (&mut Level, &mut [Level]),
+        links: &mut Vec<u64>,
+        masks: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
+        let (head, captures) = self.head(place, &mut own.list, &mut own.events)?;
+        let Some(span) = Span::of(captures, &own.events, window) else { return Ok(()) };
+        let whole = span.first == 0 && span.last == own.events.len();
+        if head.shape == STILL || whole {
+            return self.links(head, 0, below, links).map(|_| ());
+        }
+        if head.shape == ROWS {
+            own.phases.set(captures, &own.events);
+            self.masks_after(head, 0, (&mut own.phases, below), links, masks)?;
+            let wanted = presence::between(span.first, span.last.min(PHASES_MAX - 1));
+            let mut kept = 0;
+            for at in 0..links.len().min(masks.len()) {
+                links[kept] = links[at];
+                kept += usize::from(masks[at] & wanted != 0);
+            }
+            links.truncate(kept);
+            return Ok(());
+        }
+        let after = self.links(head, 0, below, links)?;
+        let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
+        let words = links.len().div_ceil(64);
+        // Initial flags, what changed up to the window, and what changes in it, which is there before or after the change.
+        masks.clear();
+        masks.resize(3 * words, 0);
+        let (initial, rest) = masks.split_at_mut(words);
+        let (turned, changing) = rest.split_at_mut(words);
+        let phases = own.events.len() + 1;
+        let first = |link: usize| initial[link / 64] |= 1 << (link % 64);
+        presence::read_columns(&self.tables, &mut bits, links.len(), phases, first, |phase, link| {
+            let bit = 1u64 << (link % 64);
+            if phase <= span.first {
+                turned[link / 64] ^= bit;
+            } else if phase <= span.last {
+                changing[link / 64] |= bit;
+            }
+        })?;
+        let mut kept = 0;
+        for at in 0..links.len() {
+            let word = at / 64;
+            let there = (initial[word] ^ turned[word] | changing[word]) >> (at % 64) & 1 == 1;
+            links[kept] = links[at];
+            kept += usize::from(there);
+        }
+        links.truncate(kept);
+        Ok(())
+    }
+
+    /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts of
+    /// the phases in the first level.
+    fn masks(
+        &self,
+        place: Place,
+        depth: usize,
+        levels: &mut [Level],
+        links: &mut Vec<u64>,
+        masks: &mut Vec<u64>,
+    ) -> Result<bool, Damage> {
+        let Some((own, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
+        let (head, captures) = self.head(place, &mut own.list, &mut own.events)?;
+        own.phases.set(captures, &own.events);
+        self.masks_after(head, depth, (&mut own.phases, below), links, masks)
+    }
+
+    /// As [`Self::masks`], of a record whose head was read.
+    pub(super) fn masks_after(
+        &self,
+        mut head: Head<'_>,
+        depth: usize,
+        (own, below): (&mut Phases, &mut [Level]),
+        links: &mut Vec<u64>,
+        masks: &mut Vec<u64>,
+    ) -> Result<bool, Damage> {
+        let phases = own.starts.len().max(1);
+        masks.clear();
+        if head.shape == STILL {
+            self.links(head, depth, below, links)?;
+            masks.resize(links.len(), 1);
+            return Ok(true);
+        }
+        if head.shape != ROWS {
+            let after = self.links(head, depth, below, links)?;
+            if phases > PHASES_MAX {
+                return Ok(false);
+            }
+            let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
+            masks.resize(links.len(), 0);
+            let all = presence::full(phases);
+            let room = std::cell::Cell::from_mut(masks.as_mut_slice()).as_slice_of_cells();
+            let turn = |link: usize, phase: usize| room[link].set(room[link].get() ^ (all & (!0 << phase)));
+            presence::read_columns(
+                &self.tables,
+                &mut bits,
+                links.len(),
+                phases,
+                |link| turn(link, 0),
+                |phase, link| turn(link, phase),
+            )?;
+            return Ok(true);
+        }
+        if phases > PHASES_MAX {
+            return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
+        }
+        let Some((reference, all)) = self.reference(&mut head, depth)? else {
+            links::read_rest(&self.tables, &mut head.bits, head.end, head.own, false, self.links_max, links)?;
+            presence::read_rows(&self.tables, &mut head.bits, &mut [], false, masks, links.len(), phases);
+            return Ok(true);
+        };
+        let predicted = self.masks(reference, depth + 1, below, links, masks)?;
+        if !all {
+            links::read_copies_with(&self.tables, &mut head.bits, links, masks);
+        }
+        masks.resize(links.len(), 0);
+        if predicted {
+            let starts = below.first().map_or(&[][..], |level| &level.phases.starts);
+            own.turn.set(starts, &own.starts);
+            own.turn.turn_all(masks);
+        }
+        links::read_rest(&self.tables, &mut head.bits, head.end, head.own, true, self.links_max, &mut own.rest)?;
+        let rest = own.rest.len();
+        presence::read_rows(&self.tables, &mut head.bits, masks, predicted, &mut own.rest_masks, rest, phases);
+        links::merge_with(links, masks, &own.rest, &own.rest_masks);
+        Ok(true)
+    }
+
+    /// All of a node's record; `None` where it has none.
+    ///
+    /// # Errors
+    /// See [`Self::window`], and a record that is not sound.
+    pub fn page(&self, node: usize) -> Result<Option<Page>, Damage> {
+        let Some(place) = self.place_of(node)? else { return Ok(None) };
+        let mut levels = Vec::new();
+        let levels = self.enough(&mut levels);
+        let (mut links, mut masks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut level = Level::default();
+        let (head, captures) = self.head(place, &mut level.list, &mut level.events)?;
+        // The capture with which each phase begins.
+        let known: Vec<u32> = (0u32..)
+            .zip(captures.times)
+            .map(|(at, _)| at)
+            .filter(|at| captures.unknown.binary_search(at).is_err())
+            .collect();
+        let phases = level.events.len() + 1;
+        let mut begins: Vec<u32> = known.first().copied().into_iter().collect();
+        begins.extend(level.events.iter().filter_map(|&event| known.get(event as usize)));
+        // Damaged events may lie beyond the captures.
+        begins.resize(phases, begins.last().copied().unwrap_or(0));
+        let number = |link: usize| u32::try_from(link).unwrap_or(u32::MAX);
+        if head.shape == STILL || phases <= PHASES_MAX {
+            self.masks(place, 0, levels, &mut links, &mut masks)?;
+            if head.shape != STILL {
+                for (link, &mask) in masks.iter().enumerate() {
+                    // A link counts as present before the first capture.
+                    let mut turns = (mask ^ (mask << 1 | 1)) & presence::full(phases);
+                    while turns != 0 {
+                        let phase = turns.trailing_zeros() as usize;
+                        changes.push(Change { link: number(link), capture: begins[phase] });
+                        turns &= turns - 1;
+                    }
+                }
+            }
+        } else {
+            let after = self.links(head, 0, levels, &mut links)?;
+            let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
+            let mut absent = vec![true; links.len()];
+            let own = &mut changes;
+            let later = |phase: usize, link: usize| own.push(Change { link: number(link), capture: begins[phase] });
+            presence::read_columns(&self.tables, &mut bits, links.len(), phases, |link| absent[link] = false, later)?;
+            let first = absent.iter().enumerate().filter(|(_, absent)| **absent);
+            changes.extend(first.map(|(link, _)| Change { link: number(link), capture: begins[0] }));
+            changes.sort_unstable();
+        }
+        let (timestamps, unknown) = (captures.times.to_vec(), captures.unknown.to_vec());
+        Ok(Some(Page { uid: self.first + node as u64, timestamps, unknown, links, changes }))
+    }
+}
+
+/// A record with a mask of phases for each link.
+#[derive(Default)]
+pub(crate) struct Phased {
+    pub(crate) times: Vec<i64>,
+    /// Captures with which the phases after the first begin; all captures are known.
+    pub(crate) events: Vec<u32>,
+    pub(crate) links: Vec<u64>,
+    pub(crate) masks: Vec<u64>,
+}
+
+impl Strata {
+    /// Reads a record without unknown captures; `false`, and no masks, where there are too many phases.
+    pub(crate) fn phased(&self, node: usize, out: &mut Phased) -> Result<bool, Damage> {
+        out.times.clear();
+        out.events.clear();
+        out.links.clear();
+        out.masks.clear();
+        let Some(place) = self.place_of(node)? else { return Ok(true) };
+        SCRATCH.with_borrow_mut(|(levels, _)| {
+            let Some((own, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
+            let (head, captures) = self.head(place, &mut own.list, &mut out.events)?;
+            out.times.extend_from_slice(captures.times);
+            own.phases.set(captures, &out.events);
+            self.masks_after(head, 0, (&mut own.phases, below), &mut out.links, &mut out.masks)
+        })
+    }
+}

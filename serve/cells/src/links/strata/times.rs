@@ -1,0 +1,293 @@
+//! Timestamps of records: lists that come often have a place in a dictionary, others stand in the record.
+//!
+//! ```text
+//! list        0 and an explicit list, or 1 + place in the dictionary
+//! explicit    number of captures, number of unknown ones (where the cell has any), form (1 bit), then
+//!             form 0: the first as seconds after the cell's first time, below the span; gaps in seconds less 1
+//!             form 1: the first as index in the table of times; gaps of indexes less 1
+//!             unknown captures: the first index, gaps less 1
+//! ```
+//!
+//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room. Dictionary
+//! and table are expanded when a cell is opened.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::coding::bits::BitReader;
+use crate::error::Damage;
+
+use super::symbols::{Context, Cost, Model, Sink, Tables, Token, read_below};
+
+/// Lists that come this often are in the dictionary.
+const OFTEN: u32 = 3;
+const PART: &str = "strata times";
+
+/// Captures of a record: times, rising, and the indexes of those whose links are unknown.
+pub(super) type List = (Vec<i64>, Vec<u32>);
+
+/// Counts the lists of a cell.
+#[derive(Default)]
+pub(super) struct TimesCounter {
+    lists: HashMap<List, u32>,
+}
+
+impl TimesCounter {
+    pub(super) fn add(&mut self, list: &List) {
+        match self.lists.get_mut(list) {
+            Some(count) => *count += 1,
+            None => {
+                self.lists.insert(list.clone(), 1);
+            }
+        }
+    }
+
+    /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all times.
+    pub(super) fn finish(self) -> TimesWriter {
+        let (mut first, mut last, mut any_unknown) = (i64::MAX, i64::MIN, false);
+        let mut lists_of: BTreeMap<i64, u32> = BTreeMap::new();
+        for (times, unknown) in self.lists.keys() {
+            any_unknown |= !unknown.is_empty();
+            times.iter().for_each(|&time| *lists_of.entry(time).or_default() += 1);
+            first = times.first().map_or(first, |&time| first.min(time));
+            last = times.last().map_or(last, |&time| last.max(time));
+        }
+        if first > last {
+            (first, last) = (0, 0);
+        }
+        let (often, seldom): (Vec<_>, Vec<_>) = self.lists.into_iter().partition(|&(_, count)| count >= OFTEN);
+        let mut often: Vec<(u32, List)> = often.into_iter().map(|(list, count)| (count, list)).collect();
+        often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let dictionary: Vec<List> = often.into_iter().map(|(_, list)| list).collect();
+        let places = dictionary.iter().cloned().zip(0u64..).collect();
+        let mut writer =
+            TimesWriter { first, span: last.abs_diff(first), any_unknown, table: Vec::new(), dictionary, places };
+        let mut bits_min = u64::MAX;
+        for least in [u32::MAX, 2, 1] {
+            let table = lists_of.iter().filter(|&(_, &lists)| lists >= least).map(|(&time, _)| time).collect();
+            let before = std::mem::replace(&mut writer.table, table);
+            let mut cost = Cost { model: Model::usual(), bits: 0 };
+            writer.store(&mut cost);
+            let mut bits = u64::from(cost.bits);
+            for ((times, unknown), count) in &seldom {
+                cost.bits = 0;
+                writer.explicit(times, unknown, &mut cost);
+                bits += u64::from(cost.bits) * u64::from(*count);
+            }
+            if bits >= bits_min {
+                writer.table = before;
+            } else {
+                bits_min = bits;
+            }
+        }
+        writer
+    }
+}
+
+/// Writes lists.
+pub(super) struct TimesWriter {
+    first: i64,
+    span: u64,
+    any_unknown: bool,
+    table: Vec<i64>,
+    dictionary: Vec<List>,
+    places: HashMap<List, u64>,
+}
+
+impl TimesWriter {
+    /// Writes the head, the table and the dictionary.
+    pub(super) fn store<S: Sink>(&self, sink: &mut S) {
+        sink.raw(self.first.cast_unsigned(), 64);
+        sink.raw(self.span, 64);
+        sink.raw(u64::from(self.any_unknown), 1);
+        sink.raw(self.table.len() as u64, 32);
+        sink.raw(self.dictionary.len() as u64, 32);
+        let mut before = self.first;
+        for &time in &self.table {
+            sink.number(Context::TableSeconds, time.abs_diff(before));
+            before = time;
+        }
+        self.dictionary.iter().for_each(|(times, unknown)| self.explicit(times, unknown, sink));
+    }
+
+    /// Writes the list of a record.
+    pub(super) fn list<S: Sink>(&self, list: &List, sink: &mut S) {
+        match self.places.get(list) {
+            Some(&place) => sink.number(Context::TimesList, place + 1),
+            None => {
+                sink.number(Context::TimesList, 0);
+                self.explicit(&list.0, &list.1, sink);
+            }
+        }
+    }
+
+    fn explicit<S: Sink>(&self, times: &[i64], unknown: &[u32], sink: &mut S) {
+        sink.number(Context::TimesCount, times.len() as u64);
+        if self.any_unknown {
+            sink.number(Context::TimesCount, unknown.len() as u64);
+        }
+        let places: Option<Vec<u64>> =
+            times.iter().map(|time| self.table.binary_search(time).ok().map(|place| place as u64)).collect();
+        sink.raw(u64::from(places.is_some()), 1);
+        match places {
+            Some(places) => rising(&places, self.table.len() as u64, Context::TimesIndex, sink),
+            None => {
+                let seconds: Vec<u64> = times.iter().map(|time| time.abs_diff(self.first)).collect();
+                rising(&seconds, self.span.saturating_add(1), Context::TimesSeconds, sink);
+            }
+        }
+        let unknown: Vec<u64> = unknown.iter().map(|&at| u64::from(at)).collect();
+        rising(&unknown, times.len() as u64, Context::TimesIndex, sink);
+    }
+}
+
+/// Writes rising numbers below `bound`: the first raw, then gaps less 1.
+fn rising<S: Sink>(values: &[u64], bound: u64, context: Context, sink: &mut S) {
+    let Some(&first) = values.first() else { return };
+    sink.below(first, bound);
+    values.windows(2).for_each(|pair| sink.number(context, pair[1] - pair[0] - 1));
+}
+
+/// Reads lists.
+pub(super) struct Times {
+    first: i64,
+    span: u64,
+    any_unknown: bool,
+    table: Vec<i64>,
+    /// Times and unknown captures of each list of the dictionary: where they end below.
+    ends: Vec<(usize, usize)>,
+    times: Vec<i64>,
+    unknown: Vec<u32>,
+    captures_max: usize,
+}
+
+/// A list of the dictionary, or one that was read into scratch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Captures<'a> {
+    pub(super) times: &'a [i64],
+    pub(super) unknown: &'a [u32],
+}
+
+impl Times {
+    /// Reads what [`TimesWriter::store`] wrote; lists have at most `captures_max` captures.
+    pub(super) fn load(tables: &Tables, bits: &mut BitReader<'_>, captures_max: usize) -> Result<Self, Damage> {
+        let first = bits.read_wide(64).cast_signed();
+        let span = bits.read_wide(64);
+        let any_unknown = bits.read(1) == 1;
+        let (table, lists) = (bits.read_wide(32), bits.read_wide(32));
+        let mut times = Self {
+            first,
+            span,
+            any_unknown,
+            table: Vec::new(),
+            ends: Vec::new(),
+            times: Vec::new(),
+            unknown: Vec::new(),
+            captures_max,
+        };
+        let mut before = first;
+        for _ in 0..table {
+            before = before.wrapping_add_unsigned(tables.numbers(Context::TableSeconds).number(bits));
+            times.table.push(before);
+            if bits.overran() {
+                return Err(Damage::Ends { part: PART });
+            }
+        }
+        let (mut own, mut unknown) = (Vec::new(), Vec::new());
+        for _ in 0..lists {
+            times.explicit(tables, bits, &mut own, &mut unknown)?;
+            times.times.extend_from_slice(&own);
+            times.unknown.extend_from_slice(&unknown);
+            times.ends.push((times.times.len(), times.unknown.len()));
+            if bits.overran() {
+                return Err(Damage::Ends { part: PART });
+            }
+        }
+        Ok(times)
+    }
+
+    /// Reads the list of a record: a list of the dictionary, or one into scratch.
+    #[inline]
+    pub(super) fn list<'a>(
+        &'a self,
+        tables: &Tables,
+        bits: &mut BitReader<'_>,
+        scratch: &'a mut List,
+    ) -> Result<Captures<'a>, Damage> {
+        let place = tables.numbers(Context::TimesList).number(bits);
+        let Some(place) = place.checked_sub(1) else {
+            self.explicit(tables, bits, &mut scratch.0, &mut scratch.1)?;
+            return Ok(Captures { times: &scratch.0, unknown: &scratch.1 });
+        };
+        let at = usize::try_from(place).unwrap_or(usize::MAX);
+        let Some(&(time_end, unknown_end)) = self.ends.get(at) else {
+            return Err(Damage::Outside { part: PART, value: place, bound: self.ends.len() as u64 });
+        };
+        let (time, unknown) = at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        Ok(Captures { times: &self.times[time..time_end], unknown: &self.unknown[unknown..unknown_end] })
+    }
+
+    fn explicit(
+        &self,
+        tables: &Tables,
+        bits: &mut BitReader<'_>,
+        times: &mut Vec<i64>,
+        unknown: &mut Vec<u32>,
+    ) -> Result<(), Damage> {
+        times.clear();
+        unknown.clear();
+        let count = tables.numbers(Context::TimesCount).number(bits);
+        let unknown_count = if self.any_unknown { tables.numbers(Context::TimesCount).number(bits) } else { 0 };
+        if count > self.captures_max as u64 || unknown_count > count {
+            return Err(Damage::Outside { part: PART, value: count, bound: self.captures_max as u64 });
+        }
+        let by_table = bits.read(1) == 1;
+        let mut outside = None;
+        if by_table {
+            let mut place = |value: u64| match usize::try_from(value).ok().and_then(|value| self.table.get(value)) {
+                Some(&time) => times.push(time),
+                None => outside = Some(value),
+            };
+            read_rising(tables, bits, count, self.table.len() as u64, Context::TimesIndex, &mut place);
+        } else {
+            let mut second = |value: u64| times.push(self.first.wrapping_add_unsigned(value));
+            read_rising(tables, bits, count, self.span.saturating_add(1), Context::TimesSeconds, &mut second);
+        }
+        let mut index = |value: u64| match u32::try_from(value) {
+            Ok(index) if value < count => unknown.push(index),
+            _ => outside = Some(value),
+        };
+        read_rising(tables, bits, unknown_count, count, Context::TimesIndex, &mut index);
+        match outside {
+            Some(value) => Err(Damage::Outside { part: PART, value, bound: self.table.len() as u64 }),
+            // A symbol that is no gap ends a list early.
+            None if (times.len() as u64, unknown.len() as u64) != (count, unknown_count) => {
+                Err(Damage::Ends { part: PART })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn read_rising(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    count: u64,
+    bound: u64,
+    context: Context,
+    visit: &mut dyn FnMut(u64),
+) {
+    // A gap takes a bit at least.
+    if count == 0 || bound == 0 || count - 1 > bits.left() {
+        return;
+    }
+    let mut value = read_below(bits, bound);
+    visit(value);
+    let gaps = tables.numbers(context);
+    for _ in 1..count {
+        match gaps.read(bits) {
+            Token::Gap(gap) => value = value.wrapping_add(gap).wrapping_add(1),
+            _ => return,
+        }
+        visit(value);
+    }
+}

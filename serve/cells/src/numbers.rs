@@ -1,0 +1,373 @@
+//! The numbers of URLs inside a cell: which UIDs are its nodes.
+//!
+//! A cell has the records of the UIDs of an interval. In a store's oldest row each of them is a node. A later row has records
+//! of few URLs of the rows before it; then the nodes are the UIDs that have a record, numbered in order, and the others take
+//! no room. Link stores know numbers alone: node `i` is `first + i`, where `first` is the first UID of the interval; UIDs
+//! below it are their own numbers, and those above the interval follow the nodes. So numbers keep the order of UIDs, near
+//! URLs have near numbers, and where all UIDs are nodes each UID is its own number. What a page of a row links to has
+//! in-links in that row, so each link has a number: the other UIDs of the interval, which have none, are never met.
+//!
+//! Nothing is kept where all UIDs are nodes. Otherwise, for the nodes' UIDs less `first`, rising (Elias 1974, Fano 1971):
+//!
+//! ```text
+//! words       number of nodes; low bits of each (below 64); length of the high parts in words
+//! high parts  bit `value >> low + i` is set for each node `i`
+//! low parts   the low bits of each, packed
+//! ```
+//!
+//! For example nodes at 3, 4 and 13 of 16: two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low parts 3,
+//! 0 and 1. It takes some two bits a node, and one for each time that the UIDs without a record double. Opening goes through
+//! the high parts once and notes every 128th bit that is set, and that is not: a bit a node, in memory. From there a number
+//! is a look at some words away, and so is a UID.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::coding::bits::{BitReader, BitWriter};
+use crate::coding::parts::{Parts, push_words};
+use crate::error::Damage;
+
+const PART: &str = "numbers of URLs";
+
+/// Which UIDs of an interval are nodes, as bytes; the UIDs rise and lie in the interval.
+pub fn encode(uids: &[u64], interval: &Range<u64>) -> Vec<u8> {
+    let span = interval.end - interval.start;
+    if uids.len() as u64 == span {
+        return Vec::new();
+    }
+    let low = (span / (uids.len() as u64).max(1)).max(1).ilog2();
+    let place = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let bits = place(span >> low).saturating_add(uids.len() + 1);
+    let high: Vec<usize> = (0..).zip(uids).map(|(at, uid)| at + place((uid - interval.start) >> low)).collect();
+    let mut words = vec![0u64; bits.div_ceil(64)];
+    high.iter().for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
+    let mut out = Vec::new();
+    push_words(&mut out, &[uids.len() as u64, u64::from(low), words.len() as u64]);
+    push_words(&mut out, &words);
+    let mut lows = BitWriter::default();
+    uids.iter().for_each(|uid| lows.write_wide((uid - interval.start) & ((1 << low) - 1), low));
+    out.extend(lows.into_bytes());
+    out
+}
+
+/// Bits, each found by how many like it there are before.
+struct Bits {
+    words: Bytes,
+    /// Where every [`STEP`]th bit is that is not set, and every one that is.
+    samples: [Vec<u64>; 2],
+}
+
+/// Bits from one noted place to the next.
+const STEP: usize = 128;
+
+impl Bits {
+    /// Bits in whole words; and how many are set.
+    fn new(words: Bytes) -> (Self, usize) {
+        let (mut samples, mut counts) = ([Vec::new(), Vec::new()], [0, 0]);
+        for (at, word) in (0u64..).zip(words.as_chunks::<8>().0) {
+            let word = u64::from_le_bytes(*word);
+            for (kind, own) in [!word, word].into_iter().enumerate() {
+                let next = samples[kind].len() * STEP - counts[kind];
+                counts[kind] += own.count_ones() as usize;
+                // A word has no more bits than lie between two samples.
+                if samples[kind].len() * STEP < counts[kind] {
+                    samples[kind].push(64 * at + u64::from(select(own, next)));
+                }
+            }
+        }
+        (Self { words, samples }, counts[1])
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        let word = self.words.get(8 * at..).and_then(|rest| rest.first_chunk::<8>());
+        word.map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
+    /// The place of the bit that has `before` bits before it that are set, or not set, as itself; `None` where there is none.
+    #[inline]
+    fn find(&self, set: bool, before: usize) -> Option<usize> {
+        let place = usize::try_from(*self.samples[usize::from(set)].get(before / STEP)?).ok()?;
+        let flip = if set { 0 } else { !0 };
+        let (mut at, mut left) = (place / 64, before % STEP);
+        let mut word = (self.word(at) ^ flip) & (!0 << (place % 64));
+        loop {
+            let count = word.count_ones() as usize;
+            if left < count {
+                return Some(64 * at + select(word, left) as usize);
+            }
+            left -= count;
+            at += 1;
+            if 8 * at >= self.words.len() {
+                return None;
+            }
+            word = self.word(at) ^ flip;
+        }
+    }
+
+    /// How many bits are set, one after the other, from a place on.
+    #[inline]
+    fn run_from(&self, place: usize) -> usize {
+        let mut end = place;
+        loop {
+            // Beyond the last word none is set.
+            let run = (!(self.word(end / 64) >> (end % 64))).trailing_zeros() as usize;
+            end += run;
+            if run == 0 || !end.is_multiple_of(64) {
+                return end - place;
+            }
+        }
+    }
+}
+
+/// The place of the set bit that has `rank` set bits below it; the word has more than `rank`.
+#[inline]
+fn select(mut word: u64, rank: usize) -> u32 {
+    let (mut left, mut place) = (u32::try_from(rank).unwrap_or(0), 0);
+    for width in [32, 16, 8] {
+        let below = (word & ((1 << width) - 1)).count_ones();
+        if left >= below {
+            (left, place, word) = (left - below, place + width, word >> width);
+        }
+    }
+    for _ in 0..left {
+        word &= word - 1;
+    }
+    place + word.trailing_zeros()
+}
+
+/// The UIDs of nodes, less the first of the interval.
+struct Sorted {
+    low: u32,
+    high: Bits,
+    lows: Bytes,
+}
+
+impl Sorted {
+    #[inline]
+    fn low_of(&self, node: usize) -> u64 {
+        BitReader::new(&self.lows, node as u64 * u64::from(self.low)).read_wide(self.low)
+    }
+
+    /// The node of a value.
+    fn find(&self, value: u64) -> Option<usize> {
+        let high = usize::try_from(value >> self.low).ok()?;
+        // The bits of one high part follow the bit that ends the one before it.
+        let begin = match high.checked_sub(1) {
+            None => 0,
+            Some(before) => self.high.find(false, before)? + 1,
+        };
+        let mut nodes = begin - high..begin - high + self.high.run_from(begin);
+        let wanted = value & ((1 << self.low) - 1);
+        while !nodes.is_empty() {
+            let middle = nodes.start.midpoint(nodes.end);
+            let own = self.low_of(middle);
+            if own == wanted {
+                return Some(middle);
+            }
+            nodes = if own < wanted { middle + 1..nodes.end } else { nodes.start..middle };
+        }
+        None
+    }
+}
+
+/// The numbers of a cell.
+pub struct Numbers {
+    interval: Range<u64>,
+    nodes: usize,
+    /// `None` where all UIDs of the interval are nodes.
+    sorted: Option<Sorted>,
+}
+
+impl Numbers {
+    /// Opens what [`encode`] wrote for an interval.
+    ///
+    /// # Errors
+    /// Bytes whose parts do not fit together.
+    pub fn open(bytes: Bytes, interval: Range<u64>) -> Result<Self, Damage> {
+        let span = interval.end.saturating_sub(interval.start);
+        let bound = usize::try_from(span).map_err(|_| Damage::Outside { part: PART, value: span, bound: 0 })?;
+        if bytes.is_empty() {
+            return Ok(Self { interval, nodes: bound, sorted: None });
+        }
+        let mut parts = Parts::new(bytes, PART);
+        let (nodes, low, words) = (parts.length()?, parts.word_within(63)?, parts.length()?);
+        if nodes > bound {
+            return Err(Damage::Outside { part: PART, value: nodes as u64, bound: span });
+        }
+        let (high, set) = Bits::new(parts.take(words, 8)?);
+        if set != nodes {
+            return Err(Damage::Outside { part: PART, value: set as u64, bound: nodes as u64 });
+        }
+        let low = u32::try_from(low).unwrap_or(0);
+        let size = (nodes as u64 * u64::from(low)).div_ceil(8);
+        let lows = parts.rest();
+        if lows.len() as u64 != size {
+            return Err(Damage::Outside { part: PART, value: lows.len() as u64, bound: size });
+        }
+        Ok(Self { interval, nodes, sorted: Some(Sorted { low, high, lows }) })
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes
+    }
+
+    /// The node of a UID; `None` for one outside the interval or without a record.
+    #[inline]
+    pub fn node(&self, uid: u64) -> Option<usize> {
+        let at = uid.checked_sub(self.interval.start).filter(|_| uid < self.interval.end)?;
+        match &self.sorted {
+            None => usize::try_from(at).ok(),
+            Some(sorted) => sorted.find(at),
+        }
+    }
+
+    /// The number of a UID; `None` for one of the interval without a record.
+    #[inline]
+    pub fn number(&self, uid: u64) -> Option<u64> {
+        if self.sorted.is_none() || uid < self.interval.start {
+            return Some(uid);
+        }
+        if uid >= self.interval.end {
+            return Some(uid - (self.interval.end - self.interval.start) + self.nodes as u64);
+        }
+        self.node(uid).map(|node| self.interval.start + node as u64)
+    }
+
+    /// The UID of a number.
+    pub fn uid(&self, number: u64) -> u64 {
+        self.uids().of(number)
+    }
+
+    /// The UIDs of many numbers.
+    #[inline]
+    pub fn uids(&self) -> Uids<'_> {
+        Uids { numbers: self, place: 0, word: 0, node: usize::MAX }
+    }
+
+    /// Turns rising numbers into UIDs, in place.
+    #[inline]
+    pub fn turn(&self, numbers: &mut [u64]) {
+        if self.sorted.is_some() {
+            let mut uids = self.uids();
+            numbers.iter_mut().for_each(|number| *number = uids.of(*number));
+        }
+    }
+}
+
+/// The way from numbers to UIDs: those a little above the one before cost least.
+pub struct Uids<'a> {
+    numbers: &'a Numbers,
+    /// Which word of the high parts, and what is left of it: the bit of a node, and those above.
+    place: usize,
+    word: u64,
+    node: usize,
+}
+
+/// Nodes that are passed one by one.
+const NEAR: usize = 24;
+
+impl Uids<'_> {
+    /// The UID of a number.
+    #[inline]
+    pub fn of(&mut self, number: u64) -> u64 {
+        let Some(sorted) = &self.numbers.sorted else { return number };
+        let Range { start, end } = self.numbers.interval;
+        let Some(node) = number.checked_sub(start) else { return number };
+        match usize::try_from(node).ok().filter(|&node| node < self.numbers.nodes) {
+            Some(node) => {
+                let high = self.bit(&sorted.high, node).saturating_sub(node) as u64;
+                start.wrapping_add(high << sorted.low | sorted.low_of(node))
+            }
+            None => number.wrapping_sub(self.numbers.nodes as u64).wrapping_add(end - start),
+        }
+    }
+
+    /// The bit of a node in the high parts.
+    #[inline]
+    fn bit(&mut self, high: &Bits, node: usize) -> usize {
+        if node.checked_sub(self.node).is_some_and(|passed| passed < NEAR) {
+            while self.node < node || self.word == 0 {
+                if self.word == 0 {
+                    // As many bits are set as there are nodes, so there is one to come.
+                    self.place += 1;
+                    self.word = high.word(self.place);
+                } else {
+                    self.word &= self.word - 1;
+                    self.node += 1;
+                }
+            }
+        } else {
+            let bit = high.find(true, node).unwrap_or(0);
+            (self.place, self.node) = (bit / 64, node);
+            self.word = high.word(self.place) & (!0 << (bit % 64));
+        }
+        64 * self.place + self.word.trailing_zeros() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bytes_are_as_documented() {
+        let bytes = encode(&[103, 104, 113], &(100..116));
+        let mut expected = Vec::new();
+        push_words(&mut expected, &[3, 2, 1, 0b10_0101]);
+        expected.push(0b01_0011);
+        assert_eq!(bytes, expected);
+        assert!(encode(&[5, 6], &(5..7)).is_empty());
+    }
+
+    #[test]
+    fn few_of_many_take_few_bytes() {
+        let uids: Vec<u64> = (0..10_000).map(|at| at * 100 + at % 83).collect();
+        let bytes = encode(&uids, &(0..1_000_000)).len();
+        assert!(bytes < 11_000, "{bytes}");
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_keep_order_and_lead_back(
+            first in 0u64..1000,
+            (span, some) in prop_oneof![Just(40u64), Just(3000), Just(1 << 40)].prop_flat_map(|span| {
+                (Just(span), proptest::collection::btree_set(prop_oneof![0..span, 0..span.min(90)], 0..200))
+            }),
+        ) {
+            let interval = first..first + span;
+            let uids: Vec<u64> = some.iter().map(|at| first + at).collect();
+            let numbers = Numbers::open(encode(&uids, &interval).into(), interval.clone()).unwrap();
+            prop_assert_eq!(numbers.len(), uids.len());
+            let near = uids.iter().flat_map(|&uid| [uid.saturating_sub(1), uid, uid + 1]);
+            for uid in near.chain([0, first, interval.end, interval.end + 7]) {
+                prop_assert_eq!(numbers.node(uid), uids.binary_search(&uid).ok());
+            }
+            let known: Vec<u64> = (0..first).chain(uids.iter().copied()).chain(interval.end..interval.end + 9).collect();
+            let mut own: Vec<u64> = known.iter().map(|&uid| numbers.number(uid).unwrap()).collect();
+            prop_assert!(own.iter().copied().eq(0..known.len() as u64));
+            numbers.turn(&mut own);
+            prop_assert_eq!(own, known);
+        }
+
+        #[test]
+        fn damaged_bytes_give_errors_or_other_numbers(
+            edits in proptest::collection::vec((0usize..400, any::<u8>()), 1..4),
+            cut in 0usize..400,
+        ) {
+            let uids: Vec<u64> = (0..300).map(|at| 50 + at * at).collect();
+            let mut bytes = encode(&uids, &(0..100_000));
+            let len = bytes.len();
+            edits.into_iter().for_each(|(at, value)| bytes[at % len] = value);
+            bytes.truncate(len - cut.saturating_sub(300).min(len - 1));
+            if let Ok(numbers) = Numbers::open(bytes.into(), 0..100_000) {
+                for number in (0..100_100).step_by(7) {
+                    let _ = (numbers.node(number), numbers.number(number), numbers.uid(number));
+                }
+            }
+        }
+    }
+}

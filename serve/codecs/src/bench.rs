@@ -1,0 +1,363 @@
+//! Encodings of links beside one another, on the same graphs: size, speed, and whether they answer alike.
+//!
+//! [`measure`] takes named lists, wherever they come from. Each encoding encodes them and is held to give back every list, in
+//! order and in random order; only then is it measured. Times are of this thread on a processor, the median of three
+//! measurements, each repeated until it takes long enough; random means all nodes in an order drawn from a seed. WebGraph's
+//! own rows go through its crate and its files alone, with nothing of ours between. [`measure_store`] does the same with the
+//! links of a store, and counts what each encoding takes with time.
+
+mod picture;
+mod timed;
+
+pub use picture::picture;
+pub use timed::measure_store;
+
+use std::path::Path;
+use std::time::Duration;
+
+use dsi_bitstream::prelude::BE;
+use webgraph::prelude::{BvGraph, LoadMem, RandomAccessGraph, SequentialLabeling, Static};
+
+use crate::codec::{self, CodecTag, bv, bv_files, snode};
+use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::{Damage, EncodeError, Error};
+
+/// How long a measurement takes, at least.
+const LEAST: Duration = Duration::from_millis(150);
+/// WebGraph's rows: name and options.
+const NATIVE: [(&str, bv::Options); 3] = [
+    ("webgraph (7,3)", bv::Options { window: 7, chain_max: 3, zuckerli: false }),
+    ("webgraph (7,1)", bv::Options { window: 7, chain_max: 1, zuckerli: false }),
+    ("webgraph z(16,3)", bv::Options { window: 16, chain_max: 3, zuckerli: true }),
+];
+
+/// One encoding of one graph.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The encoding.
+    pub codec: String,
+    /// Bytes of links and of tables.
+    pub data_bytes: u64,
+    /// Bytes that lead to lists.
+    pub index_bytes: u64,
+    /// All bytes of the lists with their times, where these are held.
+    pub timed_bytes: Option<u64>,
+    /// Time to encode.
+    pub build: Duration,
+    /// Nanoseconds a link, all nodes in order.
+    pub sequential_ns: f64,
+    /// Nanoseconds a link, all nodes in random order.
+    pub random_ns: f64,
+}
+
+/// All encodings of one graph.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The graph's name.
+    pub graph: String,
+    /// Its nodes.
+    pub nodes: u64,
+    /// Its links.
+    pub links: u64,
+    /// Its links counted once a capture, where it has captures.
+    pub occurrences: Option<u64>,
+    /// The encodings; all answer alike.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// Bits that bytes are for each link.
+    pub fn bits_a_link(&self, bytes: u64) -> f64 {
+        bytes as f64 * 8.0 / self.links.max(1) as f64
+    }
+
+    /// Bits that an encoding with time takes for each occurrence of a link.
+    pub fn bits_an_occurrence(&self, row: &Row) -> Option<f64> {
+        Some(row.timed_bytes? as f64 * 8.0 / self.occurrences?.max(1) as f64)
+    }
+}
+
+/// What is measured next.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// The graph, or the store and the direction.
+    pub graph: &'a str,
+    /// The encoding.
+    pub codec: &'a str,
+    /// Whether the lists are encoded with their times.
+    pub with_time: bool,
+    /// Its number among the encodings, from 1.
+    pub number: usize,
+    /// How many encodings there are.
+    pub count: usize,
+}
+
+/// Is told of each step before it begins.
+pub type Tell<'a> = &'a dyn Fn(Step<'_>);
+
+/// A measurement that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// An encoding cannot hold the graph.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// An encoding does not read what it wrote.
+    #[error("{codec} does not read what it wrote")]
+    Damage {
+        /// The encoding.
+        codec: String,
+        /// What it says.
+        source: Damage,
+    },
+    /// An encoding gives another list than it was given.
+    #[error("{codec} gives another list for node {node} than it was given")]
+    Differs {
+        /// The encoding.
+        codec: String,
+        /// The first node with another list.
+        node: usize,
+    },
+    /// WebGraph's files cannot be written or read.
+    #[error(transparent)]
+    Files(#[from] bv_files::FileError),
+    /// There is no place for temporary files.
+    #[error("no place for temporary files")]
+    Temporary(#[from] std::io::Error),
+    /// The layers of a store cannot be read, or their records not be held.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Links lead out of the graph, so there is no transpose.
+    #[error("a link leads to {uid}, outside the graph")]
+    Outside {
+        /// The link.
+        uid: u64,
+    },
+}
+
+/// Time of this thread on a processor.
+fn on_processor() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = on_processor();
+    let result = work();
+    (result, on_processor() - start)
+}
+
+/// Nanoseconds a link of `work`, which passes all links: the median of three.
+fn ns_a_link(links: usize, mut work: impl FnMut() -> u64) -> f64 {
+    let mut measured = [0.0; 3].map(|_: f64| {
+        let (mut times, mut spent) = (0, Duration::ZERO);
+        while spent < LEAST {
+            let (sum, time) = timed(&mut work);
+            std::hint::black_box(sum);
+            spent += time;
+            times += 1;
+        }
+        spent.as_nanos() as f64 / (f64::from(times) * links.max(1) as f64)
+    });
+    measured.sort_by(f64::total_cmp);
+    measured[1]
+}
+
+/// All nodes in an order drawn from a fixed seed (SplitMix64: Steele, Lea & Flood 2014).
+fn random_order(nodes: usize) -> Vec<usize> {
+    let mut state = 1u64;
+    let mut order: Vec<usize> = (0..nodes).collect();
+    for at in (1..nodes).rev() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let other = (mixed ^ mixed >> 31) % (at as u64 + 1);
+        order.swap(at, usize::try_from(other).unwrap_or(at));
+    }
+    order
+}
+
+/// The links of a graph turned around: for each node, the nodes that link to it.
+///
+/// # Errors
+/// Links that lead out of the graph.
+pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
+    let nodes = lists.nodes();
+    let place = |&uid: &u64| {
+        let place = uid.checked_sub(lists.first).and_then(|place| usize::try_from(place).ok());
+        place.filter(|&place| place < nodes).ok_or(BenchError::Outside { uid })
+    };
+    let mut ends = vec![0; nodes + 1];
+    for link in &lists.links {
+        ends[place(link)? + 1] += 1;
+    }
+    (0..nodes).for_each(|node| ends[node + 1] += ends[node]);
+    let mut links = vec![0; lists.links.len()];
+    for (node, uid) in (0..nodes).zip(lists.first..) {
+        for link in lists.list(node) {
+            // What is the start of a node's list here has come to its end when all are placed.
+            let end = &mut ends[place(link)?];
+            links[*end] = uid;
+            *end += 1;
+        }
+    }
+    ends.truncate(nodes);
+    Ok(Lists { first: lists.first, ends, links })
+}
+
+/// Measures all encodings on one graph, which takes from seconds to many minutes; `keys`, if there are any, are the URL keys of
+/// its nodes, in order.
+///
+/// # Errors
+/// An encoding that fails or answers wrongly.
+pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<'_>) -> Result<Table, BenchError> {
+    type Work<'a> = Box<dyn Fn() -> Result<Row, BenchError> + 'a>;
+    let order = random_order(lists.nodes());
+    let order = &order[..];
+    let own = CodecTag::ALL.into_iter().map(|tag| -> (&str, Work<'_>) {
+        let encode = move || codec::encode(tag, lists, keys);
+        (tag.name(), Box::new(move || measure_codec(tag.name(), tag, encode, lists, order)))
+    });
+    let snode = |name: &'static str, keys, clustered| -> (&str, Work<'_>) {
+        let encode = move || {
+            let options = snode::Options { clustered, ..snode::Options::default() };
+            Ok(snode::encode(lists, keys, &options))
+        };
+        (name, Box::new(move || measure_codec(name, CodecTag::Snode, encode, lists, order)))
+    };
+    let own = own.chain([snode("snode, no clusters", keys, false)]);
+    let own = own.chain(keys.map(|_| snode("snode, no URLs", None, true)));
+    let own = own.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
+    let native = NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
+        (name, Box::new(move || measure_native(name, options, lists, order)))
+    });
+    let all: Vec<_> = own.chain(native).collect();
+    let mut rows = Vec::with_capacity(all.len());
+    for (number, (codec, work)) in (1..).zip(&all) {
+        tell(Step { graph, codec, with_time: false, number, count: all.len() });
+        rows.push(work()?);
+    }
+    Ok(Table {
+        graph: graph.to_owned(),
+        nodes: lists.nodes() as u64,
+        links: lists.links.len() as u64,
+        occurrences: None,
+        rows,
+    })
+}
+
+fn measure_codec(
+    name: &str,
+    tag: CodecTag,
+    encode: impl Fn() -> Result<Vec<u8>, EncodeError>,
+    lists: &Lists,
+    order: &[usize],
+) -> Result<Row, BenchError> {
+    let damage = |source| BenchError::Damage { codec: name.to_owned(), source };
+    let (bytes, build) = timed(encode);
+    let codec = codec::open(tag, bytes?.into()).map_err(damage)?;
+    verify(name, &*codec, lists, order)?;
+    let sequential_ns = ns_a_link(lists.links.len(), || {
+        let mut sum = 0u64;
+        let all = codec.scan(&mut |_, links| sum = links.iter().fold(sum, |sum, link| sum ^ link));
+        all.map_or(0, |()| sum)
+    });
+    let mut links = Vec::new();
+    let random_ns = ns_a_link(lists.links.len(), || {
+        let each = order.iter().map(|&node| match codec.list(node, &mut links) {
+            Ok(()) => links.iter().fold(0, |sum, link| sum ^ link),
+            Err(_) => 0,
+        });
+        each.fold(0, |sum, list| sum ^ list)
+    });
+    let sizes = codec.sizes();
+    let data_bytes = sizes.data + sizes.tables;
+    Ok(Row {
+        codec: name.to_owned(),
+        data_bytes,
+        index_bytes: sizes.index,
+        timed_bytes: None,
+        build,
+        sequential_ns,
+        random_ns,
+    })
+}
+
+/// Compares every list, in order and in random order.
+fn verify(name: &str, codec: &dyn LinkCodec, lists: &Lists, order: &[usize]) -> Result<(), BenchError> {
+    let differs = |node| BenchError::Differs { codec: name.to_owned(), node };
+    let damage = |source| BenchError::Damage { codec: name.to_owned(), source };
+    let (mut wrong, mut seen) = (None, 0);
+    let compare = &mut |node, links: &[u64]| {
+        seen += 1;
+        if wrong.is_none() && (node >= lists.nodes() || links != lists.list(node)) {
+            wrong = Some(node);
+        }
+    };
+    codec.scan(compare).map_err(damage)?;
+    if let Some(node) = wrong.or((seen != lists.nodes()).then_some(seen)) {
+        return Err(differs(node));
+    }
+    let mut links = Vec::new();
+    for &node in order {
+        codec.list(node, &mut links).map_err(damage)?;
+        if links != lists.list(node) {
+            return Err(differs(node));
+        }
+    }
+    Ok(())
+}
+
+/// The crate's own compressor, files, loader and iterators.
+fn measure_native(name: &str, options: &bv::Options, lists: &Lists, order: &[usize]) -> Result<Row, BenchError> {
+    let dir = tempfile::tempdir()?;
+    let basename = dir.path().join("graph");
+    let (written, build) = timed(|| bv_files::export(lists, &basename, options));
+    written?;
+    let failed =
+        |source: Box<dyn std::error::Error + Send + Sync>| bv_files::FileError { path: basename.clone(), source };
+    let graph = BvGraph::with_basename(&basename).endianness::<BE>().dispatch::<Static>().mode::<LoadMem>().load();
+    let graph = graph.map_err(|error| failed(error.into()))?;
+    let wrong = order
+        .iter()
+        .find(|&&node| !graph.successors(node).map(|link| link as u64).eq(lists.list(node).iter().copied()));
+    if let Some(&node) = wrong {
+        return Err(BenchError::Differs { codec: name.to_owned(), node });
+    }
+    let sequential_ns = ns_a_link(lists.links.len(), || {
+        let mut all = graph.iter();
+        (0..lists.nodes()).fold(0, |sum, _| match all.next_successors() {
+            Ok(list) => list.iter().fold(sum, |sum, &link| sum ^ link as u64),
+            Err(_) => sum,
+        })
+    });
+    let random_ns = ns_a_link(lists.links.len(), || {
+        order.iter().fold(0, |sum, &node| graph.successors(node).fold(sum, |sum, link| sum ^ link as u64))
+    });
+    let bytes = |path: &Path| std::fs::metadata(path).map(|file| file.len());
+    let (data_bytes, index_bytes) = (bytes(&basename.with_extension("graph"))?, bytes(&basename.with_extension("ef"))?);
+    Ok(Row { codec: name.to_owned(), data_bytes, index_bytes, timed_bytes: None, build, sequential_ns, random_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transpose_turns_links_around() {
+        let mut lists = Lists { first: 10, ..Lists::default() };
+        [&[11u64, 12][..], &[12], &[]].into_iter().for_each(|list| lists.push(list));
+        let back = transpose(&lists).unwrap();
+        assert_eq!((back.list(0), back.list(1), back.list(2)), (&[][..], &[10][..], &[10, 11][..]));
+        assert_eq!(transpose(&back).unwrap(), lists);
+        lists.links[0] = 13;
+        assert!(matches!(transpose(&lists), Err(BenchError::Outside { uid: 13 })));
+    }
+
+    #[test]
+    fn an_order_has_each_node_once() {
+        let mut order = random_order(1000);
+        assert!(!order.is_sorted());
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..1000));
+    }
+}

@@ -1,0 +1,126 @@
+//! Encodings of a store's links, with time: the tables of a graph, and what each encoding takes as a link store of a cell.
+//!
+//! All partitions of the store are one cell here, in memory, with what several rows say of a URL put together. The union of
+//! links over all captures is measured as a graph is; then every encoding holds the records with their times too (see
+//! [`webstrata_cells::links::encoding`]), and gives back each of them as the layers have it before its bytes are counted.
+
+use std::fmt::Debug;
+
+use webstrata_layers::{InLinks, Layer, Page, Store, join, scan};
+
+use crate::codec::CodecTag;
+use webstrata_cells::image::load::keys_of;
+use webstrata_cells::links::encoding::{Given, Records};
+use webstrata_cells::links::lists::Lists;
+use webstrata_cells::{Damage, Error};
+
+use super::{BenchError, Step, Table, Tell, measure};
+
+/// Measures all encodings on the links of a store and on its in-links.
+///
+/// # Errors
+/// Layers that cannot be read, an encoding that fails or answers wrongly.
+pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table; 2], BenchError> {
+    let counts = store.manifest().counts;
+    let nodes = usize::try_from(counts.urls).unwrap_or(usize::MAX);
+    let partitions = || store.manifest().rows.iter().flat_map(|row| &row.partitions);
+    let with = |layer| partitions().filter(move |partition| partition.file(layer).is_some_and(|file| file.rows > 0));
+    let pages = with(Layer::Ol).flat_map(|partition| scan::pages(store, partition));
+    let pages = pages.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
+    let pages = together(pages, |page| page.uid, |rows| join::pages(rows).map(|joined| joined.page));
+    let sources = with(Layer::Il).flat_map(|partition| scan::in_links(store, partition));
+    let sources = sources.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
+    let sources = together(sources, |record| record.uid, join::in_links);
+
+    let keys = partitions().filter(|partition| partition.urls > 0).flat_map(|partition| keys_of(store, partition));
+    // Those of several rows are in the order of each.
+    let keys = (store.manifest().rows.len() == 1).then(|| keys.collect::<Result<Vec<_>, _>>()).transpose()?;
+    let keys = keys.as_deref();
+    let given = |count| Given { first: 0, nodes, count, keys };
+
+    let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
+    let mut forward = measure(&format!("{name}, forward"), &lists, keys, tell)?;
+    let again = || -> Records<'_, Page> { Box::new(pages.iter().cloned().map(Ok)) };
+    let encode = |tag: CodecTag| tag.encoding().encode_forward(given(pages.len()), &again);
+    let compare = |tag: CodecTag, bytes: Vec<u8>| {
+        let own = tag.encoding().open_forward(bytes.into(), 0, nodes)?;
+        differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| own.page(node))
+    };
+    with_time(&mut forward, counts.occurrences, encode, compare, tell)?;
+
+    let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
+    let mut backward = measure(&format!("{name}, backward"), &lists, keys, tell)?;
+    let again = || -> Records<'_, InLinks> { Box::new(sources.iter().cloned().map(Ok)) };
+    let encode = |tag: CodecTag| tag.encoding().encode_backward(given(sources.len()), &again);
+    let compare = |tag: CodecTag, bytes: Vec<u8>| {
+        let own = tag.encoding().open_backward(bytes.into(), 0, nodes)?;
+        differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| own.record(node))
+    };
+    with_time(&mut backward, counts.occurrences, encode, compare, tell)?;
+    Ok([forward, backward])
+}
+
+/// The records of rows, the oldest row's first, as one for each URL, in order of UIDs.
+fn together<T>(mut records: Vec<T>, uid: impl Fn(&T) -> u64, join: impl Fn(&[&T]) -> Option<T>) -> Vec<T> {
+    if records.is_sorted_by(|one, other| uid(one) < uid(other)) {
+        return records;
+    }
+    records.sort_by_key(|record| uid(record));
+    let of_one = records.chunk_by(|one, other| uid(one) == uid(other));
+    of_one.filter_map(|rows| join(&rows.iter().collect::<Vec<_>>())).collect()
+}
+
+/// The lists of all nodes.
+fn union<'a>(nodes: usize, records: impl Iterator<Item = (u64, &'a [u64])>) -> Lists {
+    let mut lists = Lists::default();
+    for (uid, links) in records {
+        while (lists.nodes() as u64) < uid {
+            lists.push(&[]);
+        }
+        lists.push(links);
+    }
+    while lists.nodes() < nodes {
+        lists.push(&[]);
+    }
+    lists
+}
+
+/// The first node whose record is another than it should be.
+fn differing<'a, T: PartialEq + Debug + 'a>(
+    nodes: usize,
+    records: impl Iterator<Item = (u64, &'a T)>,
+    record: impl Fn(usize) -> Result<Option<T>, Damage>,
+) -> Result<Option<usize>, Damage> {
+    let mut records = records.peekable();
+    for (node, uid) in (0..nodes).zip(0u64..) {
+        let expected = records.next_if(|&(own, _)| own == uid).map(|(_, record)| record);
+        if record(node)?.as_ref() != expected {
+            return Ok(Some(node));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds to a table what each of its encodings takes with time.
+fn with_time(
+    table: &mut Table,
+    occurrences: u64,
+    encode: impl Fn(CodecTag) -> Result<Vec<u8>, Error>,
+    compare: impl Fn(CodecTag, Vec<u8>) -> Result<Option<usize>, Damage>,
+    tell: Tell<'_>,
+) -> Result<(), BenchError> {
+    table.occurrences = Some(occurrences);
+    let tagged = table.rows.iter_mut().filter_map(|row| Some((CodecTag::from_name(&row.codec)?, row)));
+    let tagged: Vec<_> = tagged.collect();
+    let count = tagged.len();
+    for (number, (tag, row)) in (1..).zip(tagged) {
+        tell(Step { graph: &table.graph, codec: &row.codec, with_time: true, number, count });
+        let bytes = encode(tag)?;
+        row.timed_bytes = Some(bytes.len() as u64);
+        let differs = compare(tag, bytes).map_err(|source| BenchError::Damage { codec: row.codec.clone(), source })?;
+        if let Some(node) = differs {
+            return Err(BenchError::Differs { codec: row.codec.clone(), node });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Encodings of the links of a cell without time: for each node of the cell, a rising list of UIDs.
+//!
+//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links are UIDs
+//! of any cell. An encoder reads [`Lists`] and gives bytes, whose first part is the codec's own header; [`open`] reads them
+//! again, from a mapped image or from memory, without a copy. All codecs give the same answers.
+//!
+//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
+//! proportion to the bytes.
+
+pub mod bv;
+pub mod bv_files;
+pub mod csr;
+mod escaped;
+pub mod iir7;
+pub mod link1;
+pub mod link2;
+pub mod link3;
+mod nybble;
+mod referenced;
+pub mod shs;
+pub mod snode;
+mod starts;
+
+use bytes::Bytes;
+
+use webstrata_cells::links::encoding::{self, BackwardStore, Encoding, Encodings, ForwardStore, Given, Records, Tag};
+use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::links::strata;
+use webstrata_cells::{Damage, EncodeError, Error};
+use webstrata_layers::{InLinks, Page};
+
+use crate::union::{self, Union};
+
+/// The tag of an encoding in the header of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum CodecTag {
+    /// [`csr`]: plain ends and links, 64 bits each.
+    Csr = 0,
+    /// [`link1`]: plain, 32 bits where they fit.
+    Link1 = 1,
+    /// [`link2`]: gaps in nybbles.
+    Link2 = 2,
+    /// [`link3`]: changes of lists before, in nybbles.
+    Link3 = 3,
+    /// [`link3`] with Huffman coded adds.
+    Link3Huff = 4,
+    /// [`shs`] in bytes.
+    ShsByte = 5,
+    /// [`shs`] in nybbles.
+    ShsNybble = 6,
+    /// [`iir7`]: changes of one of seven rows before.
+    Iir7 = 7,
+    /// [`snode`]: supernodes and small graphs.
+    Snode = 8,
+    /// [`bv`]: WebGraph's format, by its own crate.
+    Bv = 9,
+    /// [`strata`], small.
+    Strata = 16,
+    /// [`strata`], fast.
+    StrataSpeed = 17,
+}
+
+impl CodecTag {
+    /// All tags.
+    pub const ALL: [CodecTag; 12] = [
+        CodecTag::Csr,
+        CodecTag::Link1,
+        CodecTag::Link2,
+        CodecTag::Link3,
+        CodecTag::Link3Huff,
+        CodecTag::ShsByte,
+        CodecTag::ShsNybble,
+        CodecTag::Iir7,
+        CodecTag::Snode,
+        CodecTag::Bv,
+        CodecTag::Strata,
+        CodecTag::StrataSpeed,
+    ];
+
+    /// The name that users know the encoding by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CodecTag::Csr => "csr",
+            CodecTag::Link1 => "link1",
+            CodecTag::Link2 => "link2",
+            CodecTag::Link3 => "link3",
+            CodecTag::Link3Huff => "link3-huff",
+            CodecTag::ShsByte => "shs-byte",
+            CodecTag::ShsNybble => "shs-nybble",
+            CodecTag::Iir7 => "iir7",
+            CodecTag::Snode => "snode",
+            CodecTag::Bv => "bv",
+            CodecTag::Strata => "strata",
+            CodecTag::StrataSpeed => "strata-speed",
+        }
+    }
+
+    /// Whether its encoder goes by the keys of URLs; all others need none.
+    pub const fn reads_keys(self) -> bool {
+        matches!(self, CodecTag::Snode)
+    }
+
+    /// The tag with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tag| tag.name() == name)
+    }
+
+    /// The tag with a number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&tag| tag as u8 == number)
+    }
+}
+
+/// Encodes lists with the defaults of an encoding; `keys`, if there are any, are the URL keys of the nodes, in order, of use
+/// where [`CodecTag::reads_keys`].
+///
+/// # Errors
+/// Lists that the encoding cannot hold.
+pub fn encode(tag: CodecTag, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<Vec<u8>, EncodeError> {
+    Ok(match tag {
+        CodecTag::Csr => csr::encode(lists),
+        CodecTag::Link1 => link1::encode(lists),
+        CodecTag::Link2 => link2::encode(lists),
+        CodecTag::Link3 => link3::encode(lists, link3::K, link3::L, false),
+        CodecTag::Link3Huff => link3::encode(lists, link3::K, link3::L, true),
+        CodecTag::ShsByte => shs::encode(lists, shs::Unit::Byte, shs::STRIDE),
+        CodecTag::ShsNybble => shs::encode(lists, shs::Unit::Nybble, shs::STRIDE),
+        CodecTag::Iir7 => iir7::encode(lists, iir7::THRESHOLD),
+        CodecTag::Snode => snode::encode(lists, keys, &snode::Options::default()),
+        CodecTag::Bv => bv::encode(lists, &bv::Options::default())?,
+        CodecTag::Strata => strata::encode_lists(lists, strata::Profile::ARCHIVE),
+        CodecTag::StrataSpeed => strata::encode_lists(lists, strata::Profile::SPEED),
+    })
+}
+
+/// Opens what the encoder of `tag` wrote.
+///
+/// # Errors
+/// Bytes whose header is not the codec's.
+pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
+    Ok(match tag {
+        CodecTag::Csr | CodecTag::Link1 => Box::new(csr::Csr::open(bytes)?),
+        CodecTag::Link2 => Box::new(link2::Link2::open(bytes)?),
+        CodecTag::Link3 | CodecTag::Link3Huff | CodecTag::Iir7 => Box::new(referenced::Referenced::open(bytes)?),
+        CodecTag::ShsByte | CodecTag::ShsNybble => Box::new(shs::Shs::open(bytes)?),
+        CodecTag::Snode => Box::new(snode::Snode::open(bytes)?),
+        CodecTag::Bv => Box::new(bv::Bv::open(bytes)?),
+        CodecTag::Strata | CodecTag::StrataSpeed => Box::new(strata::Strata::open(bytes)?),
+    })
+}
+
+/// Opens whatever it is given and walks it, in order and not, as far as it goes: what a fuzzer calls. How many links it met.
+///
+/// # Errors
+/// The first damage.
+pub fn probe(tag: CodecTag, bytes: Bytes) -> Result<u64, Damage> {
+    let codec = open(tag, bytes)?;
+    let (mut links, mut met) = (Vec::new(), 0);
+    let step = codec.nodes() / 64 + 1;
+    let random = (0..codec.nodes()).rev().step_by(step).try_for_each(|node| {
+        codec.degree(node)?;
+        codec.list(node, &mut links)
+    });
+    codec.scan(&mut |_, list| met += list.len() as u64)?;
+    random.map(|()| met)
+}
+
+/// All encodings, for whoever opens images.
+pub const ENCODINGS: Encodings = Encodings(&[
+    &CodecTag::Csr,
+    &CodecTag::Link1,
+    &CodecTag::Link2,
+    &CodecTag::Link3,
+    &CodecTag::Link3Huff,
+    &CodecTag::ShsByte,
+    &CodecTag::ShsNybble,
+    &CodecTag::Iir7,
+    &CodecTag::Snode,
+    &CodecTag::Bv,
+    &encoding::STRATA,
+    &encoding::STRATA_SPEED,
+]);
+
+impl CodecTag {
+    /// The encoding of both link stores of a cell.
+    pub fn encoding(self) -> &'static dyn Encoding {
+        ENCODINGS.0[Self::ALL.iter().position(|&tag| tag == self).unwrap_or(0)]
+    }
+}
+
+/// Those without time: the union of links, and times beside it.
+impl Encoding for CodecTag {
+    fn tag(&self) -> Tag {
+        Tag(*self as u32)
+    }
+
+    fn name(&self) -> &'static str {
+        CodecTag::name(*self)
+    }
+
+    fn reads_keys(&self) -> bool {
+        CodecTag::reads_keys(*self)
+    }
+
+    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error> {
+        union::encode(*self, given, pages())
+    }
+
+    fn encode_backward<'a>(
+        &self,
+        given: Given<'a>,
+        records: &dyn Fn() -> Records<'a, InLinks>,
+    ) -> Result<Vec<u8>, Error> {
+        let page = |InLinks { uid, ranges, sources, changes }| Page {
+            uid,
+            timestamps: ranges,
+            unknown: Vec::new(),
+            links: sources,
+            changes,
+        };
+        union::encode(*self, given, records().map(|record| record.map(page)))
+    }
+
+    fn open_forward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+        Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
+    }
+
+    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
+        Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
+    }
+}

@@ -1,0 +1,94 @@
+//! Link2: gaps in nybbles, and compressed starts (Randall et al., *The Link Database*, SRC-RR-175, section 3).
+//!
+//! The first link of a list is written as its difference from the UID of the node, with a sign; each other one as its
+//! difference from the link before. Both are nybble codes; a list ends where the next one starts. See [`super::starts`]
+//! for how the paper's classes of degree, which it gets by its numbering of URLs, are classes of 16 neighbours here.
+//!
+//! Bytes: a header of two words (nodes, first UID), then starts in nybbles.
+
+use bytes::Bytes;
+
+use super::nybble;
+use super::starts::{Starts, StartsWriter};
+use webstrata_cells::Damage;
+use webstrata_cells::coding::parts::{Parts, push_words};
+use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+
+const HEADER: usize = 16;
+
+/// Encodes lists.
+pub fn encode(lists: &Lists) -> Vec<u8> {
+    let mut starts = StartsWriter::new(4);
+    for (node, uid) in (0..lists.nodes()).zip(lists.first..) {
+        let mut before = None;
+        for &link in lists.list(node) {
+            nybble::write(step(before, link, uid), starts.bits());
+            before = Some(link);
+        }
+        starts.end_list();
+    }
+    let mut out = Vec::new();
+    push_words(&mut out, &[lists.nodes() as u64, lists.first]);
+    let (mut directory, mut data) = starts.finish();
+    out.append(&mut directory);
+    out.append(&mut data);
+    out
+}
+
+/// What is written for a link: its difference from the one before, or with a sign from the node.
+pub(super) fn step(before: Option<u64>, link: u64, uid: u64) -> u64 {
+    match before {
+        None => nybble::fold(link.wrapping_sub(uid).cast_signed()),
+        Some(before) => link.wrapping_sub(before),
+    }
+}
+
+/// The first link of a list, from what [`step`] gave.
+#[inline]
+pub(super) fn first_link(step: u64, uid: u64) -> u64 {
+    uid.wrapping_add_signed(nybble::unfold(step))
+}
+
+/// Link2, opened.
+#[derive(Clone, Debug)]
+pub struct Link2 {
+    first: u64,
+    starts: Starts,
+}
+
+impl Link2 {
+    /// Opens what [`encode`] wrote.
+    ///
+    /// # Errors
+    /// A header that does not fit the bytes.
+    pub fn open(bytes: Bytes) -> Result<Self, Damage> {
+        let mut parts = Parts::new(bytes, "Link2");
+        let (nodes, first) = (parts.length()?, parts.word()?);
+        Ok(Self { first, starts: Starts::take(parts, nodes, 4)? })
+    }
+}
+
+impl LinkCodec for Link2 {
+    fn nodes(&self) -> usize {
+        self.starts.nodes()
+    }
+
+    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+        links.clear();
+        let (mut bits, end) = self.starts.find(node)?;
+        if bits.position() < end {
+            let mut link = first_link(nybble::read(&mut bits), self.first.wrapping_add(node as u64));
+            links.push(link);
+            while bits.position() < end {
+                link = link.wrapping_add(nybble::read(&mut bits));
+                links.push(link);
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Sizes {
+        let (data, index) = self.starts.sizes();
+        Sizes { data, index, tables: HEADER as u64 }
+    }
+}

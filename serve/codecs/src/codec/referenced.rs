@@ -1,0 +1,479 @@
+//! Lists as changes of lists shortly before them: what [`super::link3`] and [`super::iir7`] share, who differ in which list
+//! they take and in how its distance and the links are written.
+//!
+//! The record of a list that is not empty: *ref*, the distance to the list that it is a change of (its representative), or
+//! 0; unless that is 0, *deletes*: how many links of the representative are not in this list, then the place of each in it
+//! as the difference from the place before (less 1); then *adds*: the other links as in [`super::link2`], to the end of the
+//! record. The chain of representatives has at most `hops_max` steps, in the bytes as in the reader.
+//!
+//! Bytes: a header of six words (nodes, first UID, longest distance, `hops_max`, 1 if adds have a Huffman code and 0 if they
+//! are nybbles, bytes of the codes), the codes of ref, number of deletes, deletes and adds, then starts, in nybbles or, with a
+//! code for adds, in bits. Numbers of deletes and their places from 255, adds from 4,095 on are escaped ([`super::escaped`]).
+//!
+//! Codes are fitted to what they write: a choice of representatives with guessed codes gives counts, codes fitted to these
+//! give the final choice, and codes fitted to its counts write.
+
+use bytes::Bytes;
+
+use super::escaped::{Counts, Escaped, EscapedDecoder};
+use super::link2::{first_link, step};
+use super::nybble;
+use super::starts::{Starts, StartsWriter};
+use webstrata_cells::Damage;
+use webstrata_cells::coding::bits::{BitReader, BitWriter};
+use webstrata_cells::coding::parts::{Parts, push_words};
+use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+
+const HEADER: u64 = 48;
+const PART_HOPS: &str = "steps to a list";
+/// Farthest that a header may send back.
+const DISTANCE_MAX: u64 = 255;
+const HOPS_MAX: u64 = 255;
+/// Symbols of the codes for numbers and places of deletes, and for adds.
+const DELETE_SYMBOLS: usize = 256;
+const ADD_SYMBOLS: usize = 4096;
+/// Longest codes; tables are looked up, so the small ones stay small.
+const DELETE_BITS: u32 = 12;
+const ADD_BITS: u32 = 15;
+
+/// Which representative is taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Choice {
+    /// The one that makes the record shortest.
+    Shortest,
+    /// The one whose links are most the same: shared by either's, at least the threshold; then the one with fewer hops.
+    MostSimilar {
+        /// From 0 to 1.
+        threshold: f64,
+    },
+}
+
+/// How lists are encoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) choice: Choice,
+    /// Lists before a list that may be its representative; at most 255.
+    pub(super) distance_max: u8,
+    /// Steps from a list to one without a representative.
+    pub(super) hops_max: u8,
+    /// Whether distances are as long in bits as each other.
+    pub(super) fixed_refs: bool,
+    /// Whether adds have a Huffman code.
+    pub(super) huffman_adds: bool,
+}
+
+/// A list as a change of another.
+#[derive(Debug, Default)]
+struct Change {
+    deletes: Vec<u64>,
+    adds: Vec<u64>,
+    shared: usize,
+}
+
+impl Change {
+    /// From `old`, which is empty where there is no representative, to `new`.
+    fn find(&mut self, old: &[u64], new: &[u64]) {
+        self.deletes.clear();
+        self.adds.clear();
+        self.shared = 0;
+        let (mut at, mut kept_from) = (0, 0);
+        for &link in new {
+            while at < old.len() && old[at] < link {
+                self.deletes.push((at - kept_from) as u64);
+                at += 1;
+                kept_from = at;
+            }
+            if at < old.len() && old[at] == link {
+                at += 1;
+                self.shared += 1;
+            } else {
+                self.adds.push(link);
+            }
+        }
+        for place in at..old.len() {
+            self.deletes.push((place - kept_from) as u64);
+            kept_from = place + 1;
+        }
+    }
+
+    /// Adds as the numbers that are written.
+    fn add_steps(&self, uid: u64) -> impl Iterator<Item = u64> {
+        let mut before = None;
+        self.adds.iter().map(move |&link| step(before.replace(link), link, uid))
+    }
+}
+
+/// Codes, or what they are made of.
+#[derive(Clone, Debug)]
+struct Codes<T> {
+    refs: T,
+    numbers: T,
+    deletes: T,
+    adds: Option<T>,
+}
+
+impl Codes<Counts> {
+    fn with(options: &Options, counts: impl Fn(usize) -> Counts) -> Self {
+        let refs = usize::from(options.distance_max) + 1;
+        let adds = options.huffman_adds.then(|| counts(ADD_SYMBOLS));
+        Self { refs: counts(refs), numbers: counts(DELETE_SYMBOLS), deletes: counts(DELETE_SYMBOLS), adds }
+    }
+
+    fn count(&mut self, distance: usize, change: &Change, uid: u64) {
+        self.refs.add(distance as u64);
+        if distance > 0 {
+            self.numbers.add(change.deletes.len() as u64);
+            change.deletes.iter().for_each(|&delete| self.deletes.add(delete));
+        }
+        if let Some(adds) = &mut self.adds {
+            change.add_steps(uid).for_each(|add| adds.add(add));
+        }
+    }
+
+    fn fit(&self, options: &Options) -> Codes<Escaped> {
+        let refs = if options.fixed_refs {
+            let mut even = Counts::new(usize::from(options.distance_max) + 1);
+            (0..=u64::from(options.distance_max)).for_each(|distance| even.add(distance));
+            even.fit_plain(DELETE_BITS)
+        } else {
+            self.refs.fit_plain(DELETE_BITS)
+        };
+        Codes {
+            refs,
+            numbers: self.numbers.fit(DELETE_BITS),
+            deletes: self.deletes.fit(DELETE_BITS),
+            adds: self.adds.as_ref().map(|adds| adds.fit(ADD_BITS)),
+        }
+    }
+}
+
+impl Codes<Escaped> {
+    fn bits(&self, distance: usize, change: &Change, uid: u64) -> u64 {
+        let mut bits = u64::from(self.refs.bits(distance as u64));
+        if distance > 0 {
+            bits += u64::from(self.numbers.bits(change.deletes.len() as u64));
+            bits += change.deletes.iter().map(|&delete| u64::from(self.deletes.bits(delete))).sum::<u64>();
+        }
+        bits + match &self.adds {
+            Some(adds) => change.add_steps(uid).map(|add| u64::from(adds.bits(add))).sum::<u64>(),
+            None => change.add_steps(uid).map(|add| u64::from(nybble::bits(add))).sum::<u64>(),
+        }
+    }
+
+    fn write(&self, distance: usize, change: &Change, uid: u64, out: &mut BitWriter) {
+        self.refs.write(distance as u64, out);
+        if distance > 0 {
+            self.numbers.write(change.deletes.len() as u64, out);
+            change.deletes.iter().for_each(|&delete| self.deletes.write(delete, out));
+        }
+        match &self.adds {
+            Some(adds) => change.add_steps(uid).for_each(|add| adds.write(add, out)),
+            None => change.add_steps(uid).for_each(|add| nybble::write(add, out)),
+        }
+    }
+
+    fn store(&self) -> Vec<u8> {
+        let mut out = BitWriter::default();
+        [Some(&self.refs), Some(&self.numbers), Some(&self.deletes), self.adds.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(|code| code.store(&mut out));
+        out.into_bytes()
+    }
+}
+
+/// The distance to each list's representative, and the counts that it gives.
+fn choose(lists: &Lists, options: &Options, codes: &Codes<Escaped>) -> (Vec<u8>, Codes<Counts>) {
+    let mut counts = Codes::with(options, Counts::new);
+    let (mut distances, mut hops) = (Vec::with_capacity(lists.nodes()), vec![0u8; lists.nodes()]);
+    let (mut change, mut best_change) = (Change::default(), Change::default());
+    for (node, uid) in (0..lists.nodes()).zip(lists.first..) {
+        let list = lists.list(node);
+        let mut best = 0u8;
+        if !list.is_empty() {
+            best_change.find(&[], list);
+            let mut bits = codes.bits(0, &best_change, uid);
+            let mut likeness = (0.0, 0);
+            for distance in (1..=options.distance_max).take_while(|&distance| usize::from(distance) <= node) {
+                let other = node - usize::from(distance);
+                let old = lists.list(other);
+                if old.is_empty() || hops[other] >= options.hops_max {
+                    continue;
+                }
+                change.find(old, list);
+                let better = match options.choice {
+                    Choice::Shortest => {
+                        let own = codes.bits(usize::from(distance), &change, uid);
+                        own < bits && {
+                            bits = own;
+                            true
+                        }
+                    }
+                    Choice::MostSimilar { threshold } => {
+                        let similarity = change.shared as f64 / (old.len() + change.adds.len()) as f64;
+                        let own = (similarity, HOPS_MAX - u64::from(hops[other]));
+                        similarity >= threshold && own > likeness && {
+                            likeness = own;
+                            true
+                        }
+                    }
+                };
+                if better {
+                    best = distance;
+                    std::mem::swap(&mut change, &mut best_change);
+                }
+            }
+            counts.count(usize::from(best), &best_change, uid);
+        }
+        hops[node] = if best == 0 { 0 } else { hops[node - usize::from(best)] + 1 };
+        distances.push(best);
+    }
+    (distances, counts)
+}
+
+/// Encodes lists.
+pub(super) fn encode(lists: &Lists, options: &Options) -> Vec<u8> {
+    let guess = Codes::with(options, Counts::guess).fit(options);
+    let (_, counts) = choose(lists, options, &guess);
+    let (distances, counts) = choose(lists, options, &counts.fit(options));
+    let codes = counts.fit(options);
+    let mut starts = StartsWriter::new(if options.huffman_adds { 1 } else { 4 });
+    let mut change = Change::default();
+    for ((node, uid), distance) in (0..lists.nodes()).zip(lists.first..).zip(distances) {
+        let distance = usize::from(distance);
+        if !lists.list(node).is_empty() {
+            let old = if distance == 0 { &[] } else { lists.list(node - distance) };
+            change.find(old, lists.list(node));
+            codes.write(distance, &change, uid, starts.bits());
+        }
+        starts.end_list();
+    }
+    let mut stored = codes.store();
+    let (mut directory, mut data) = starts.finish();
+    let mut out = Vec::new();
+    let (distance_max, hops_max) = (u64::from(options.distance_max), u64::from(options.hops_max));
+    let words = [lists.nodes() as u64, lists.first, distance_max, hops_max];
+    push_words(&mut out, &words);
+    push_words(&mut out, &[u64::from(options.huffman_adds), stored.len() as u64]);
+    out.append(&mut stored);
+    out.append(&mut directory);
+    out.append(&mut data);
+    out
+}
+
+/// Lists as changes, opened.
+#[derive(Clone, Debug)]
+pub struct Referenced {
+    first: u64,
+    distance_max: usize,
+    hops_max: u64,
+    codes: Codes<EscapedDecoder>,
+    codes_bytes: u64,
+    starts: Starts,
+}
+
+impl Referenced {
+    /// Opens what [`super::link3::encode`] or [`super::iir7::encode`] wrote.
+    ///
+    /// # Errors
+    /// A header or codes that do not fit the bytes.
+    pub fn open(bytes: Bytes) -> Result<Self, Damage> {
+        let mut parts = Parts::new(bytes, "lists as changes");
+        let (nodes, first) = (parts.length()?, parts.word()?);
+        let distance_max = usize::try_from(parts.word_within(DISTANCE_MAX)?).unwrap_or(usize::MAX);
+        let hops_max = parts.word_within(HOPS_MAX)?;
+        let huffman_adds = parts.word_within(1)? == 1;
+        let length = parts.length()?;
+        let stored = parts.take(length, 1)?;
+        let mut bits = BitReader::new(&stored, 0);
+        let refs = EscapedDecoder::load_plain(&mut bits, distance_max + 1, DELETE_BITS)?;
+        let numbers = EscapedDecoder::load(&mut bits, DELETE_SYMBOLS, DELETE_BITS)?;
+        let deletes = EscapedDecoder::load(&mut bits, DELETE_SYMBOLS, DELETE_BITS)?;
+        let adds = huffman_adds.then(|| EscapedDecoder::load(&mut bits, ADD_SYMBOLS, ADD_BITS)).transpose()?;
+        let starts = Starts::take(parts, nodes, if huffman_adds { 1 } else { 4 })?;
+        let codes = Codes { refs, numbers, deletes, adds };
+        Ok(Self { first, distance_max, hops_max, codes, codes_bytes: stored.len() as u64, starts })
+    }
+
+    /// Makes the list of a node in `list`; `adds` is room for its adds.
+    fn read(&self, node: usize, hops: u64, list: &mut Vec<u64>, adds: &mut Vec<u64>) -> Result<(), Damage> {
+        let (mut bits, end) = self.starts.find(node)?;
+        list.clear();
+        if bits.position() >= end {
+            return Ok(());
+        }
+        let distance = self.codes.refs.read(&mut bits);
+        if distance > 0 {
+            if hops >= self.hops_max {
+                return Err(Damage::Outside { part: PART_HOPS, value: hops + 1, bound: self.hops_max });
+            }
+            self.read(self.before(node, distance)?, hops + 1, list, adds)?;
+        }
+        self.change(bits, end, node, distance > 0, list, adds)
+    }
+
+    /// The node that is `distance` before a node.
+    fn before(&self, node: usize, distance: u64) -> Result<usize, Damage> {
+        let outside = Damage::Outside { part: "distance to a list", value: distance, bound: self.distance_max as u64 };
+        usize::try_from(distance).ok().and_then(|distance| node.checked_sub(distance)).ok_or(outside)
+    }
+
+    /// Makes a node's list of its representative's, from what stands after *ref*.
+    fn change(
+        &self,
+        mut bits: BitReader<'_>,
+        end: u64,
+        node: usize,
+        refers: bool,
+        list: &mut Vec<u64>,
+        adds: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
+        if refers {
+            self.delete(&mut bits, list)?;
+        }
+        let uid = self.first.wrapping_add(node as u64);
+        if list.is_empty() {
+            self.add(bits, end, uid, list);
+        } else {
+            adds.clear();
+            self.add(bits, end, uid, adds);
+            merge(list, adds);
+        }
+        Ok(())
+    }
+
+    /// Appends the links of *adds*.
+    fn add(&self, bits: BitReader<'_>, end: u64, uid: u64, links: &mut Vec<u64>) {
+        match &self.codes.adds {
+            // A record is filled to whole nybbles.
+            None => push_links(bits, end.saturating_sub(3), uid, links, nybble::read),
+            Some(code) => push_links(bits, end, uid, links, |bits| code.read(bits)),
+        }
+    }
+
+    /// Takes the deleted links out of a representative.
+    fn delete(&self, bits: &mut BitReader<'_>, list: &mut Vec<u64>) -> Result<(), Damage> {
+        let number = self.codes.numbers.read(bits);
+        let (mut kept, mut from) = (0, 0usize);
+        for _ in 0..number {
+            let gap = usize::try_from(self.codes.deletes.read(bits)).unwrap_or(usize::MAX);
+            let place = from.saturating_add(gap);
+            if place >= list.len() {
+                return Err(Damage::Outside { part: "deletes", value: place as u64, bound: list.len() as u64 });
+            }
+            list.copy_within(from..place, kept);
+            kept += place - from;
+            from = place + 1;
+        }
+        if from > 0 {
+            list.copy_within(from.., kept);
+            list.truncate(kept + list.len() - from);
+        }
+        Ok(())
+    }
+}
+
+/// Appends links until the bits reach `end`.
+#[inline]
+fn push_links(
+    mut bits: BitReader<'_>,
+    end: u64,
+    uid: u64,
+    links: &mut Vec<u64>,
+    read: impl Fn(&mut BitReader<'_>) -> u64,
+) {
+    if bits.position() < end {
+        let mut link = first_link(read(&mut bits), uid);
+        links.push(link);
+        while bits.position() < end {
+            link = link.wrapping_add(read(&mut bits));
+            links.push(link);
+        }
+    }
+}
+
+/// Merges rising links into a rising list.
+fn merge(list: &mut Vec<u64>, adds: &[u64]) {
+    let (mut kept, mut left) = (list.len(), adds.len());
+    list.resize(kept + left, 0);
+    // From the end on; what is written is never before what is still to be read.
+    while left > 0 {
+        if kept > 0 && list[kept - 1] > adds[left - 1] {
+            kept -= 1;
+            list[kept + left] = list[kept];
+        } else {
+            left -= 1;
+            list[kept + left] = adds[left];
+        }
+    }
+}
+
+impl LinkCodec for Referenced {
+    fn nodes(&self) -> usize {
+        self.starts.nodes()
+    }
+
+    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+        self.read(node, 0, links, &mut Vec::new())
+    }
+
+    /// Keeps the lists that a representative can be among, so that none is made twice.
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        let mut recent: Vec<(Vec<u64>, u64)> = vec![Default::default(); self.distance_max + 1];
+        let (slots, mut adds) = (recent.len(), Vec::new());
+        for node in 0..self.nodes() {
+            let (mut bits, end) = self.starts.find(node)?;
+            let (mut list, _) = std::mem::take(&mut recent[node % slots]);
+            let mut hops = 0;
+            list.clear();
+            if bits.position() < end {
+                let distance = self.codes.refs.read(&mut bits);
+                if distance > 0 {
+                    let (old, old_hops) = &recent[self.before(node, distance)? % slots];
+                    hops = old_hops + 1;
+                    if hops > self.hops_max {
+                        return Err(Damage::Outside { part: PART_HOPS, value: hops, bound: self.hops_max });
+                    }
+                    list.extend_from_slice(old);
+                }
+                self.change(bits, end, node, distance > 0, &mut list, &mut adds)?;
+            }
+            visit(node, &list);
+            recent[node % slots] = (list, hops);
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Sizes {
+        let (data, index) = self.starts.sizes();
+        Sizes { data, index, tables: HEADER + self.codes_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn a_change_leads_from_one_list_to_another(old: BTreeSet<u8>, new: BTreeSet<u8>) {
+            let (old, new): (Vec<u64>, Vec<u64>) =
+                (old.into_iter().map(u64::from).collect(), new.into_iter().map(u64::from).collect());
+            let mut change = Change::default();
+            change.find(&old, &new);
+            let mut place = 0;
+            let mut deleted = BTreeSet::new();
+            for delete in &change.deletes {
+                place += usize::try_from(*delete).unwrap();
+                deleted.insert(old[place]);
+                place += 1;
+            }
+            let mut list: Vec<u64> = old.iter().copied().filter(|link| !deleted.contains(link)).collect();
+            prop_assert_eq!(list.len(), change.shared);
+            merge(&mut list, &change.adds);
+            prop_assert_eq!(list, new);
+        }
+    }
+}

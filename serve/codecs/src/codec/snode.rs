@@ -1,0 +1,474 @@
+//! S-Node: a graph of supernodes, and small graphs in and between them (Raghavan & Garcia-Molina, *Representing Web Graphs*,
+//! ICDE 2003).
+//!
+//! Pages with similar links are a supernode ([`partition`]). Links inside a supernode are its *intranode* graph; links to
+//! another are a *superedge* graph, positive or, where these are fewer, of the links that do not exist. The list of a page is
+//! in the intranode graph and the superedge graphs of its supernode, which lie one after the other; each small graph is in
+//! reference encoding ([`graph`]). Supernodes are numbered by how many superedges lead to them, so that the numbers that come
+//! most are the least, and have a Huffman code.
+//!
+//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of a range; longest
+//! chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave the cell (a word with
+//! their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and superedge graphs a set), the
+//! PageID index ([`pages`]), the domain index, and the graphs: for each supernode the number of its superedges, the length of
+//! its intranode graph in bits and that graph, then for each superedge the supernode, a bit that is 1 if the graph is
+//! negative, its length, and the graph. The domain index: for each domain, in order, the length of its name in a word, the
+//! number of its supernodes in another, the name, and the supernodes, 4 bytes each. It is empty without keys.
+
+mod arborescence;
+mod graph;
+mod pages;
+mod partition;
+mod read;
+
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::escaped::{Counts, Escaped, EscapedDecoder};
+use graph::{Codes, Planned, Rows, append};
+use pages::{Pages, Supernode};
+use read::Graph;
+use webstrata_cells::Damage;
+use webstrata_cells::coding::bits::{BitReader, BitWriter};
+use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+
+const PART: &str = "an S-Node";
+const HEADER: u64 = 56;
+/// Symbols of supernodes, and of numbers and lengths of graphs.
+const SUPERNODE_SYMBOLS: usize = 4096;
+const LENGTH_SYMBOLS: usize = 1024;
+const BITS_MAX: u32 = 13;
+/// What a header may say at most.
+const PAGES_MAX: u64 = 2048;
+
+/// How pages become supernodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Pages of a supernode, at most 2,048.
+    pub pages_max: usize,
+    /// Pages of a supernode that a clustered split made.
+    pub pages_min: usize,
+    /// Whether there are clustered splits.
+    pub clustered: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { pages_max: 512, pages_min: 128, clustered: true }
+    }
+}
+
+/// A superedge graph with what it leads to, and whether it is negative; the first of a supernode is its intranode graph.
+struct Edge {
+    target: usize,
+    negative: bool,
+    planned: Planned,
+}
+
+/// Encodes lists; `keys`, if there are any, are the URL keys of the nodes, in order.
+///
+/// Panics when there are keys, but not one a node, and when there are 2^32 pages.
+pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec<u8> {
+    assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
+    let pages_max = options.pages_max.clamp(1, 2048);
+    // Neighbouring ranges are put together up to `pages_min`, which must not be more than a range may have.
+    let options = Options { pages_max, pages_min: options.pages_min.clamp(1, pages_max), ..*options };
+    let nodes = lists.nodes();
+    // Pages: the nodes, then the UIDs outside that they link to.
+    let inside = lists.first..lists.first + nodes as u64;
+    let outside: BTreeSet<u64> = lists.links.iter().copied().filter(|link| !inside.contains(link)).collect();
+    let outside: Vec<u64> = outside.into_iter().collect();
+    assert!(u32::try_from(nodes + outside.len()).is_ok(), "fewer than 2^32 pages");
+    let page = |link: &u64| {
+        let page = if inside.contains(link) {
+            usize::try_from(link - lists.first).unwrap_or(0)
+        } else {
+            nodes + outside.binary_search(link).unwrap_or(0)
+        };
+        u32::try_from(page).unwrap_or(u32::MAX)
+    };
+    let links: Vec<u32> = lists.links.iter().map(page).collect();
+    let links_of = |page: usize| {
+        let start = page.checked_sub(1).and_then(|before| lists.ends.get(before)).map_or(0, |&end| end);
+        lists.ends.get(page).map_or(&[][..], |&end| &links[start..end])
+    };
+    let pages = nodes + outside.len();
+    let ranges = partition::refine(pages, nodes, keys, &links_of, &options);
+    let parts: Vec<&[usize]> = ranges.iter().flat_map(|range| range.parts.iter().map(Vec::as_slice)).collect();
+    let (numbers, homes) = number(&parts, pages, &links_of);
+    let mut members: Vec<&[usize]> = vec![&[]; parts.len()];
+    parts.iter().zip(&numbers).for_each(|(part, &number)| members[number] = part);
+
+    let guess = Codes::guess();
+    let plan = |supernode: usize| plan(supernode, &members, &homes, &links_of, &guess);
+    let mut supernodes: Vec<Vec<Edge>> = (0..members.len()).map(plan).collect();
+    // Chosen again with codes that fit, and then written with codes that fit the new choice.
+    let codes = fit(&supernodes);
+    for edges in &mut supernodes {
+        for (at, edge) in std::mem::take(edges).into_iter().enumerate() {
+            let planned = edge.planned.again(&codes[usize::from(at > 0)]);
+            edges.push(Edge { planned, ..edge });
+        }
+    }
+    let depth = supernodes.iter().flatten().map(|edge| edge.planned.depth).max().unwrap_or(0);
+    let (graphs, codes, starts) = write_graphs(&supernodes);
+
+    let domains = keys.map_or_else(Vec::new, |keys| write_domains(keys, &homes));
+    let mut out = Vec::new();
+    push_words(&mut out, &[nodes as u64, lists.first, pages as u64, options.pages_max as u64, depth as u64]);
+    push_words(&mut out, &[codes.len() as u64, domains.len() as u64]);
+    let width = width_of(outside.last().copied().unwrap_or(0));
+    push_words(&mut out, &[width as u64]);
+    outside.iter().for_each(|&uid| push_wide(&mut out, uid, width));
+    out.extend_from_slice(&codes);
+    pages::write(&ranges, &numbers, &starts, &mut out);
+    out.extend_from_slice(&domains);
+    out.extend_from_slice(&graphs);
+    out
+}
+
+/// The number of each part, by how many other parts link to it; and of each page its supernode and place in it.
+fn number<'a>(
+    parts: &[&[usize]],
+    pages: usize,
+    links: &impl Fn(usize) -> &'a [u32],
+) -> (Vec<usize>, Vec<(usize, usize)>) {
+    let mut homes = vec![(0, 0); pages];
+    for (part, members) in parts.iter().enumerate() {
+        members.iter().enumerate().for_each(|(local, &page)| homes[page] = (part, local));
+    }
+    let mut in_degrees = vec![0u64; parts.len()];
+    for (part, members) in parts.iter().enumerate() {
+        let targets: BTreeSet<usize> =
+            members.iter().flat_map(|&page| links(page)).map(|&link| homes[link as usize].0).collect();
+        targets.into_iter().filter(|&target| target != part).for_each(|target| in_degrees[target] += 1);
+    }
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&part| (std::cmp::Reverse(in_degrees[part]), part));
+    let mut numbers = vec![0; parts.len()];
+    order.iter().enumerate().for_each(|(number, &part)| numbers[part] = number);
+    homes.iter_mut().for_each(|home| home.0 = numbers[home.0]);
+    (numbers, homes)
+}
+
+/// The graphs of a supernode, the intranode graph first.
+fn plan<'a>(
+    supernode: usize,
+    members: &[&[usize]],
+    homes: &[(usize, usize)],
+    links: &impl Fn(usize) -> &'a [u32],
+    codes: &[Codes<Escaped>; 2],
+) -> Vec<Edge> {
+    let mut by_target: BTreeMap<usize, Rows> = BTreeMap::new();
+    by_target.insert(supernode, Rows::new());
+    for (source, &page) in members[supernode].iter().enumerate() {
+        for &link in links(page) {
+            let (target, local) = homes[link as usize];
+            let rows = by_target.entry(target).or_default();
+            match rows.last_mut().filter(|row| row.0 == source) {
+                Some(row) => row.1.push(local),
+                None => rows.push((source, vec![local])),
+            }
+        }
+    }
+    let inner = by_target.remove(&supernode).unwrap_or_default();
+    let inner = Edge {
+        target: supernode,
+        negative: false,
+        planned: Planned::new(inner, true, members[supernode].len(), &codes[0]),
+    };
+    let outer = by_target.into_iter().map(|(target, rows)| {
+        let (sources, targets) = (members[supernode].len(), members[target].len());
+        let edges: usize = rows.iter().map(|row| row.1.len()).sum();
+        let negative = sources * targets - edges < edges;
+        let rows = if negative { complement(&rows, sources, targets) } else { rows };
+        Edge { target, negative, planned: Planned::new(rows, false, sources, &codes[1]) }
+    });
+    std::iter::once(inner).chain(outer).collect()
+}
+
+/// The links that do not exist.
+fn complement(rows: &Rows, sources: usize, targets: usize) -> Rows {
+    let mut rows = rows.iter().peekable();
+    (0..sources)
+        .map(|source| {
+            let list = rows.next_if(|row| row.0 == source).map_or(&[][..], |row| &row.1);
+            (source, (0..targets).filter(|target| list.binary_search(target).is_err()).collect::<Vec<_>>())
+        })
+        .filter(|(_, list)| !list.is_empty())
+        .collect()
+}
+
+/// Codes for intranode and superedge graphs, but for lengths.
+fn fit(supernodes: &[Vec<Edge>]) -> [Codes<Escaped>; 2] {
+    let mut counts = [Codes::new(), Codes::new()];
+    for (at, edge) in supernodes.iter().flat_map(|edges| edges.iter().enumerate()) {
+        edge.planned.count(&mut counts[usize::from(at > 0)]);
+    }
+    counts.map(|counts| counts.fit())
+}
+
+/// All graphs, the codes, and where in the graphs each supernode begins.
+fn write_graphs(supernodes: &[Vec<Edge>]) -> (Vec<u8>, Vec<u8>, Vec<u64>) {
+    let mut graph_codes = fit(supernodes);
+    let mut counts = [Codes::new(), Codes::new()];
+    for (at, edge) in supernodes.iter().flat_map(|edges| edges.iter().enumerate()) {
+        let set = usize::from(at > 0);
+        edge.planned.count_lengths(&graph_codes[set], &mut counts[set]);
+    }
+    graph_codes.iter_mut().zip(&counts).for_each(|(codes, counts)| codes.fit_lengths(counts));
+    let (mut targets, mut lengths) = (Counts::new(SUPERNODE_SYMBOLS), Counts::new(LENGTH_SYMBOLS));
+    let mut written: Vec<Vec<BitWriter>> = Vec::with_capacity(supernodes.len());
+    for edges in supernodes {
+        let write = |(at, edge): (usize, &Edge)| {
+            let mut bits = BitWriter::default();
+            edge.planned.write(&graph_codes[usize::from(at > 0)], &mut bits);
+            bits
+        };
+        let bits: Vec<BitWriter> = edges.iter().enumerate().map(write).collect();
+        lengths.add(edges.len() as u64 - 1);
+        bits.iter().for_each(|bits| lengths.add(bits.len()));
+        edges[1..].iter().for_each(|edge| targets.add(edge.target as u64));
+        written.push(bits);
+    }
+    let (target_code, length_code) = (targets.fit(BITS_MAX), lengths.fit(BITS_MAX));
+    let (mut codes, mut out, mut starts) = (BitWriter::default(), BitWriter::default(), Vec::new());
+    target_code.store(&mut codes);
+    length_code.store(&mut codes);
+    graph_codes.iter().for_each(|set| set.store(&mut codes));
+    for (edges, bits) in supernodes.iter().zip(written) {
+        starts.push(out.len());
+        length_code.write(edges.len() as u64 - 1, &mut out);
+        for (at, (edge, bits)) in edges.iter().zip(bits).enumerate() {
+            if at > 0 {
+                target_code.write(edge.target as u64, &mut out);
+                out.write(u64::from(edge.negative), 1);
+            }
+            length_code.write(bits.len(), &mut out);
+            append(bits, &mut out);
+        }
+    }
+    (out.into_bytes(), codes.into_bytes(), starts)
+}
+
+/// The domain index.
+fn write_domains(keys: &[Vec<u8>], homes: &[(usize, usize)]) -> Vec<u8> {
+    let mut domains: BTreeMap<&[u8], BTreeSet<usize>> = BTreeMap::new();
+    for (key, home) in keys.iter().zip(homes) {
+        domains.entry(partition::domain(key)).or_default().insert(home.0);
+    }
+    let mut out = Vec::new();
+    for (domain, supernodes) in domains {
+        push_words(&mut out, &[domain.len() as u64, supernodes.len() as u64]);
+        out.extend_from_slice(domain);
+        supernodes.into_iter().for_each(|supernode| push_wide(&mut out, supernode as u64, 4));
+    }
+    out
+}
+
+/// An S-Node, opened.
+#[derive(Debug)]
+pub struct Snode {
+    nodes: usize,
+    first: u64,
+    depth_max: usize,
+    outside: Bytes,
+    outside_width: usize,
+    codes_bytes: u64,
+    targets: EscapedDecoder,
+    lengths: EscapedDecoder,
+    codes: [Codes<EscapedDecoder>; 2],
+    pages: Pages,
+    domains: Bytes,
+    graphs: Bytes,
+}
+
+impl Snode {
+    /// Opens what [`encode`] wrote.
+    ///
+    /// # Errors
+    /// A header, codes or a PageID index that do not fit the bytes.
+    pub fn open(bytes: Bytes) -> Result<Self, Damage> {
+        let mut parts = Parts::new(bytes, PART);
+        let (nodes, first, pages) = (parts.length()?, parts.word()?, parts.length()?);
+        let mut small = || parts.word_within(PAGES_MAX).map(|value| usize::try_from(value).unwrap_or(usize::MAX));
+        let (pages_max, depth_max) = (small()?, small()?);
+        let (codes_bytes, domains_bytes) = (parts.length()?, parts.length()?);
+        let outside_width = if parts.word_within(8)? == 4 { 4 } else { 8 };
+        let count = pages.checked_sub(nodes).ok_or_else(|| no_such_node(nodes, pages))?;
+        let outside = parts.take(count, outside_width)?;
+        let stored = parts.take(codes_bytes, 1)?;
+        let mut bits = BitReader::new(&stored, 0);
+        let targets = EscapedDecoder::load(&mut bits, SUPERNODE_SYMBOLS, BITS_MAX)?;
+        let lengths = EscapedDecoder::load(&mut bits, LENGTH_SYMBOLS, BITS_MAX)?;
+        let codes = [Codes::load(&mut bits)?, Codes::load(&mut bits)?];
+        let index = Pages::take(&mut parts, pages, pages_max)?;
+        let domains = parts.take(domains_bytes, 1)?;
+        let (codes_bytes, graphs) = (codes_bytes as u64, parts.rest());
+        let own = Self {
+            nodes,
+            first,
+            depth_max,
+            outside,
+            outside_width,
+            codes_bytes,
+            targets,
+            lengths,
+            codes,
+            pages: index,
+            domains,
+            graphs,
+        };
+        Ok(own)
+    }
+
+    /// The supernodes that have the pages of a domain, which is the first two labels of a URL key (`com,example,`).
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    pub fn domain(&self, domain: &[u8]) -> Result<Vec<usize>, Damage> {
+        let mut parts = Parts::new(self.domains.clone(), "the domain index of an S-Node");
+        while !parts.is_empty() {
+            let (length, count) = (parts.length()?, parts.length()?);
+            let (name, supernodes) = (parts.take(length, 1)?, parts.take(count, 4)?);
+            if name == domain {
+                let number = |at| wide_at(&supernodes, at, 4).and_then(|number| usize::try_from(number).ok());
+                return Ok((0..count).filter_map(number).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The nodes of a supernode.
+    ///
+    /// # Errors
+    /// A supernode that there is not, and damaged bytes.
+    pub fn nodes_of(&self, supernode: usize) -> Result<Vec<usize>, Damage> {
+        let supernode = self.pages.supernode(supernode)?;
+        Ok((0..supernode.count)
+            .map(|local| self.pages.page(&supernode, local))
+            .filter(|&page| page < self.nodes)
+            .collect())
+    }
+
+    /// Number of supernodes.
+    pub fn supernodes(&self) -> usize {
+        self.pages.supernodes()
+    }
+
+    fn uid(&self, page: usize) -> Result<u64, Damage> {
+        let outside = page.checked_sub(self.nodes);
+        let uid = outside
+            .map_or(Some(self.first.wrapping_add(page as u64)), |at| wide_at(&self.outside, at, self.outside_width));
+        uid.ok_or_else(|| no_such_node(page, self.nodes + self.outside.len() / self.outside_width))
+    }
+
+    /// Calls `visit` with each graph of a supernode: where its bits begin, its target, and whether it is negative.
+    fn graphs_of<'a>(
+        &'a self,
+        number: usize,
+        supernode: &Supernode,
+        mut visit: impl FnMut(BitReader<'a>, &Graph<'a>, usize, bool) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
+        let mut bits = BitReader::new(&self.graphs, supernode.graphs);
+        let edges = self.lengths.read(&mut bits);
+        for edge in 0..=edges {
+            if bits.overran() {
+                return Err(Damage::Ends { part: PART });
+            }
+            let inner = edge == 0;
+            let (target, negative) =
+                if inner { (number as u64, false) } else { (self.targets.read(&mut bits), bits.read(1) == 1) };
+            let length = self.lengths.read(&mut bits);
+            let codes = &self.codes[usize::from(!inner)];
+            let graph = Graph { data: &self.graphs, codes, pages: supernode.count, inner, depth_max: self.depth_max };
+            visit(bits, &graph, usize::try_from(target).unwrap_or(usize::MAX), negative)?;
+            bits = BitReader::new(&self.graphs, bits.position().saturating_add(length));
+        }
+        Ok(())
+    }
+
+    /// Appends links that a graph has, or all to its target but these.
+    fn push(&self, to: &Supernode, negative: bool, local: &[usize], links: &mut Vec<u64>) -> Result<(), Damage> {
+        let mut push = |place| self.uid(self.pages.page(to, place)).map(|uid| links.push(uid));
+        if !negative {
+            return local.iter().try_for_each(|&place| push(place));
+        }
+        let mut missing = local.iter().peekable();
+        (0..to.count).filter(|place| missing.next_if(|&&missing| missing == *place).is_none()).try_for_each(push)
+    }
+}
+
+impl LinkCodec for Snode {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+        if node >= self.nodes {
+            return Err(no_such_node(node, self.nodes));
+        }
+        links.clear();
+        let (number, supernode, page) = self.pages.find(node)?;
+        let mut local = Vec::new();
+        self.graphs_of(number, &supernode, |bits, graph, target, negative| {
+            local.clear();
+            let source = graph.source(bits, page)?;
+            if source.is_none() && !negative {
+                return Ok(());
+            }
+            let to = self.pages.supernode(target)?;
+            if let Some((source, records)) = source {
+                graph.list(&records, source, to.count, &mut Vec::new(), &mut local)?;
+            }
+            self.push(&to, negative, &local, links)
+        })?;
+        // Supernodes are in no order of UIDs.
+        links.sort_unstable();
+        Ok(())
+    }
+
+    /// Makes the lists of a range of pages together, each small graph once.
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        let (mut local, mut from) = (Vec::new(), 0);
+        while from < self.nodes {
+            let (to, supernodes) = self.pages.range_of(from)?;
+            let to = to.min(self.nodes).max(from + 1);
+            let mut lists = vec![Vec::new(); to - from];
+            for number in supernodes {
+                let supernode = self.pages.supernode(number)?;
+                self.graphs_of(number, &supernode, |bits, graph, target, negative| {
+                    let target = self.pages.supernode(target)?;
+                    let (sources, records) = graph.sources(bits)?;
+                    let mut kept = vec![None; sources.len()];
+                    let mut sources = sources.into_iter().enumerate().peekable();
+                    for page in 0..supernode.count {
+                        let source = sources.next_if(|source| source.1 == page);
+                        local.clear();
+                        if let Some((at, _)) = source {
+                            graph.list(&records, at, target.count, &mut kept, &mut local)?;
+                        }
+                        let list = self.pages.page(&supernode, page).checked_sub(from);
+                        let list = list.and_then(|list| lists.get_mut(list)).filter(|_| source.is_some() || negative);
+                        if let Some(list) = list {
+                            self.push(&target, negative, &local, list)?;
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            for (node, mut list) in (from..to).zip(lists) {
+                list.sort_unstable();
+                visit(node, &list);
+            }
+            from = to;
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Sizes {
+        let tables = HEADER + 8 + self.codes_bytes + (self.outside.len() + self.domains.len()) as u64;
+        Sizes { data: self.graphs.len() as u64, index: self.pages.len() as u64, tables }
+    }
+}

@@ -1,0 +1,207 @@
+//! Bodies of fuzz targets, which tests call too: damages sound bytes as its input says, opens them and asks everything.
+//!
+//! The first byte of the input picks an encoding of links; then each six bytes are an edit: a place (24 bits, modulo the
+//! length), what to do (8 bits), and a value (16 bits). So a fuzzer needs no corpus, and what it finds is short. Nothing
+//! but a panic, a hang or memory out of proportion is wrong: answers of damaged bytes are errors, or other answers.
+
+mod samples;
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
+
+use crate::codec::snode::Snode;
+use crate::codec::{self, CodecTag, ENCODINGS};
+use samples::{FIRST, NODES, samples};
+use webstrata_cells::Cells;
+use webstrata_cells::image;
+use webstrata_cells::links::backward::Wanted;
+use webstrata_cells::url_store::UrlStore;
+
+/// Something that can be damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A URL store.
+    Urls,
+    /// Lists of links of any encoding.
+    Lists,
+    /// A forward store of any encoding.
+    Forward,
+    /// A backward store of any encoding.
+    Backward,
+    /// The image of a cell of any encoding, with checksums that fit the damage.
+    Cell,
+}
+
+impl Target {
+    /// All targets.
+    pub const ALL: [Target; 5] = [Target::Urls, Target::Lists, Target::Forward, Target::Backward, Target::Cell];
+}
+
+/// Damages a sample of a target and asks it everything. Whether it opened.
+pub fn probe(target: Target, input: &[u8]) -> bool {
+    let Some((samples, (&pick, edits))) = samples().zip(input.split_first()) else { return false };
+    let pick = usize::from(pick) % CodecTag::ALL.len();
+    let tag = CodecTag::ALL[pick];
+    match target {
+        Target::Urls => urls(edited(&samples.urls, edits).into()),
+        Target::Lists => lists(tag, edited(&samples.lists[pick], edits).into()),
+        Target::Forward => forward(tag, edited(&samples.forward[pick], edits).into()),
+        Target::Backward => backward(tag, edited(&samples.backward[pick], edits).into()),
+        Target::Cell => cell(edited(&samples.cells[pick], edits)),
+    }
+}
+
+/// Bytes with edits.
+fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for edit in edits.as_chunks::<6>().0 {
+        let [a, b, c, what, low, high] = *edit;
+        let place = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let Some(at) = place.checked_rem(bytes.len()) else { break };
+        let value = [low, high];
+        match what % 6 {
+            0 => bytes[at] = low,
+            1 => bytes[at] ^= 1 << (low & 7),
+            // Heads and indexes are words.
+            2 => bytes[at & !7..].iter_mut().zip(value).for_each(|(byte, value)| *byte = value),
+            3 => bytes[at..].iter_mut().take(usize::from(low)).for_each(|byte| *byte = high),
+            4 => bytes.truncate(at),
+            _ => bytes.extend_from_slice(&value),
+        }
+    }
+    bytes
+}
+
+/// Some of so many, the first and the last among them.
+fn some(count: u64) -> impl Iterator<Item = u64> {
+    (0..count).step_by(usize::try_from(count / 16 + 1).unwrap_or(usize::MAX)).chain(count.checked_sub(1))
+}
+
+const WINDOWS: [Window; 5] = [
+    Window::ALWAYS,
+    Window::Seen { from: 86_400 * 3, to: 86_400 * 9 },
+    Window::Seen { from: 86_400 * 70, to: i64::MAX },
+    Window::AsOf(86_400 * 5),
+    Window::AsOf(i64::MAX),
+];
+
+fn urls(bytes: Bytes) -> bool {
+    let Ok(urls) = UrlStore::open(bytes) else { return false };
+    let (mut key, mut url) = (Vec::new(), String::new());
+    for at in some(urls.len()) {
+        let _ = urls.url(at, &mut url);
+        if urls.key(at, &mut key).is_ok() {
+            let _ = urls.find(&key);
+            let _ = urls.lower_bound(&key[..key.len() / 2]);
+            let _ = urls.prefix(&key[..key.len() / 3]);
+        }
+    }
+    true
+}
+
+fn lists(tag: CodecTag, bytes: Bytes) -> bool {
+    if let Some(snode) = Some(tag).filter(|tag| tag.reads_keys()).and_then(|_| Snode::open(bytes.clone()).ok()) {
+        let found = snode.domain(samples::DOMAIN).unwrap_or_default();
+        for supernode in found.into_iter().chain([0, snode.supernodes()]) {
+            let _ = snode.nodes_of(supernode);
+        }
+    }
+    codec::probe(tag, bytes).is_ok()
+}
+
+fn forward(tag: CodecTag, bytes: Bytes) -> bool {
+    let Ok(store) = tag.encoding().open_forward(bytes, FIRST, NODES) else { return false };
+    let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+    for node in 0..=NODES {
+        let _ = store.window(node, WINDOWS[node % WINDOWS.len()], &mut links);
+        let _ = store.captures(node, &mut captures);
+        let _ = store.captured(node, 0, 86_400);
+        let _ = store.lifespans(node, &mut spans);
+        let _ = store.page(node);
+    }
+    let _ = store.sizes();
+    true
+}
+
+fn backward(tag: CodecTag, bytes: Bytes) -> bool {
+    let Ok(store) = tag.encoding().open_backward(bytes, FIRST, NODES) else { return false };
+    for node in 0..=NODES {
+        let half = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len() / 2), inner: Some((1, ranges.len() / 3)) });
+        let all = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len().checked_sub(1)?), inner: None });
+        let _ = store.sources(node, &half, &mut |_, _| {});
+        let _ = store.sources(node, &all, &mut |_, _| {});
+        let _ = store.record(node);
+    }
+    let _ = store.sizes();
+    true
+}
+
+fn cell(mut bytes: Vec<u8>) -> bool {
+    image::seal(&mut bytes);
+    let Ok(cells) = Cells::of_image(bytes.into(), ENCODINGS) else { return false };
+    let (mut url, mut batch) = (Vec::new(), Batch::default());
+    // Few of the nodes: each store is asked for all of its own, where it is the target.
+    let ends = [0, FIRST - 1, FIRST + 3 * NODES as u64, cells.urls()];
+    let own = (FIRST..FIRST + NODES as u64).step_by(7);
+    let uids: Vec<u64> = own.clone().chain(own.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).collect();
+    for &uid in &uids {
+        if cells.url_into(uid, &mut url).is_ok() {
+            let _ = cells.uid(&String::from_utf8_lossy(&url));
+        }
+        let _ = (cells.captures(uid), cells.lifespans(uid), cells.page(uid), cells.in_record(uid));
+        for window in WINDOWS {
+            for direction in [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)] {
+                let _ = cells.degree(uid, direction, window);
+            }
+        }
+        let _ = cells.has_link(uid, FIRST, WINDOWS[1]);
+    }
+    let sample = Sample { count: 2, sampling: Sampling::Random, seed: 1 };
+    let draw = |&uid: &u64, list: &mut Vec<u64>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
+    let _ = batch.fill(&uids, draw);
+    let mut left = 20;
+    let _ = cells.uids(FIRST - 9..FIRST + 4 * NODES as u64, (0, 86_400), &mut |_| {
+        left -= 1;
+        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+    use webstrata_cells::bench::Random;
+
+    #[test]
+    fn damage_of_all_kinds_is_no_more_than_errors_and_other_answers() {
+        // More rounds, from another seed: WEBSTRATA_PROBES=rounds,seed.
+        let wanted = std::env::var("WEBSTRATA_PROBES").ok();
+        let wanted = wanted.as_deref().and_then(|text| text.split_once(','));
+        let (rounds, seed) = wanted.map_or((60, 12), |(rounds, seed)| (rounds.parse().unwrap(), seed.parse().unwrap()));
+        let mut random = Random::new(seed);
+        for target in Target::ALL {
+            let (mut opened, mut slowest) = (0, Duration::ZERO);
+            for pick in 0..u8::try_from(CodecTag::ALL.len()).unwrap() {
+                assert!(probe(target, &[pick]), "{target:?} {pick} is sound");
+                for _ in 0..rounds {
+                    let mut input = vec![pick];
+                    for _ in 0..=random.below(3) {
+                        // Heads are small, and most is decided there.
+                        let place = if random.below(2) == 0 { random.below(400) } else { random.next() };
+                        let edit = [place, place >> 8, place >> 16, random.next(), random.next(), random.next()];
+                        input.extend(edit.map(|value| u8::try_from(value & 0xff).unwrap()));
+                    }
+                    let start = Instant::now();
+                    let done = std::panic::catch_unwind(|| probe(target, &input));
+                    opened += usize::from(done.unwrap_or_else(|_| panic!("{target:?} {input:?}")));
+                    slowest = slowest.max(start.elapsed());
+                }
+            }
+            assert!(opened > 100, "{target:?}: {opened} opened");
+            assert!(slowest < Duration::from_secs(5), "{target:?}: {slowest:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Times and presence in plain arrays, beside any encoding of links: what encodings that know no time are kept with.
+//!
+//! A record is what a node has over time (see [`Page`]; in-links are the same with ranges for captures and sources for
+//! links), without its links. Nodes without a time have no record.
+//!
+//! ```text
+//! words       number of nodes; the least time, in seconds
+//! arrays      seven, one after the other, each: number of values, bytes a value (1 to 8), as words; then the values
+//!   0 1 2     ends of times, of unknown captures, of changes: those of a node go from the end of the node before it to
+//!             its own; a value a node, or none where there is nothing that could end
+//!   3         times, in seconds after the least
+//!   4         unknown captures, as indexes in the node's times
+//!   5 6       changes, sorted: indexes in the node's links, and in its times
+//! ```
+//!
+//! Words are 64 bits; all numbers are little-endian, and each array is as narrow as its largest value allows. For example two
+//! nodes, the first with captures at 100 and 130 and two links of which the second comes with the second capture, which is
+//! changes of link 1 at captures 0 and 1; the second without a record:
+//!
+//! ```text
+//! 2 100 | 2 1: 02 02 | 0 1: | 2 1: 02 02 | 2 1: 00 1e | 0 1: | 2 1: 01 01 | 2 1: 00 01
+//! ```
+//!
+//! Cost: an answer reads one record. Source: the plain form of the layers of Avcular & Suel 2011, section 4.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use webstrata_layers::{Change, Page};
+
+use webstrata_cells::Damage;
+use webstrata_cells::coding::parts::{Parts, no_such_node, push_words};
+
+const PART: &str = "plain times";
+
+/// Takes records and writes them.
+#[derive(Default)]
+pub(crate) struct SideWriter {
+    ends: [Vec<u64>; 3],
+    times: Vec<i64>,
+    unknown: Vec<u64>,
+    links: Vec<u64>,
+    captures: Vec<u64>,
+}
+
+impl SideWriter {
+    /// Takes the record of the next node, `None` where it has none.
+    pub(crate) fn push(&mut self, page: Option<&Page>) {
+        if let Some(page) = page {
+            self.times.extend_from_slice(&page.timestamps);
+            self.unknown.extend(page.unknown.iter().map(|&at| u64::from(at)));
+            self.links.extend(page.changes.iter().map(|change| u64::from(change.link)));
+            self.captures.extend(page.changes.iter().map(|change| u64::from(change.capture)));
+        }
+        let ends = [self.times.len(), self.unknown.len(), self.links.len()];
+        self.ends.iter_mut().zip(ends).for_each(|(all, end)| all.push(end as u64));
+    }
+
+    /// The bytes.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let least = self.times.iter().copied().min().unwrap_or(0);
+        push_words(&mut out, &[self.ends[0].len() as u64, least.cast_unsigned()]);
+        for ends in &self.ends {
+            let any = ends.last().is_some_and(|&end| end > 0);
+            push_array(&mut out, if any { ends } else { &[] });
+        }
+        let times: Vec<u64> = self.times.iter().map(|time| time.abs_diff(least)).collect();
+        [times, self.unknown, self.links, self.captures].iter().for_each(|values| push_array(&mut out, values));
+        out
+    }
+}
+
+fn push_array(out: &mut Vec<u8>, values: &[u64]) {
+    let widest = values.iter().copied().max().unwrap_or(0);
+    let width = (8 - widest.leading_zeros() as usize / 8).max(1);
+    push_words(out, &[values.len() as u64, width as u64]);
+    values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()[..width]));
+}
+
+/// Values of a fixed width.
+struct Array {
+    bytes: Bytes,
+    width: usize,
+}
+
+impl Array {
+    fn take(parts: &mut Parts) -> Result<Self, Damage> {
+        let (values, width) = (parts.length()?, parts.word_within(8)?);
+        if width == 0 {
+            return Err(Damage::Outside { part: PART, value: 0, bound: 8 });
+        }
+        let width = usize::try_from(width).unwrap_or(8);
+        Ok(Self { bytes: parts.take(values, width)?, width })
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() / self.width
+    }
+
+    /// The values in a range that [`Side::range`] gave.
+    #[inline]
+    fn values(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = u64> + '_ {
+        let bytes = self.bytes.get(range.start * self.width..range.end * self.width).unwrap_or_default();
+        bytes.chunks_exact(self.width).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        })
+    }
+}
+
+/// When a node was captured, and which of its captures have unknown links.
+#[derive(Default)]
+pub(crate) struct Captures {
+    pub(crate) times: Vec<i64>,
+    pub(crate) unknown: Vec<u32>,
+}
+
+/// Times and presence, ready to answer.
+pub(crate) struct Side {
+    nodes: usize,
+    least: i64,
+    ends: [Array; 3],
+    times: Array,
+    unknown: Array,
+    links: Array,
+    captures: Array,
+}
+
+impl Side {
+    /// Opens what [`SideWriter`] wrote.
+    ///
+    /// # Errors
+    /// Parts that do not fit together.
+    pub(crate) fn open(bytes: Bytes) -> Result<Self, Damage> {
+        let mut parts = Parts::new(bytes, PART);
+        let (nodes, least) = (parts.length()?, parts.word()?.cast_signed());
+        let mut array = || Array::take(&mut parts);
+        let ends = [array()?, array()?, array()?];
+        let (times, unknown, links, captures) = (array()?, array()?, array()?, array()?);
+        let rest = parts.rest().len() as u64;
+        if rest > 0 {
+            return Err(Damage::Outside { part: PART, value: rest, bound: 0 });
+        }
+        for (ends, values) in ends.iter().zip([&times, &unknown, &links]) {
+            let expected = if values.len() == 0 { 0 } else { nodes };
+            if ends.len() != expected {
+                return Err(Damage::Outside { part: PART, value: ends.len() as u64, bound: expected as u64 });
+            }
+        }
+        if links.len() != captures.len() {
+            return Err(Damage::Outside { part: PART, value: captures.len() as u64, bound: links.len() as u64 });
+        }
+        Ok(Self { nodes, least, ends, times, unknown, links, captures })
+    }
+
+    /// Number of nodes.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Where the values of a node lie.
+    #[inline]
+    fn range(&self, node: usize, ends: &Array, values: &Array) -> Result<Range<usize>, Damage> {
+        if node >= self.nodes {
+            return Err(no_such_node(node, self.nodes));
+        }
+        if values.len() == 0 {
+            return Ok(0..0);
+        }
+        let mut both = ends.values(node.saturating_sub(1)..node + 1);
+        let mut next = || both.next().and_then(|end| usize::try_from(end).ok()).unwrap_or(usize::MAX);
+        let start = if node == 0 { 0 } else { next() };
+        let end = next();
+        if start > end || end > values.len() {
+            return Err(Damage::Outside { part: PART, value: end as u64, bound: values.len() as u64 });
+        }
+        Ok(start..end)
+    }
+
+    /// The times of a node; none where it has no record.
+    #[inline]
+    pub(crate) fn times(&self, node: usize) -> Result<impl ExactSizeIterator<Item = i64> + '_, Damage> {
+        let times = self.times.values(self.range(node, &self.ends[0], &self.times)?);
+        Ok(times.map(|time| self.least.wrapping_add_unsigned(time)))
+    }
+
+    /// Replaces `captures` by those of a node.
+    pub(crate) fn captures(&self, node: usize, captures: &mut Captures) -> Result<(), Damage> {
+        captures.times.clear();
+        captures.times.extend(self.times(node)?);
+        captures.unknown.clear();
+        let unknown = self.unknown.values(self.range(node, &self.ends[1], &self.unknown)?);
+        captures.unknown.extend(unknown.map(narrow));
+        Ok(())
+    }
+
+    /// The changes of a node.
+    #[inline]
+    pub(crate) fn changes(&self, node: usize) -> Result<impl ExactSizeIterator<Item = Change> + '_, Damage> {
+        let range = self.range(node, &self.ends[2], &self.links)?;
+        let both = self.links.values(range.clone()).zip(self.captures.values(range));
+        Ok(both.map(|(link, capture)| Change { link: narrow(link), capture: narrow(capture) }))
+    }
+
+    /// Bytes of values, and of what leads to them.
+    pub(crate) fn sizes(&self) -> (u64, u64) {
+        let bytes = |array: &Array| array.bytes.len() as u64;
+        let values = [&self.times, &self.unknown, &self.links, &self.captures].map(bytes).iter().sum();
+        (values, self.ends.iter().map(bytes).sum())
+    }
+}
+
+/// An index; one that 32 bits do not hold is damage, and no index of anything.
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_as_documented() {
+        let at = |capture| Change { link: 1, capture };
+        let page =
+            Page { timestamps: vec![100, 130], links: vec![4, 5], changes: vec![at(0), at(1)], ..Page::default() };
+        let mut writer = SideWriter::default();
+        writer.push(Some(&page));
+        writer.push(None);
+        let bytes = writer.finish();
+        let mut expected = Vec::new();
+        push_words(&mut expected, &[2, 100]);
+        for (values, array) in
+            [(2, &[2, 2][..]), (0, &[]), (2, &[2, 2]), (2, &[0, 30]), (0, &[]), (2, &[1, 1]), (2, &[0, 1])]
+        {
+            push_words(&mut expected, &[values, 1]);
+            expected.extend_from_slice(array);
+        }
+        assert_eq!(bytes, expected);
+
+        let side = Side::open(bytes.into()).unwrap();
+        let mut captures = Captures::default();
+        side.captures(0, &mut captures).unwrap();
+        assert_eq!((&captures.times[..], &captures.unknown[..]), (&[100, 130][..], &[][..]));
+        assert!(side.changes(0).unwrap().eq(page.changes));
+        assert_eq!(side.times(1).unwrap().len(), 0);
+        assert!(side.times(2).is_err());
+    }
+
+    #[test]
+    fn widths_are_those_of_the_largest_values() {
+        let mut writer = SideWriter::default();
+        let times = vec![i64::MIN / 1000, 0, i64::MAX / 1000];
+        writer.push(Some(&Page { timestamps: times.clone(), unknown: vec![1], ..Page::default() }));
+        let side = Side::open(writer.finish().into()).unwrap();
+        assert_eq!((side.times.width, side.unknown.width), (7, 1));
+        assert!(side.times(0).unwrap().eq(times));
+    }
+}

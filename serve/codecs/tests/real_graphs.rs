@@ -1,0 +1,75 @@
+//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the papers
+//! report. The graphs are `data/graphs` below `WEBSTRATA_SHARED`; without it, this is skipped.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test says what it skips, and stops at the first surprise"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_codecs::bench::transpose;
+use webstrata_codecs::codec::{self, CodecTag, bv_files};
+
+/// The directory of shared test data, if there is one.
+fn shared() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
+    let dir = std::env::var_os("WEBSTRATA_SHARED").map_or(beside, PathBuf::from);
+    dir.is_dir().then_some(dir)
+}
+
+fn open(tag: CodecTag, lists: &Lists) -> Box<dyn LinkCodec> {
+    codec::open(tag, codec::encode(tag, lists, None).unwrap().into()).unwrap()
+}
+
+/// Bits a link of each encoding.
+fn sizes(name: &str, lists: &Lists) -> BTreeMap<&'static str, f64> {
+    let plain = open(CodecTag::Link1, lists);
+    let (mut wanted, mut links, mut bits) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for tag in CodecTag::ALL {
+        let codec = open(tag, lists);
+        codec
+            .scan(&mut |node, links| {
+                plain.list(node, &mut wanted).unwrap();
+                assert!(links == wanted, "{name}, {}, node {node} in order", tag.name());
+            })
+            .unwrap();
+        // Far from one another, so that no list is made of what was just read.
+        for node in (0..lists.nodes()).map(|at| at * 7919 % lists.nodes()).step_by(7) {
+            plain.list(node, &mut wanted).unwrap();
+            codec.list(node, &mut links).unwrap();
+            assert!(links == wanted, "{name}, {}, node {node}", tag.name());
+        }
+        let sizes = codec.sizes();
+        bits.insert(tag.name(), (sizes.data + sizes.index + sizes.tables) as f64 * 8.0 / lists.links.len() as f64);
+    }
+    eprintln!("{name}: bits a link: {bits:.2?}");
+    bits
+}
+
+fn compare(name: &str) {
+    let Some(dir) = shared() else {
+        eprintln!("skipped: no shared test data (set WEBSTRATA_SHARED)");
+        return;
+    };
+    let forward = bv_files::import(&dir.join("data/graphs").join(name)).unwrap();
+    let backward = transpose(&forward).unwrap();
+    for (direction, lists) in [("forward", &forward), ("backward", &backward)] {
+        let bits = sizes(&format!("{name}, {direction}"), lists);
+        assert!(bits["link3"] < 6.0 && bits["link3"] < bits["link2"] && bits["link2"] < bits["link1"], "{bits:?}");
+        assert!(bits["link3-huff"] < bits["link3"] && bits["shs-nybble"] < 16.0, "{bits:?}");
+        assert!(bits["snode"] < 1.1 * bits["link3"], "{bits:?}");
+    }
+}
+
+#[test]
+fn every_encoding_gives_what_link1_gives_on_one_domain() {
+    compare("cnr-2000");
+}
+
+#[test]
+fn every_encoding_gives_what_link1_gives_on_many_hosts() {
+    compare("uk-2007-05@100000");
+}
