@@ -1,12 +1,16 @@
 //! A capture: one retrieval of one page, as a reader hands it on. The only type that leaves this crate's readers.
 //!
 //! URLs and links stand here as the crawl file spells them (entities decoded, white space trimmed); they become
-//! identities in [`crate::interner`]. Relative links stay relative, because a revisit found under another URL takes
+//! identities in [`crate::url::interner`]. Relative links stay relative, because a revisit found under another URL takes
 //! the links of the first retrieval resolved against its own URL.
 //!
 //! Readers fill one `Capture` again and again, so that its buffers are allocated once.
 
-use crate::overflow::Overflow;
+pub(crate) mod date;
+pub(crate) mod digest;
+pub(crate) mod overflow;
+
+use crate::capture::overflow::Overflow;
 use arrow::array::{Array, StringArray};
 use std::io;
 use std::path::Path;

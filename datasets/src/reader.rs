@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::arc::ArcReader;
-use crate::compressed::{Lines, Notes, Text};
-use crate::detect::{self, Format};
-use crate::document::Documents;
+use crate::files::compressed::{Lines, Notes, Text};
+use crate::files::detect::{self, Format};
+use crate::formats::arc::ArcReader;
+use crate::formats::warc::WarcReader;
 use crate::generate::{Generator, Share};
-use crate::warc::WarcReader;
+use crate::page::document::Documents;
 use crate::{Capture, Error, Finding, Tally};
 
 /// A file, a part of one, or a part of a made-up crawl, that one worker reads on its own.
@@ -105,7 +105,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     for path in files {
         let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        let groups = if is_parquet(&path) { crate::tables::row_groups(&path).ok() } else { None };
+        let groups = if is_parquet(&path) { crate::formats::tables::row_groups(&path).ok() } else { None };
         match groups {
             Some(groups) => inputs.extend(groups.into_iter().enumerate().map(|(group, bytes)| Input {
                 path: path.clone(),
@@ -166,7 +166,7 @@ pub fn open_counting(
     let count = Count { bytes_read, left: input.bytes };
     let reader: Option<Box<dyn CaptureReader>> = match input.part {
         Part::Whole => None,
-        Part::RowGroup(group) => Some(crate::tables::open(path, group)?),
+        Part::RowGroup(group) => Some(crate::formats::tables::open(path, group)?),
         Part::Generated(share) => Some(Box::new(Generator::of(share))),
     };
     if let Some(reader) = reader {
@@ -237,10 +237,10 @@ fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<B
     let reader: Box<dyn CaptureReader> = match format {
         Format::Warc => Box::new(WarcReader::new(text, path.to_owned(), documents)),
         Format::Arc => Box::new(ArcReader::new(text, path.to_owned(), documents)),
-        Format::JsonLines => crate::jsonl::open(Box::new(Lines(text)), path),
-        Format::Lga => crate::lga::open(Box::new(Lines(text)), path),
-        Format::AutCsv => crate::aut_csv::open(Box::new(Lines(text)), path),
-        Format::LinksFile => crate::links_file::open(Box::new(Lines(text)), path),
+        Format::JsonLines => crate::formats::jsonl::open(Box::new(Lines(text)), path),
+        Format::Lga => crate::formats::lga::open(Box::new(Lines(text)), path),
+        Format::AutCsv => crate::formats::aut_csv::open(Box::new(Lines(text)), path),
+        Format::LinksFile => crate::formats::links_file::open(Box::new(Lines(text)), path),
         Format::Parquet => Box::new(Unknown { path: path.to_owned(), detail: "broken Parquet", told: false }),
         Format::Unknown(detail) => Box::new(Unknown { path: path.to_owned(), detail, told: false }),
     };

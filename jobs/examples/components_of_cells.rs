@@ -13,11 +13,11 @@ use serde_json::json;
 use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
+use webstrata_analysis::strongly_connected;
 use webstrata_cells::Cells;
-use webstrata_codecs::ENCODINGS;
 use webstrata_cells::image::Residence;
+use webstrata_codecs::ENCODINGS;
 use webstrata_layers::{Direction, Links, Location, Store, Window, parse_time};
-use webstrata_pipeline::strongly_connected;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -1,7 +1,7 @@
 //! What every question needs: an open store, and the UID of a URL as a person writes it.
 
-use crate::cli::location;
-use crate::serve::CallerArgs;
+use crate::args::location;
+use crate::commands::serve::CallerArgs;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_datasets::canonical;
-use webstrata_layers::key::host_prefix;
+use webstrata_layers::record::key::host_prefix;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;

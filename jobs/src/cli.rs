@@ -1,16 +1,14 @@
-//! The command line: its subcommands, and the kinds of values that several of them take.
+//! The command line: its subcommands.
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::{
+use crate::args::Outcome;
+use crate::commands::{
     analyze, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log, merge,
     query, serve, sql, timemap, uids, update, watch,
 };
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use std::io::Write;
-use std::thread::available_parallelism;
-use webstrata_layers::{Location, parse_time};
 
 const OVERVIEW: &str = "\
 Examples:
@@ -111,101 +109,6 @@ impl Command {
     }
 }
 
-/// How a subcommand ended that printed all it had to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Exit code 0.
-    Done,
-    /// Exit code 1.
-    Failed,
-}
-
-/// A command line that parses and yet makes no sense: exit code 2.
-#[derive(Debug)]
-pub(crate) struct Usage(pub(crate) &'static str);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
-/// What does not go together is an error of the command line.
-pub(crate) fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    anyhow::Error::new(error).context(Usage("this cannot be written so"))
-}
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
-}
-
-/// The option that all subcommands with results have.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct FormatArgs {
-    /// How to print the result
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    pub(crate) format: Format,
-}
-
-/// Where a store lies: a path, `file:///path` or `s3://bucket/prefix`.
-pub(crate) fn location() -> impl TypedValueParser<Value = Location> {
-    OsStringValueParser::new().try_map(Location::parse)
-}
-
-/// The first second of a time with 4 to 14 digits, or an RFC 3339 time.
-pub(crate) fn time_from(text: &str) -> Result<i64, String> {
-    parse_time(text, false).ok_or_else(|| time_error(text))
-}
-
-/// The last second of a time with 4 to 14 digits, or an RFC 3339 time.
-pub(crate) fn time_to(text: &str) -> Result<i64, String> {
-    parse_time(text, true).ok_or_else(|| time_error(text))
-}
-
-fn time_error(text: &str) -> String {
-    format!("not a time of the years 1 to 9999: {text:?}; write 2006, 200606, 20060615120000 or 2006-06-15T12:00:00Z")
-}
-
-/// The seconds between two that may be left out.
-pub(crate) fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Usage> {
-    webstrata_layers::interval(from, to).map_err(|_| Usage("--from is later than --to"))
-}
-
-/// As many threads as there are processors.
-pub(crate) fn processors() -> usize {
-    available_parallelism().map_or(1, usize::from)
-}
-
-/// A number of bytes: `512M`, `2G`, `64 KiB`; the units are powers of 1024.
-pub(crate) fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("{text:?} is no size; write a number of bytes, or for example 512M or 2G");
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim().to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let bytes = number * f64::from(2u32).powi(shift);
-    if bytes < 1.0 || bytes > isize::MAX as f64 {
-        return Err(wrong());
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and isize::MAX, see above")]
-    Ok(bytes as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,29 +117,5 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes_have_units_of_1024() {
-        assert_eq!(size("512M"), Ok(512 << 20));
-        assert_eq!(size("1.5g"), Ok(3 << 29));
-        assert_eq!(size("64 KiB"), Ok(64 << 10));
-        assert_eq!(size("100"), Ok(100));
-        for wrong in ["", "G", "0", "-1", "12Q", "1e3", "99999999T"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_short_time_is_a_whole_period() {
-        assert_eq!(time_from("1970"), Ok(0));
-        assert_eq!(time_to("1970"), Ok(365 * 86_400 - 1));
-        assert_eq!(time_to("197001"), Ok(31 * 86_400 - 1));
-        assert_eq!(time_from("1970-01-02T00:00:00Z"), Ok(86_400));
-        for wrong in ["yesterday", "0000", "1209588506000", "0001-01-01T00:00:00+12:00"] {
-            assert!(
-                [time_from(wrong), time_to(wrong)].into_iter().all(|time| time.is_err_and(|text| text.contains(wrong)))
-            );
-        }
     }
 }

@@ -4,37 +4,15 @@
 //! failed, or what was asked for was not found; 2: the command line makes no sense. A reader of the output that goes
 //! away early is no failure.
 
-mod analyze;
+mod args;
 mod ask;
-mod bench;
-mod build;
-mod captures;
-mod cells;
-mod check;
 mod cli;
-mod demo;
-mod diff;
-mod export;
-mod fold;
-mod gc;
-mod generate;
-mod info;
-mod links;
-mod log;
-mod merge;
+mod commands;
 mod metrics;
 mod progress;
-mod query;
 mod running;
-mod serve;
 mod signals;
 mod spans;
-mod sql;
-mod timemap;
-mod translate;
-mod uids;
-mod update;
-mod watch;
 
 use clap::Parser;
 use std::io::{self, BufWriter, Write};
@@ -49,14 +27,14 @@ fn main() -> ExitCode {
         Ok(outcome)
     });
     match result {
-        Ok(cli::Outcome::Done) => ExitCode::SUCCESS,
-        Ok(cli::Outcome::Failed) => ExitCode::FAILURE,
+        Ok(args::Outcome::Done) => ExitCode::SUCCESS,
+        Ok(args::Outcome::Failed) => ExitCode::FAILURE,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // What was printed so far stands before the error; that it cannot be printed is no second error.
             let _ = out.flush();
             let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
-            if error.is::<cli::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if error.is::<args::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -6,12 +6,11 @@ use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use webstrata_analysis::{outside_stores, write_file};
 use webstrata_layers::Location;
-use webstrata_pipeline::{
-    Cluster, Error, Progress, RunOptions, StageReport, memory_needed, outside_stores, workers_within, write_file,
-};
+use webstrata_pipeline::{Cluster, Progress, RunOptions, StageReport, memory_needed, workers_within};
 
-use crate::cli::{processors, size};
+use crate::args::{processors, size};
 
 /// With what a job runs.
 #[derive(Args, Clone, Debug)]
@@ -71,10 +70,10 @@ impl RunArgs {
     }
 
     /// Runs a job and shows how far it is; fails only where that cannot be shown.
-    pub(crate) fn shown<T>(
+    pub(crate) fn shown<T, E>(
         &self,
-        job: impl FnOnce(&Progress) -> Result<T, Error>,
-    ) -> anyhow::Result<(Result<T, Error>, Run)> {
+        job: impl FnOnce(&Progress) -> Result<T, E>,
+    ) -> anyhow::Result<(Result<T, E>, Run)> {
         if let Some(level) = self.log {
             // Of several jobs one after the other, the first has done it.
             let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
@@ -93,7 +92,7 @@ impl RunArgs {
     }
 
     /// Writes what the stages did, and how it ended, where that is asked for.
-    pub(crate) fn tell(&self, run: &Run, error: Option<&Error>) -> anyhow::Result<()> {
+    pub(crate) fn tell(&self, run: &Run, error: Option<&impl std::error::Error>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let value = json!({"error": error.map(ToString::to_string), "seconds": run.seconds, "stages": run.stages});
         write_json(path, &value)

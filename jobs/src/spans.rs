@@ -37,7 +37,7 @@ pub(crate) struct Spans {
 #[cfg(not(feature = "otel"))]
 mod without_otlp {
     use super::{Spans, Targets};
-    use crate::cli::Usage;
+    use crate::args::Usage;
     use std::io;
     use tracing_subscriber::layer::SubscriberExt;
     use tracing_subscriber::util::SubscriberInitExt;

@@ -23,7 +23,7 @@ use webstrata_layers::Store;
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::placement::{self, place};
 use webstrata_serve::dial::Dialer;
-use webstrata_serve::proto::CellName;
+use webstrata_serve::protocol::proto::CellName;
 use webstrata_tests::crawls::Size;
 use webstrata_tests::load::Load;
 use webstrata_tests::story::Story;

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::identity::{Digest, EpochId};
-use crate::manifest::{Counts, ManifestFlaw};
-use crate::page::Flaw;
-use crate::presence::PresenceError;
+use crate::record::page::Flaw;
+use crate::record::presence::PresenceError;
+use crate::store::identity::{Digest, EpochId};
+use crate::store::manifest::{Counts, ManifestFlaw};
 
 /// What can go wrong with a store.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,8 @@
 mod tests {
     use arrow::datatypes::{DataType, TimeUnit};
 
-    use crate::manifest::FORMAT;
-    use crate::schema::Layer;
+    use crate::file::schema::Layer;
+    use crate::store::manifest::FORMAT;
 
     /// The type of a column in the words of the specification.
     fn words(of: &DataType, nullable: bool) -> String {

@@ -10,86 +10,48 @@
 //! The files themselves are specified in [`format`](mod@format). Memory: writers hold one row group, readers what they
 //! are allowed to.
 //!
-//! Map: [`mod@key`] the order of URLs; [`time`] windows and ranges; [`page`] the records, [`presence`] which link when;
-//! [`schema`] the layers and columns; `parquet` the only file that knows Parquet; `records` rows of one row group; `url`,
-//! `outlinks` and `inlinks` (both on `side`) one writer a file, `evidence` what revisits refer to; `location` where a store
-//! lies, `directory` and `bucket` what they can do, `body` the bytes of a file there; [`manifest`] and [`store`] epochs and
-//! commits; `history` what a manifest says of earlier epochs, [`translation`] their UIDs, [`lease`] and [`gc`] how long they
-//! stay, [`log`](mod@log) which there are; [`notes`] what programs keep beside them; [`regular`] how files are opened,
-//! [`draft`] files that are whole or not there; [`query`] the questions, [`sample`] a few of many links, [`batch`] many
-//! answers, `read` their answers from files, `blocks` decoded row groups, [`precedence`] which row's captures count,
-//! [`join`] records of several rows as one; [`scan`] streams of a partition's records, [`rows`] of a row's, [`pages`] of all
-//! rows together; [`diff`] what an epoch has that another had not; [`mod@check`] proves that a store keeps its promises.
+//! | folder | what |
+//! |---|---|
+//! | [`record`] | pages, presence of links, what several rows say together, keys, times |
+//! | [`file`](mod@file) | schemas, and one writer a file |
+//! | [`location`] | where a store lies: a directory or a bucket, and files that are whole or not there |
+//! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
+//! | [`read`] | questions and their answers, scans, differences between epochs, checks |
 
-pub mod batch;
-mod blocks;
-mod body;
-#[cfg(feature = "s3")]
-mod bucket;
-pub mod check;
-pub mod diff;
-mod directory;
-pub mod draft;
 mod error;
-mod evidence;
+pub mod file;
 pub mod format;
-pub mod gc;
-mod helpers;
-mod history;
-mod identity;
-mod inlinks;
-mod inputs;
-pub mod join;
-pub mod key;
-pub mod lease;
-mod location;
-pub mod log;
-pub mod manifest;
-pub mod notes;
-mod outlinks;
-pub mod page;
-pub mod pages;
-mod parquet;
-pub mod precedence;
-pub mod presence;
-pub mod query;
-mod read;
-mod records;
-pub mod regular;
-pub mod rows;
-pub mod sample;
-pub mod scan;
-pub mod schema;
-mod side;
+pub mod location;
+pub mod read;
+pub mod record;
 pub mod store;
-pub mod time;
-pub mod translation;
-mod url;
 
-pub use batch::Batch;
-pub use check::{CheckReport, check};
-pub use diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
-pub use draft::Draft;
+pub use crate::file::evidence::{Evidence, Revisit};
+pub use crate::file::helpers::{Attending, Helpers};
+pub use crate::file::inlinks::InlinksWriter;
+pub use crate::file::outlinks::OutlinksWriter;
+pub use crate::file::schema::Layer;
+pub use crate::file::url::{UrlWriter, url_in_row};
+pub use crate::location::draft::Draft;
+pub use crate::read::check::{CheckReport, check};
+pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
+pub use crate::read::query::{CaptureTime, Direction, Lifespan, Links, Precision, captures_in, lifespans_of};
+pub use crate::read::reader::Reader;
+pub use crate::record::batch::Batch;
+pub use crate::record::key::{key, url_of_key};
+pub use crate::record::page::{Flaw, InLinks, Page};
+pub use crate::record::presence::{Change, PresenceError};
+pub use crate::record::sample::{Sample, Sampling};
+pub use crate::record::time::{
+    RangeLength, TIMES, Window, WindowError, as_of, format_iso, format_time, interval, parse_time,
+};
+pub use crate::store::history::{Origin, PastEpoch, TranslationEntry};
+pub use crate::store::identity::{Digest, EpochId, NotAnIdentity};
+pub use crate::store::inputs::{InputRecord, InputsEntry, read_inputs, write_inputs};
+pub use crate::store::lease::Lease;
+pub use crate::store::manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
+pub use crate::store::notes::{HeldNote, Notes};
+pub use crate::store::translation::{Translation, TranslationWriter, Translations};
 pub use error::{Damage, Error};
-pub use evidence::{Evidence, Revisit};
-pub use helpers::{Attending, Helpers};
-pub use history::{Origin, PastEpoch, TranslationEntry};
-pub use identity::{Digest, EpochId, NotAnIdentity};
-pub use inlinks::InlinksWriter;
-pub use inputs::{InputRecord, InputsEntry, read_inputs, write_inputs};
-pub use key::{key, url_of_key};
-pub use lease::Lease;
 pub use location::Location;
-pub use manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
-pub use notes::{HeldNote, Notes};
-pub use outlinks::OutlinksWriter;
-pub use page::{Flaw, InLinks, Page};
-pub use presence::{Change, PresenceError};
-pub use query::{CaptureTime, Direction, Lifespan, Links, Precision, captures_in, lifespans_of};
-pub use read::Reader;
-pub use sample::{Sample, Sampling};
-pub use schema::Layer;
 pub use store::{Effort, RowDir, Store, StoreWriter, store_around, verify_file};
-pub use time::{RangeLength, TIMES, Window, WindowError, as_of, format_iso, format_time, interval, parse_time};
-pub use translation::{Translation, TranslationWriter, Translations};
-pub use url::{UrlWriter, url_in_row};

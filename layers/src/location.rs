@@ -10,6 +10,13 @@
 //! what [`Place::create`] or [`Place::replace`] has written is whole and durable when the call returns; of many callers
 //! of [`Place::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
 
+pub(crate) mod body;
+#[cfg(feature = "s3")]
+mod bucket;
+pub(crate) mod directory;
+pub mod draft;
+pub mod regular;
+
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
@@ -17,10 +24,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::body::Body;
-use crate::directory::Directory;
 use crate::error::Error;
-use crate::lease::{Leased, Retiring};
+use crate::location::body::Body;
+use crate::location::directory::Directory;
+use crate::store::lease::{Leased, Retiring};
 
 /// What a store needs of the place where it lies.
 pub(crate) trait Place: Send + Sync {
@@ -69,7 +76,7 @@ pub(crate) trait Place: Send + Sync {
     /// When a file was written, in seconds since 1970; `None` where there is none.
     fn modified(&self, name: &str) -> Result<Option<i64>, Error>;
 
-    /// Takes a lease on an epoch; see [`crate::lease`] for this and the next two.
+    /// Takes a lease on an epoch; see [`crate::store::lease`] for this and the next two.
     fn lease(&self, epoch: u64) -> Result<Leased, Error>;
 
     /// Whether a reader has a lease on an epoch now.
@@ -81,7 +88,7 @@ pub(crate) trait Place: Send + Sync {
     /// Takes the lock of the one writer.
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error>;
 
-    /// Takes the lock `name` of a note; see [`crate::notes`].
+    /// Takes the lock `name` of a note; see [`crate::store::notes`].
     fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error>;
 }
 
@@ -131,7 +138,7 @@ impl Location {
     /// A location for tests: objects in the memory of this process, lost with the last clone.
     #[cfg(feature = "s3")]
     pub fn in_memory() -> Self {
-        Self { place: Arc::new(crate::bucket::Bucket::in_memory()) }
+        Self { place: Arc::new(crate::location::bucket::Bucket::in_memory()) }
     }
 
     pub(crate) fn place(&self) -> &dyn Place {
@@ -177,7 +184,7 @@ fn s3(url: &str, rest: &str) -> Result<Location, Error> {
     if bucket.is_empty() {
         return Err(bad(url, "it names no bucket (s3://bucket/prefix)"));
     }
-    Ok(Location { place: Arc::new(crate::bucket::Bucket::open(bucket, prefix)?) })
+    Ok(Location { place: Arc::new(crate::location::bucket::Bucket::open(bucket, prefix)?) })
 }
 
 #[cfg(not(feature = "s3"))]

@@ -13,21 +13,31 @@
 //! one row; one of them has the [`StoreWriter`], the others open the row by its number. Source: Najork 2009 (epochs);
 //! [`mod@crate::format`].
 
+pub mod gc;
+pub(crate) mod history;
+pub(crate) mod identity;
+pub(crate) mod inputs;
+pub mod lease;
+pub mod log;
+pub mod manifest;
+pub mod notes;
+pub mod translation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::body::Body;
 use crate::error::Error;
-use crate::helpers::Helpers;
-use crate::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
-use crate::identity::{Digest, EpochId};
-use crate::inputs::{INPUTS, inputs_name, row_of_inputs};
-use crate::lease::{Lease, Leased};
+use crate::file::helpers::Helpers;
+use crate::file::schema::Layer;
+use crate::location::body::Body;
 use crate::location::{Location, Lock};
-use crate::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
-use crate::schema::Layer;
+use crate::store::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
+use crate::store::identity::{Digest, EpochId};
+use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
+use crate::store::lease::{Lease, Leased};
+use crate::store::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 
 const CURRENT: &str = "CURRENT";
 pub(crate) const LOCK: &str = "LOCK";
@@ -96,7 +106,7 @@ impl Store {
         }
     }
 
-    /// The lease first, then the manifest: see [`crate::lease`]. `None` where the epoch is retired, or never was.
+    /// The lease first, then the manifest: see [`crate::store::lease`]. `None` where the epoch is retired, or never was.
     fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
         let lease = match location.place().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),

@@ -32,7 +32,7 @@ fn problems(spoil: impl FnOnce(&mut Model), spoil_epoch: impl FnOnce(&mut NewEpo
     let mut epoch = model.write_row(&writer, 2);
     spoil_epoch(&mut epoch);
     writer.commit(epoch).unwrap();
-    let report = check::check(dir.path()).unwrap();
+    let report = check(dir.path()).unwrap();
     assert_eq!(report.is_sound(), report.problems.is_empty());
     let root = format!("{}/", dir.path().display());
     report.problems.iter().map(|problem| problem.to_string().replace(&root, "")).collect()

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plain_rows::*;
-use webstrata_layers::gc::{Collected, collect, foretell};
-use webstrata_layers::log::log;
+use webstrata_layers::store::gc::{Collected, collect, foretell};
+use webstrata_layers::store::log::log;
 use webstrata_layers::*;
 
 /// Each kind of place, empty; the directory goes with the first value.
@@ -105,7 +105,7 @@ fn old_epochs_go_with_all_that_only_they_had() {
             (last.removed, last.rows, last.translations),
             (vec![5], vec![5], translations.map(str::to_owned).to_vec())
         );
-        assert!(check::check(place).unwrap().is_sound());
+        assert!(check(place).unwrap().is_sound());
         assert_eq!(update(place, 2), 7);
     }
 }
@@ -251,7 +251,7 @@ fn a_job_that_was_killed_can_go_on_after_a_collection() {
         assert_eq!((collected.rows, collected.translations), (vec![1, 2, 3, 4], vec![]));
         let opened = StoreWriter::open(place, "test", Some(kept)).unwrap();
         assert_eq!(opened.commit(epoch_of(vec![entry], Some(translation))).unwrap(), 6);
-        assert!(check::check(place).unwrap().is_sound());
+        assert!(check(place).unwrap().is_sound());
     }
 }
 

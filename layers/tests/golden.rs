@@ -76,7 +76,7 @@ fn the_worked_example_answers_as_told() {
     assert_eq!(reader.in_links(1, Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [u64; 0]);
     let spans = [Lifespan { link: 0, first: MAY, last: JUNE }, Lifespan { link: 1, first: MAY, last: MAY }];
     assert_eq!(reader.lifespans(0).unwrap(), spans);
-    let report = check::check(dir.path()).unwrap();
+    let report = check(dir.path()).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
     assert_eq!(report.files, 9, "eight layers, one list of inputs");
 }

@@ -40,7 +40,7 @@ fn answers(location: &Location, memory_max: usize) -> Vec<String> {
         let url = reader.url(uid).unwrap();
         assert_eq!(reader.uid(&url).unwrap(), Some(uid));
         let at = Window::AsOf(1_149_120_000);
-        let sources = reader.in_links(uid, at, query::Precision::Exact).unwrap();
+        let sources = reader.in_links(uid, at, Precision::Exact).unwrap();
         format!("{url} {:?} {:?} {sources:?}", reader.captures(uid).unwrap(), reader.out_links(uid, at).unwrap())
     };
     (0..6).map(of_uid).collect()
@@ -52,7 +52,7 @@ fn a_store_answers_alike_wherever_it_lies() {
     let mut all = BTreeSet::new();
     for place in &places {
         model().write(place, 2);
-        assert!(check::check(place).unwrap().is_sound());
+        assert!(check(place).unwrap().is_sound());
         // Without memory nothing is kept from one question to the next.
         all.insert(answers(place, 1 << 20));
         all.insert(answers(place, 0));
@@ -84,7 +84,7 @@ fn a_kept_row_survives_and_is_continued_with_the_same_bytes() {
         let again = model().write_into(&[resumed], 2);
         assert_eq!(again, written);
         assert_eq!(writer.commit(written).unwrap(), 2);
-        assert!(check::check(place).unwrap().is_sound());
+        assert!(check(place).unwrap().is_sound());
         let writer = StoreWriter::open(place, "job 2", None).unwrap();
         assert_eq!(writer.begin_row().unwrap().row(), 3, "the row beside it is gone");
     }
@@ -127,7 +127,7 @@ fn many_processes_write_one_row() {
         let epoch = model().write_into(&rows, 3);
         assert_eq!(url_in_row(&rows[0], 1, 2, 3).unwrap(), Model::url(3));
         writer.commit(epoch).unwrap();
-        assert!(check::check(place).unwrap().is_sound());
+        assert!(check(place).unwrap().is_sound());
         assert!(!staging.exists() || fs::read_dir(&staging).unwrap().next().is_none());
     }
 }
@@ -192,8 +192,8 @@ fn notes_are_written_by_who_holds_them_and_are_no_part_of_the_store() {
         drop(notes.hold("top").unwrap());
         // Neither writers nor collections nor the check mind them.
         model().write(place, 1);
-        gc::collect(place, "gc", 1).unwrap();
-        assert!(check::check(place).unwrap().is_sound());
+        store::gc::collect(place, "gc", 1).unwrap();
+        assert!(check(place).unwrap().is_sound());
         assert_eq!(notes.names().unwrap(), ["all"]);
     }
 }
@@ -236,7 +236,7 @@ mod in_objects {
         let writer = StoreWriter::open(&place, "job 7", Some(1)).unwrap();
         writer.resume_row(1).unwrap();
         writer.commit(written).unwrap();
-        assert!(check::check(&place).unwrap().is_sound());
+        assert!(check(&place).unwrap().is_sound());
         StoreWriter::open(&place, "job 8", None).unwrap();
     }
 

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use small_store::{Captures, Model};
-use webstrata_layers::{CaptureTime, Lifespan, Links, Precision, RangeLength, Reader, Store, Window, check};
+use webstrata_layers::check;
+use webstrata_layers::{CaptureTime, Lifespan, Links, Precision, RangeLength, Reader, Store, Window};
 
 /// The links in a window by definition: of known captures in it, or of the capture that counts.
 fn links_in(captures: &Captures, page: u64, window: Window) -> BTreeSet<u64> {
@@ -112,7 +113,7 @@ proptest! {
                 prop_assert!(wide.is_sorted() && sources.iter().all(|source| wide.contains(source)));
             }
         }
-        let report = check::check(dir.path()).unwrap();
+        let report = check(dir.path()).unwrap();
         prop_assert!(report.problems.is_empty(), "{:?}", report.problems);
         prop_assert_eq!(report.counts, model.counts());
         let occurrences: usize = captures.values().flatten().map(BTreeSet::len).sum();

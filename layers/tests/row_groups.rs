@@ -80,7 +80,7 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
         assert_eq!((reader.uid(&url(uid))?, reader.url(uid)?), (Some(uid), url(uid)));
         assert_eq!(reader.uid(&format!("{}x", url(uid)))?, None);
     }
-    let report = check::check(dir.path())?;
+    let report = check(dir.path())?;
     // The out side is sound in itself; only the in side is missing.
     assert!(matches!(report.problems[..], [Error::NotMirrored { in_links: 0, .. }]), "{:?}", report.problems);
     assert_eq!(report.counts, reader.store().manifest().counts);

@@ -45,7 +45,7 @@ fn ask_all(dir: &Path) -> Result<(), Error> {
         reader.page_with_evidence(uid)?;
         for window in [Window::ALWAYS, Window::AsOf(1_149_120_000)] {
             reader.out_links(uid, window)?;
-            reader.in_links(uid, window, query::Precision::Exact)?;
+            reader.in_links(uid, window, Precision::Exact)?;
         }
     }
     Ok(())
@@ -107,7 +107,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
     assert!(dir.path().join("rows/000001").exists());
     let epoch = model().write_row(&writer, 1);
     assert_eq!(writer.commit(epoch).unwrap(), 2);
-    assert!(check::check(dir.path()).unwrap().is_sound());
+    assert!(check(dir.path()).unwrap().is_sound());
 }
 
 #[test]
@@ -304,22 +304,22 @@ fn every_flipped_byte_is_found_and_none_panics() {
             let wrong = |error: &Error| matches!(error, Error::Checksum { path: at, .. } if *at == path);
             assert!(ask_all(dir.path()).is_err_and(|error| wrong(&error)));
             if at % 16 == 0 {
-                let report = check::check(dir.path()).unwrap();
+                let report = check(dir.path()).unwrap();
                 assert!(report.problems.len() == 1 && wrong(&report.problems[0]), "{:?}", report.problems);
             }
         }
         for length in [0, 4, good.len() / 2, good.len() - 1] {
             fs::write(&path, &good[..length]).unwrap();
             assert!(matches!(ask_all(dir.path()), Err(Error::Size { .. })));
-            let report = check::check(dir.path()).unwrap();
+            let report = check(dir.path()).unwrap();
             assert!(matches!(&report.problems[..], [Error::Size { .. }]), "{:?}", report.problems);
         }
         fs::remove_file(&path).unwrap();
         assert!(matches!(ask_all(dir.path()), Err(Error::Io { path: at, .. }) if at == path));
-        assert!(!check::check(dir.path()).unwrap().is_sound());
+        assert!(!check(dir.path()).unwrap().is_sound());
         fs::write(&path, &good).unwrap();
     }
-    assert!(check::check(dir.path()).unwrap().is_sound());
+    assert!(check(dir.path()).unwrap().is_sound());
 }
 
 #[test]

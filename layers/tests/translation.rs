@@ -110,7 +110,7 @@ proptest! {
             }
             prop_assert_eq!((way.forward(u64::MAX), way.backward(u64::MAX)), (None, None));
         }
-        prop_assert!(check::check(&place).unwrap().is_sound());
+        prop_assert!(check(&place).unwrap().is_sound());
     }
 }
 
@@ -220,7 +220,7 @@ fn a_commit_takes_only_the_translation_of_its_merge() {
     let of_the_merge_before = Some("translations/000002-000003.parquet");
     for (below, kept, path) in [(3, 1, of_the_merge_before), (4, 1, None), (3, 0, None)] {
         let error = commit(below, kept, path).unwrap_err();
-        let flaw = manifest::ManifestFlaw::History;
+        let flaw = store::manifest::ManifestFlaw::History;
         assert!(matches!(&error, Error::BadManifest { flaw: found, .. } if *found == flaw), "{error}");
     }
     assert_eq!(commit(3, 1, None).unwrap(), 4);
@@ -265,7 +265,7 @@ fn every_flipped_byte_of_a_translation_is_found() {
         let error = Translations::between(&store, 2).unwrap_err();
         assert!(matches!(&error, Error::Checksum { path: found, .. } if *found == path), "{error}");
     }
-    let report = check::check(&place).unwrap();
+    let report = check(&place).unwrap();
     assert!(matches!(&report.problems[..], [Error::Checksum { path: found, .. }] if *found == path));
     fs::write(&path, &good[..9]).unwrap();
     assert!(matches!(Translations::between(&store, 1), Err(Error::Size { .. })));

@@ -8,19 +8,19 @@
 //! inputs: everything is sorted by keys that come from the data, and partitions follow from the set of URLs.
 //!
 //! A build makes a row of its own. An update adds one to those of the store: `uids` finds the UIDs of URLs that the store
-//! knows and numbers the others on, `outlinks` compares pages with what the store has of them ([`crate::revisits`]).
+//! knows and numbers the others on, `outlinks` compares pages with what the store has of them ([`crate::stages::outlinks::revisits`]).
 
+use crate::engine::job::Stopped;
+use crate::engine::state::State;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
-use crate::ingest::{Inputs, ingest, share};
-use crate::inlinks::inlinks;
-use crate::job::Stopped;
 use crate::meaning::{Given, Meaning};
-use crate::outlinks::outlinks;
-use crate::pages::pages;
-use crate::replace::replace;
-use crate::sources::sources;
-use crate::state::State;
-use crate::uids::uids;
+use crate::stages::ingest::{Inputs, ingest, share};
+use crate::stages::inlinks::inlinks;
+use crate::stages::outlinks::outlinks;
+use crate::stages::pages::pages;
+use crate::stages::replace::replace;
+use crate::stages::sources::sources;
+use crate::stages::uids::uids;
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

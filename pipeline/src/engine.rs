@@ -5,12 +5,23 @@
 //! started again with the same work, on the same epoch of the store, with as many workers and processes. Any other job
 //! clears away what it finds. Until the commit nothing of a row can be seen.
 
-use crate::cluster::{self, Cluster};
-use crate::job::{Job, Stopped, WRITERS_BYTES};
-use crate::scratch::{JobFile, Scratch};
-use crate::shuffle::{guarded, shuffle};
-use crate::state::{Start, State, agree, wait_for_all};
-use crate::{Error, Progress, meter, wire};
+pub mod cluster;
+pub mod external_sort;
+pub mod job;
+pub mod meter;
+pub mod progress;
+pub mod runs;
+pub mod scratch;
+pub mod shuffle;
+pub(crate) mod state;
+pub mod wire;
+
+use crate::engine::cluster::Cluster;
+use crate::engine::job::{Job, Stopped, WRITERS_BYTES};
+use crate::engine::scratch::{JobFile, Scratch};
+use crate::engine::shuffle::{guarded, shuffle};
+use crate::engine::state::{Start, State, agree, wait_for_all};
+use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::RefCell;
@@ -48,12 +59,12 @@ impl RunOptions {
     }
 
     /// The number of processes.
-    pub(crate) fn processes(&self) -> usize {
+    pub fn processes(&self) -> usize {
         self.cluster.as_ref().map_or(1, |cluster| cluster.hosts.len())
     }
 
     /// What workers share in a job that nothing goes on from: its temporary files are gone with it.
-    pub(crate) fn job(&self, progress: &Progress) -> Result<Job, Error> {
+    pub fn job(&self, progress: &Progress) -> Result<Job, Error> {
         let scratch = Scratch::temporary(&self.spill()?);
         Ok(Job::new(self.workers.max(1), self.memory_max, scratch, progress.clone()))
     }
@@ -273,7 +284,7 @@ fn commit<W: Work>(worker: &mut Worker, plan: &Plan<W>, context: &Context, state
 }
 
 /// Sends a value of each worker to one worker, or to all.
-pub(crate) fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
+pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     worker: &mut Worker,
     job: &Job,
     to: Option<usize>,
@@ -308,7 +319,7 @@ pub(crate) fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
 
 /// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is what
 /// processes of one job compare.
-pub(crate) fn execute<T: Send + 'static>(
+pub fn execute<T: Send + 'static>(
     job: &Job,
     id: &str,
     name: &'static str,
@@ -359,7 +370,7 @@ pub(crate) fn execute<T: Send + 'static>(
 
 /// Runs a job that reads a store and leaves nothing that another could go on from: `body` on the workers of all processes.
 /// `identity` says what it does; a process that was started for something else is told so.
-pub(crate) fn work_together<T: Send + 'static>(
+pub fn work_together<T: Send + 'static>(
     run: &RunOptions,
     job: &Job,
     name: &'static str,

@@ -70,83 +70,12 @@ pub enum Error {
         /// The first of them that are no crawl files, and what they are.
         first: Vec<Example>,
     },
-    /// A result cannot be written.
-    #[error("{} cannot be written: {source}", path.display())]
-    Output {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The name of a result does not say how it is to be written.
-    #[error(transparent)]
-    Ending(#[from] crate::outlet::UnknownEnding),
-    /// What is asked of an export does not go together.
-    #[error(transparent)]
-    Unfit(#[from] crate::export::Unfit),
-    /// What is watched of a store makes no sense.
-    #[error("{}: {source}; what is watched stands there", path.display())]
-    Watch {
-        /// The note.
-        path: PathBuf,
-        /// What is wrong in it.
-        source: serde_json::Error,
-    },
-    /// Another process follows the store under this name.
-    #[error("{} is locked: another process keeps this result right; end that one, or take another name", path.display())]
-    Watched {
-        /// The lock.
-        path: PathBuf,
-    },
-    /// A standing result would not fit.
-    #[error(
-        "to keep this result right over {links} links takes about {} MiB, and --memory is {} MiB: give more",
-        needed.div_ceil(1 << 20), given >> 20
-    )]
-    TooLittleMemoryToWatch {
-        /// What was given, in bytes.
-        given: u64,
-        /// What it takes, in bytes.
-        needed: u64,
-        /// Pairs of a page and a link.
-        links: u64,
-    },
-    /// A standing result has grown past its budget.
-    #[error(
-        "this result has grown to {} MiB, and --memory is {} MiB: begin again with more, and it goes on after the epoch \
-        that was written last",
-        taken.div_ceil(1 << 20), given >> 20
-    )]
-    OutgrownWatch {
-        /// What was given, in bytes.
-        given: u64,
-        /// What the process holds, in bytes.
-        taken: u64,
-    },
     /// Another process uses the scratch directory.
     #[error("{} is in use by another job on the same store", directory.display())]
     ScratchInUse {
         /// The directory.
         directory: PathBuf,
     },
-    /// A graph does not fit.
-    #[error(
-        "--memory of {} MiB is too little for this analysis of {links} links and {urls} URLs: give at least {} MiB",
-        given >> 20, needed.div_ceil(1 << 20)
-    )]
-    GraphTooLarge {
-        /// What was given, in bytes.
-        given: usize,
-        /// What this process needs, in bytes.
-        needed: usize,
-        /// Links of the store.
-        links: u64,
-        /// URLs of the store.
-        urls: u64,
-    },
-    /// There is no time at which to look.
-    #[error("the store has no capture in this time, so there is no date to analyze")]
-    NoDates,
     /// The budget is too small to work in.
     #[error(
         "--memory of {} MiB is too little for {workers} workers: give at least {} MiB, or fewer workers",
@@ -226,9 +155,6 @@ pub enum Error {
     /// Someone asked the job to stop.
     #[error("stopped; the same command goes on from the last finished stage")]
     Cancelled,
-    /// Someone asked a job to stop that nothing goes on from.
-    #[error("stopped; nothing was written")]
-    Interrupted,
     /// Another worker has an error; never what a job reports.
     #[error("stopping")]
     Stopping,
@@ -254,6 +180,9 @@ pub enum Error {
     /// The dataflow could not be started or joined.
     #[error("dataflow: {0}")]
     Dataflow(String),
+    /// What is run on the engine found something wrong.
+    #[error(transparent)]
+    Body(Box<dyn std::error::Error + Send + Sync>),
     /// A bound of the program was passed.
     #[error("{0}")]
     Internal(&'static str),

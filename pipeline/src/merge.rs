@@ -10,7 +10,7 @@
 //! interval of each old row, and is merged from there, on one worker, without a sort and without an exchange. `sample` finds
 //! URLs that nothing uses any more and the boundaries of partitions; `urls` merges URLs by key and so gives each old UID its
 //! new one ([`Translation`]); `outlinks` and `inlinks` merge records by new UID, join those of one URL
-//! ([`webstrata_layers::join`]) and write them. All rows merged have the bytes of a store that was built at once from all
+//! ([`webstrata_layers::record::join`]) and write them. All rows merged have the bytes of a store that was built at once from all
 //! that was ever added.
 //!
 //! Memory: the translation, 9 bytes a run of UIDs that stay together, and a row group of each row that is read.
@@ -23,11 +23,12 @@ mod translation;
 mod urls;
 
 use crate::build::row_of;
+use crate::engine::job::Stopped;
+use crate::engine::scratch::Scratch;
+use crate::engine::state::State;
+use crate::engine::wire;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
-use crate::job::Stopped;
-use crate::scratch::Scratch;
-use crate::state::State;
-use crate::{Error, Progress, wire};
+use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,7 +121,7 @@ fn for_each_run(
     state: &State,
     mut visit: impl FnMut(u64, u64, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut runs = crate::runs::Merge::open(&state.translation, scratch)?;
+    let mut runs = crate::engine::runs::Merge::open(&state.translation, scratch)?;
     while let Some((mut old, mut run)) = runs.next()? {
         visit(u64::from_be_bytes(wire::take_array(&mut old)), wire::take(&mut run), wire::take(&mut run))?;
     }

@@ -22,12 +22,12 @@ use tonic::transport::Channel;
 
 use crate::dial::Dialer;
 use crate::map::{Graph, Map};
-use crate::proto::cells_client::CellsClient;
-use crate::proto::links_client::LinksClient;
-use crate::proto::{
+use crate::protocol::proto::cells_client::CellsClient;
+use crate::protocol::proto::links_client::LinksClient;
+use crate::protocol::proto::{
     Answer, Question, RelinquishRequest, RequestRequest, StatsRequest, StatsResponse, TranslateUidsRequest,
 };
-use crate::status::{Reason, refuse};
+use crate::protocol::status::{Reason, refuse};
 
 mod call;
 mod links;

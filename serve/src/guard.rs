@@ -24,22 +24,21 @@ use self::methods::Methods;
 use self::metrics::Metrics;
 use self::refusal::{answer, is_grpc};
 use self::security::Tokens;
-use crate::status::{Reason, refuse};
+use crate::protocol::status::{Reason, refuse};
 
 mod attend;
 pub mod connections;
 mod deadline;
 pub mod drain;
-pub mod incoming;
+
 pub mod limits;
 pub mod methods;
 pub mod metrics;
-pub mod origin;
-mod pace;
+
 pub mod refusal;
 pub mod security;
 pub mod spans;
-pub mod tls;
+
 #[cfg(test)]
 mod trial;
 

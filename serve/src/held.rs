@@ -12,15 +12,15 @@ use webstrata_layers::{
     CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, TIMES, Window as In, as_of, interval,
 };
 
-use crate::gaps;
 use crate::guard::limits::Bounds;
-use crate::proto::answer::Answer as Given;
-use crate::proto::question::Question as Asked;
-use crate::proto::{
+use crate::protocol::gaps;
+use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::{
     Answer, Counts, Direction, Drawing, HasLinks, InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList,
     Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList, Window, window,
 };
-use crate::status::{bad, not_here, status_of};
+use crate::protocol::status::{bad, not_here, status_of};
 use webstrata_cells::Cell;
 use webstrata_cells::Row;
 

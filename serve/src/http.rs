@@ -26,8 +26,8 @@ use tower_http::compression::CompressionLayer;
 use crate::clerk::Pinned;
 use crate::guard::methods::{Method, Methods, Pool};
 use crate::guard::refusal;
+use crate::protocol::status::{Reason, refuse};
 use crate::server::Shared;
-use crate::status::{Reason, refuse};
 
 mod about;
 mod address;

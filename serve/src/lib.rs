@@ -11,22 +11,20 @@
 //! | module | what |
 //! |---|---|
 //! | [`cluster`] | which servers are there, which cells each holds, and how a cell gets to a server |
-//! | [`held`] | answers from the cells of one server; lists of links travel as [`gaps`] |
+//! | [`held`] | answers from the cells of one server |
 //! | [`map`], [`clerk`], [`dial`] | which server has which cell; asks them and joins their answers |
 //! | [`server`], [`http`] | the port, its gRPC services, and the same questions by HTTP |
-//! | [`proto`], [`status`], [`question`], `resume` | messages, errors, question lines, and where paged answers go on |
+//! | [`protocol`] | messages, how lists of links travel, errors, and where paged answers go on |
+//! | [`question`] | question lines |
 //! | [`guard`] | what stands around every call: limits, deadlines, TLS, tokens, metrics, spans |
 
 pub mod clerk;
 pub mod cluster;
 pub mod dial;
-pub mod gaps;
 pub mod guard;
 pub mod held;
 pub mod http;
 pub mod map;
-pub mod proto;
+pub mod protocol;
 pub mod question;
-mod resume;
 pub mod server;
-pub mod status;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use webstrata_layers::{RangeLength, Window};
 
-use crate::proto::{CellName, Server, TopologyResponse};
+use crate::protocol::proto::{CellName, Server, TopologyResponse};
 use webstrata_cells::image::label::number_range;
 
 /// Who has what.
@@ -79,7 +79,7 @@ impl Map {
         let servers = topology.servers.len();
         let rows: HashMap<u32, Arc<RowMap>> =
             topology.rows.into_iter().map(|row| (row.row, Arc::new(RowMap::of(row, servers)))).collect();
-        let graph = |epoch: crate::proto::Epoch| {
+        let graph = |epoch: crate::protocol::proto::Epoch| {
             let rows: Vec<_> = epoch.rows.iter().filter_map(|row| rows.get(row).cloned()).collect();
             let in_range = number_range(epoch.in_range).unwrap_or(RangeLength::Month);
             (epoch.epoch, Arc::new(Graph::of(epoch.epoch, epoch.urls, in_range, rows)))
@@ -127,7 +127,7 @@ impl Graph {
 }
 
 impl RowMap {
-    fn of(row: crate::proto::Row, servers: usize) -> Self {
+    fn of(row: crate::protocol::proto::Row, servers: usize) -> Self {
         let mut made = Self {
             row: row.row,
             end_uid: row.end_uid,

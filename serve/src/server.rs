@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::clerk::Clerk;
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
-use crate::proto::TopologyResponse;
+use crate::protocol::proto::TopologyResponse;
 
 mod cells;
 mod links;

@@ -16,16 +16,16 @@ use tonic::transport::{Channel, Endpoint, Error, Server};
 use tonic::{Code, Request, Response, Status};
 use tonic_types::StatusExt;
 use webstrata_serve::guard::connections::Room;
+use webstrata_serve::guard::connections::incoming::LimitedIncoming;
 use webstrata_serve::guard::drain::{Drain, End};
-use webstrata_serve::guard::incoming::LimitedIncoming;
 use webstrata_serve::guard::limits::{Admission, Limits};
 use webstrata_serve::guard::methods::{Method, Methods, Pool};
 use webstrata_serve::guard::metrics::Metrics;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::guard::{Caller, Guard};
-use webstrata_serve::proto::cells_client::CellsClient;
-use webstrata_serve::proto::cells_server::{Cells, CellsServer};
-use webstrata_serve::proto::{
+use webstrata_serve::protocol::proto::cells_client::CellsClient;
+use webstrata_serve::protocol::proto::cells_server::{Cells, CellsServer};
+use webstrata_serve::protocol::proto::{
     AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
 };
 
@@ -177,8 +177,9 @@ async fn one_port_speaks_to_everybody() {
     assert!(figures.contains("webstrata_calls_total{method=\"Cells/Ask\",code=\"OK\"} 1\n"), "{figures}");
     let unknown = http(address, "/v2/ask").await;
     assert!(unknown.starts_with("HTTP/1.1 404") && unknown.contains("\"NO_SUCH_PATH\""), "{unknown}");
-    let mut links = webstrata_serve::proto::links_client::LinksClient::new(channel(address, &security));
-    let unknown = links.stats(webstrata_serve::proto::StatsRequest::default()).await.expect_err("it has none");
+    let mut links = webstrata_serve::protocol::proto::links_client::LinksClient::new(channel(address, &security));
+    let unknown =
+        links.stats(webstrata_serve::protocol::proto::StatsRequest::default()).await.expect_err("it has none");
     assert_eq!(unknown.code(), Code::Unimplemented);
     assert!(guard.metrics.text().contains("webstrata_calls_total{method=\"Links/Stats\",code=\"UNIMPLEMENTED\"} 1\n"));
 }

@@ -18,8 +18,8 @@ use webstrata_layers::{
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
-use webstrata_serve::proto::links_client::LinksClient;
-use webstrata_serve::proto::{
+use webstrata_serve::protocol::proto::links_client::LinksClient;
+use webstrata_serve::protocol::proto::{
     GetCapturesRequest, GetLifespansRequest, GetLinkCountRequest, GetLinksRequest, ListUidsRequest, SampleLinksRequest,
     StatsRequest, StatsResponse, TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest,
 };

@@ -8,7 +8,7 @@ use crate::crawls::{Random, url};
 use crate::oracle::{Oracle, Time, Url};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use webstrata_layers::key::key_of;
+use webstrata_layers::record::key::key_of;
 use webstrata_layers::{
     Change, Counts, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
     RangeLength, RowEntry, StoreWriter, UrlWriter,

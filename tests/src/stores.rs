@@ -12,7 +12,7 @@ use webstrata_cells::image::load::{Options, find_cell, write_cell};
 use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::key::key_of;
+use webstrata_layers::record::key::key_of;
 use webstrata_layers::{
     Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
 };

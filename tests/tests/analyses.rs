@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use webstrata_analysis::Error;
+use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, Iterations, Target, analyze};
 use webstrata_layers::{Links, Location, RangeLength, Reader, Store, Window};
-use webstrata_pipeline::{
-    Analysis, AnalyzeOptions, Dates, Error, Fold, Iterations, Progress, RunOptions, Target, analyze,
-};
+use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
 

@@ -12,7 +12,9 @@ use webstrata_cells::image::{Residence, label::path_of};
 use webstrata_cells::{Cells, Error, Row, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Window, check, key};
+use webstrata_layers::key;
+use webstrata_layers::read::check;
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Window};
 use webstrata_pipeline::{Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
@@ -229,7 +231,14 @@ fn an_s_node_is_given_the_urls_of_its_cell() {
     key(crawl.oracle().urls().first().unwrap(), &mut own);
     let domain = own.split_inclusive(|&byte| byte == b',').take(2).collect::<Vec<_>>().concat();
     let names = |codec: CodecTag| {
-        let written = write_cell(&store, directory(&store).unwrap(), row, partition, Options { encoding: codec.encoding(), urls }).unwrap();
+        let written = write_cell(
+            &store,
+            directory(&store).unwrap(),
+            row,
+            partition,
+            Options { encoding: codec.encoding(), urls },
+        )
+        .unwrap();
         fs::read(&written.path).unwrap().windows(domain.len()).filter(|name| *name == domain).count()
     };
     let of_urls = names(CodecTag::Csr);

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use webstrata_layers::{CaptureChange, Changes, Diff, Error, Links, Reader, Store, gc};
+use webstrata_layers::store::gc;
+use webstrata_layers::{CaptureChange, Changes, Diff, Error, Links, Reader, Store};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::oracle::{Oracle, Time, When};

@@ -7,10 +7,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use webgraph::prelude::{BvGraph, RandomAccessGraph, RandomAccessLabeling, SequentialLabeling};
+use webstrata_analysis::Error;
+use webstrata_analysis::{ExportOptions, Fold, Format, Names, Target, Unfit, What, domain_of, export};
 use webstrata_layers::{Links, RangeLength, Window, format_time, parse_time};
-use webstrata_pipeline::{
-    Error, ExportOptions, Fold, Format, Names, Progress, RunOptions, Target, Unfit, What, domain_of, export,
-};
+use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::oracle::{Oracle, Time, When};
 use webstrata_tests::rows::{Rows, Shape};
@@ -339,7 +339,7 @@ fn an_export_that_is_stopped_leaves_nothing() {
         let target = Target::File(dir.path().join("out"));
         let options = ExportOptions { format, target, parts, ..options(&store) };
         let error = export(&options, &mut io::sink(), &progress).unwrap_err();
-        assert!(matches!(error, Error::Cancelled), "{format}: {error}");
+        assert!(matches!(error, Error::Interrupted), "{format}: {error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "{format}");
     }
 }

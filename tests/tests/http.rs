@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
-use webstrata_layers::key::key_of;
+use webstrata_layers::record::key::key_of;
 use webstrata_layers::{RangeLength, format_time, parse_time};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::limits::Limits;

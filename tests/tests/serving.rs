@@ -15,16 +15,16 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tonic::{Code, Status};
 use webstrata_cells::image::label::partitions;
-use webstrata_layers::key::{domain_prefix, host_prefix, key_of, url_prefix};
+use webstrata_layers::record::key::{domain_prefix, host_prefix, key_of, url_prefix};
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::held::direction_to;
-use webstrata_serve::proto::{
+use webstrata_serve::protocol::proto::{
     Counts, GetLinksRequest, GetLinksResponse, ListUidsRequest, Match, RelinquishRequest, RequestRequest,
     TopologyRequest, TranslateUidsRequest,
 };
-use webstrata_serve::status::Reason;
+use webstrata_serve::protocol::status::Reason;
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::oracle::Oracle;

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use webstrata_layers::key::host_of;
-use webstrata_layers::{Links, Reader, Store, Window, gc};
-use webstrata_pipeline::standing::{Event, FollowOptions, Part, Standing, Start, Value, follow};
-use webstrata_pipeline::{Error, Fold, MergeOptions, Progress, build, domain_of, merge};
+use webstrata_analysis::standing::{Event, FollowOptions, Part, Standing, Start, Value, follow};
+use webstrata_analysis::{Fold, domain_of};
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::store::gc;
+use webstrata_layers::{Links, Reader, Store, Window};
+use webstrata_pipeline::{Error, MergeOptions, Progress, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size, digits};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{options, run_options};
@@ -158,7 +160,7 @@ fn unnamed(result: &Result) -> Result {
 /// What a run told: each part with its rows as they were given, and the result after each epoch.
 #[derive(Default)]
 struct Told {
-    parts: Vec<(Part, Vec<webstrata_pipeline::standing::ChangedRow>)>,
+    parts: Vec<(Part, Vec<webstrata_analysis::standing::ChangedRow>)>,
     results: BTreeMap<u64, Result>,
 }
 

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use webstrata_layers::read::check;
 use webstrata_layers::{
     Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Precision,
-    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, UrlWriter, Window, check,
+    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, UrlWriter, Window,
 };
 use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};

@@ -18,7 +18,8 @@
 use super::names::{DIRECTORY_URLS, Target, write_url};
 use super::random::Random;
 use super::{GenerateOptions, Profile, Share};
-use crate::{Capture, CaptureReader, Error, Tally, date};
+use crate::capture::date;
+use crate::{Capture, CaptureReader, Error, Tally};
 use std::ops::Range;
 
 /// One of so many URLs of a host is crawled, and one of so many hosts.

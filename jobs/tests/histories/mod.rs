@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-use webstrata_layers::{Error, Links, Manifest, Precision, Reader, Store, StoreWriter, Translations, Window, check};
+use webstrata_layers::check;
+use webstrata_layers::{Error, Links, Manifest, Precision, Reader, Store, StoreWriter, Translations, Window};
 
 /// What runs on a store.
 #[derive(Debug)]

@@ -4,22 +4,22 @@
 //! not there: then what is so goes to the worker that writes the in-links of the target.
 //!
 //! A page that is too large in any row, or is so when rows come together, has captures and no links
-//! ([`crate::large_pages`]).
+//! ([`crate::stages::large_pages`]).
 //!
-//! Correction: an in-link record as in [`crate::outlinks`], for every link that the page has or had; without a time range
+//! Correction: an in-link record as in [`crate::stages::outlinks`], for every link that the page has or had; without a time range
 //! where it has it no more.
 
 use super::streams::{Records, Streams, intervals, replace};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
-use crate::external_sort::{Collector, Sorter};
-use crate::job::Stopped;
-use crate::large_pages::{self, VALUES_MAX};
-use crate::outlinks::Ranges;
-use crate::shuffle::{Outbox, shuffle};
-use crate::state::State;
-use crate::uids::{Offsets, partition_number, url_of};
+use crate::engine::external_sort::{Collector, Sorter};
+use crate::engine::job::Stopped;
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::state::State;
+use crate::stages::large_pages::{self, VALUES_MAX};
+use crate::stages::outlinks::Ranges;
+use crate::stages::uids::{Offsets, partition_number, url_of};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -27,10 +27,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
-use webstrata_layers::join::Joined;
-use webstrata_layers::presence::Change;
-use webstrata_layers::rows::RowPages;
-use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, join, precedence};
+use webstrata_layers::read::rows::RowPages;
+use webstrata_layers::record::join::Joined;
+use webstrata_layers::record::presence::Change;
+use webstrata_layers::record::{join, precedence};
+use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader};
 
 /// What pages are turned with.
 #[derive(Default)]

@@ -1,21 +1,22 @@
 //! Stage 1 of a merge: URLs that nothing uses, and the boundaries of the new row's partitions.
 //!
 //! Each worker reads a share of the UIDs of every merged row. The boundaries of all rows merged into one are those that a
-//! build of everything would find: from the same sample of URLs, weighted by the same work ([`crate::partition`]); of some
+//! build of everything would find: from the same sample of URLs, weighted by the same work ([`crate::stages::partition`]); of some
 //! rows, whose records may be of URLs of older rows, URLs count alike and records are cut by their row groups.
 
 use crate::Error;
 use crate::engine::gather;
-use crate::job::{Job, Stopped};
-use crate::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
-use crate::state::State;
-use crate::uids::Offsets;
+use crate::engine::job::{Job, Stopped};
+use crate::engine::state::State;
+use crate::stages::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
+use crate::stages::uids::Offsets;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
-use webstrata_layers::rows::UrlCursor;
-use webstrata_layers::{Reader, key};
+use webstrata_layers::Reader;
+use webstrata_layers::read::rows::UrlCursor;
+use webstrata_layers::record::key;
 
 /// A share of some numbers.
 fn share(of: Range<u64>, index: usize, peers: usize) -> Range<u64> {
@@ -62,7 +63,7 @@ pub(super) fn sample(
         dropped.remove(uid);
     }
     let mut sample = Sample::default();
-    job.check((|| {
+    job.check::<_, Error>((|| {
         let mut own_key = Vec::new();
         for (row, uids) in rows.clone().zip(own) {
             let mut urls = store.row_urls(row, uids, false);

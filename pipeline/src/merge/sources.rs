@@ -1,24 +1,26 @@
 //! Stage 4 of a merge: in-links of all rows in the order of their new UIDs to the layers IL, TR and IBV.
 //!
 //! Records of one URL join by union, but for pages that [`super::pages`] has corrected; then they are cut as
-//! [`crate::inlinks`] says. Memory: all in-links of one URL.
+//! [`crate::stages::inlinks`] says. Memory: all in-links of one URL.
 
 use super::pages::turn;
 use super::streams::{Streams, intervals, replace};
 use super::translation::Translation;
+use crate::Error;
 use crate::engine::Context;
-use crate::external_sort::Sorted;
-use crate::inlinks::{Gathering, is_small};
-use crate::outlinks::read_starts;
-use crate::state::State;
-use crate::uids::{Offsets, partition_number};
-use crate::{Error, wire};
+use crate::engine::external_sort::Sorted;
+use crate::engine::state::State;
+use crate::engine::wire;
+use crate::stages::inlinks::{Gathering, is_small};
+use crate::stages::outlinks::read_starts;
+use crate::stages::uids::{Offsets, partition_number};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use timely::worker::Worker;
-use webstrata_layers::presence;
-use webstrata_layers::rows::RowInLinks;
-use webstrata_layers::{InLinks, InlinksWriter, Reader, join};
+use webstrata_layers::read::rows::RowInLinks;
+use webstrata_layers::record::join;
+use webstrata_layers::record::presence;
+use webstrata_layers::{InLinks, InlinksWriter, Reader};
 
 /// Writes the in side of this worker's partitions; see the head of this file.
 pub(super) fn sources(

@@ -7,7 +7,7 @@ use super::translation::Translation;
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::Reader;
-use webstrata_layers::rows::{RowInLinks, RowPages};
+use webstrata_layers::read::rows::{RowInLinks, RowPages};
 use webstrata_layers::{Evidence, InLinks, Page};
 
 /// A sorted stream of records.

@@ -7,18 +7,20 @@
 //! all of them.
 
 use super::sample;
+use crate::Error;
 use crate::engine::Context;
-use crate::external_sort::{Collector, Sorter};
-use crate::job::Stopped;
-use crate::partition::Boundaries;
-use crate::shuffle::shuffle;
-use crate::state::State;
-use crate::uids::{Offsets, partition_number};
-use crate::{Error, wire};
+use crate::engine::external_sort::{Collector, Sorter};
+use crate::engine::job::Stopped;
+use crate::engine::shuffle::shuffle;
+use crate::engine::state::State;
+use crate::engine::wire;
+use crate::stages::partition::Boundaries;
+use crate::stages::uids::{Offsets, partition_number};
 use std::ops::Range;
 use timely::worker::Worker;
-use webstrata_layers::rows::{RowUrls, UrlCursor};
-use webstrata_layers::{Reader, UrlWriter, key};
+use webstrata_layers::read::rows::{RowUrls, UrlCursor};
+use webstrata_layers::record::key;
+use webstrata_layers::{Reader, UrlWriter};
 
 /// The UIDs of each row, by partition: where each begins, and the end.
 fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<Vec<Vec<u64>>, Error> {

@@ -3,7 +3,7 @@
 //! [`Cells`] answer as the layers do. A URL that one row has records of is answered by one cell; nothing is allocated but
 //! the answer, where cells are strata. The records of several rows are put together: links of a window and in-links are
 //! unions of the rows' answers, the latest capture is that of one row. Only where rows have captures in the same time may a
-//! newer row's capture stand for an older one's of the same second ([`webstrata_layers::precedence`]); there captures are
+//! newer row's capture stand for an older one's of the same second ([`webstrata_layers::record::precedence`]); there captures are
 //! compared, and the page of a row is decoded where some of its captures count and others do not. Threads share cells
 //! freely; what an answer is made in is kept for each thread.
 
@@ -16,10 +16,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use webstrata_layers::precedence::{self, Captures, CapturesBuf, Counting};
+use webstrata_layers::key;
+use webstrata_layers::record::join;
+use webstrata_layers::record::precedence::{self, Captures, CapturesBuf, Counting};
 use webstrata_layers::{
     CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
-    Window, captures_in, join, key, lifespans_of,
+    Window, captures_in, lifespans_of,
 };
 
 use crate::cells::cell::Cell;

@@ -29,7 +29,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use bytes::Bytes;
-use webstrata_layers::{Draft, InLinks, Page, regular};
+use webstrata_layers::location::regular;
+use webstrata_layers::{Draft, InLinks, Page};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! The URL store of a cell: its URLs in the order of their keys, compressed; the number of a URL leads to the URL, and back.
 //!
 //! Reads the keys of a cell's URLs, rising ([`encode`]), and gives an image; answers from the image without a decode pass
-//! ([`UrlStore`]). Keys are those of `webstrata_layers::key`, but any byte strings will do, except for [`UrlStore::url`]. A
+//! ([`UrlStore`]). Keys are those of `webstrata_layers::record::key`, but any byte strings will do, except for [`UrlStore::url`]. A
 //! number is a UID less the first UID of the cell.
 //!
 //! # How it works
@@ -189,7 +189,7 @@ impl UrlStore {
     /// Replaces the contents of `out` by URL number `at`.
     ///
     /// # Errors
-    /// See [`Self::key`]; also a key that is none of `webstrata_layers::key`.
+    /// See [`Self::key`]; also a key that is none of `webstrata_layers::record::key`.
     pub fn url(&self, at: u64, out: &mut String) -> Result<(), Damage> {
         let mut buffer = std::mem::take(out).into_bytes();
         self.write_key(at, &mut buffer, text::ROOM)?;

@@ -16,7 +16,8 @@ mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webstrata_layers::{CaptureTime, InLinks, Links, Page, Window, key};
+use webstrata_layers::key;
+use webstrata_layers::{CaptureTime, InLinks, Links, Page, Window};
 
 use plain::{Capture, Plain, RANGE, in_links_of, lifespans, links_in, page_of, union};
 use shapes::Shape;

@@ -26,16 +26,14 @@ use webstrata_cells::Cells;
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
-use webstrata_serve::gaps;
+use webstrata_serve::protocol::gaps;
 use webstrata_cells::image::Residence;
-use webstrata_serve::proto::answer::Answer as Given;
-use webstrata_serve::proto::cells_client::CellsClient;
-use webstrata_serve::proto::cells_server::{Cells as Service, CellsServer};
-use webstrata_serve::proto::question::Question as Asked;
-use webstrata_serve::proto::{
-    Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf,
-    Question, UidToUrlRequest, links_client::LinksClient,
-};
+use webstrata_serve::protocol::proto::answer::Answer as Given;
+use webstrata_serve::protocol::proto::cells_client::CellsClient;
+use webstrata_serve::protocol::proto::cells_server::{Cells as Service, CellsServer};
+use webstrata_serve::protocol::proto::question::Question as Asked;
+use webstrata_serve::protocol::proto::{Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf, Question, UidToUrlRequest};
+use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::server::{Server, ServerOptions};
 
 const BATCH: usize = 1000;

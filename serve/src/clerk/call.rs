@@ -16,11 +16,11 @@ use tonic::{Code, Request, Response, Status};
 
 use super::{Authorized, Clerk, lock};
 use crate::map::Map;
-use crate::proto::answer::Answer as Given;
-use crate::proto::links_client::LinksClient;
-use crate::proto::question::Question as Asked;
-use crate::proto::{Answer, AskRequest, CellName, Question, Server};
-use crate::status::{Reason, refuse};
+use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::links_client::LinksClient;
+use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::{Answer, AskRequest, CellName, Question, Server};
+use crate::protocol::status::{Reason, refuse};
 
 /// Before the map is looked at again when every server has failed.
 const PAUSE: Duration = Duration::from_millis(30);

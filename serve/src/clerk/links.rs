@@ -1,6 +1,6 @@
 //! Questions about links and captures. What several rows say of one page is put together here as [`webstrata_cells::Cells`] do it in
 //! memory: links of a window and in-links are unions, the latest capture is one row's, and where a newer row's capture may
-//! stand for an older one's, the rows' captures are compared ([`webstrata_layers::precedence`]). Whole pages travel only
+//! stand for an older one's, the rows' captures are compared ([`webstrata_layers::record::precedence`]). Whole pages travel only
 //! where one does.
 //!
 //! Inside, each item of a batch has a window of its own, so that questions about different times travel in one call.
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use tonic::Status;
-use webstrata_layers::precedence::Counting;
+use webstrata_layers::record::precedence::Counting;
 use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Window};
 
 use super::call::other_kind;
@@ -18,10 +18,10 @@ use super::pinned::Pinned;
 use super::split::{Share, Split, Spot};
 use crate::held::{direction_to, window_to};
 use crate::map::RowMap;
-use crate::proto::answer::Answer as Given;
-use crate::proto::question::Question as Asked;
-use crate::proto::{Drawing, HasLinks, LinksOf, UidList};
-use crate::status::Reason;
+use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
+use crate::protocol::status::Reason;
 
 /// Links that are asked for at once where there are too many for one answer.
 const PART: usize = 1 << 20;

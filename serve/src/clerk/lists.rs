@@ -7,8 +7,8 @@ use webstrata_layers::Batch;
 
 use super::call::other_kind;
 use super::split::{Spot, bounds};
-use crate::gaps;
-use crate::proto::LinkLists;
+use crate::protocol::gaps;
+use crate::protocol::proto::LinkLists;
 
 /// The lists of one answer; each list by its place in it.
 pub(super) struct Lists {

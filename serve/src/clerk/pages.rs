@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 
 use tonic::Status;
-use webstrata_layers::precedence::{self, Captures, CapturesBuf, Counting};
-use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, join, lifespans_of};
+use webstrata_layers::record::join;
+use webstrata_layers::record::precedence::{self, Captures, CapturesBuf, Counting};
+use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, lifespans_of};
 
 use super::call::{Part, other_kind};
 use super::links::{chosen, taken};
 use super::pinned::Pinned;
 use super::split::{Split, Spot, bounds};
-use crate::proto::answer::Answer as Given;
-use crate::proto::question::Question as Asked;
-use crate::proto::{CellName, CellStats, SpanLists, TimeLists};
+use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::{CellName, CellStats, SpanLists, TimeLists};
 
 impl Pinned {
     /// The captures of pages, in order of time.
@@ -222,7 +223,7 @@ fn spans_of<'a>(
 }
 
 /// The page of a message; `None` for one without captures.
-fn page_of(uid: u64, page: &crate::proto::Page) -> Result<Option<Page>, Status> {
+fn page_of(uid: u64, page: &crate::protocol::proto::Page) -> Result<Option<Page>, Status> {
     if page.timestamps.is_empty() {
         return Ok(None);
     }
@@ -241,7 +242,7 @@ fn page_of(uid: u64, page: &crate::proto::Page) -> Result<Option<Page>, Status> 
 }
 
 /// The in-links of a message; `None` for those without sources.
-fn record_of(uid: u64, record: &crate::proto::InRecord) -> Result<Option<InLinks>, Status> {
+fn record_of(uid: u64, record: &crate::protocol::proto::InRecord) -> Result<Option<InLinks>, Status> {
     if record.sources.is_empty() {
         return Ok(None);
     }

@@ -7,8 +7,8 @@ use tonic::Status;
 use super::Clerk;
 use super::call::Part;
 use crate::map::{Graph, Map};
-use crate::proto::answer::Answer as Given;
-use crate::status::{Reason, refuse};
+use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::status::{Reason, refuse};
 
 /// One epoch of a cluster. Answers stand in the order of what was asked; UIDs are those of the epoch.
 ///

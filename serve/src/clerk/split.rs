@@ -5,8 +5,8 @@ use webstrata_layers::Window;
 
 use crate::clerk::call::Part;
 use crate::map::Graph;
-use crate::proto::CellName;
-use crate::proto::question::Question as Asked;
+use crate::protocol::proto::CellName;
+use crate::protocol::proto::question::Question as Asked;
 
 /// Where an answer to an item stands.
 #[derive(Clone, Copy)]

@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use tonic::Status;
-use webstrata_layers::{Window, key};
+use webstrata_layers::Window;
+use webstrata_layers::key;
 
 use super::call::other_kind;
 use super::pinned::Pinned;
 use super::split::Split;
-use crate::proto::answer::Answer as Given;
-use crate::proto::question::Question as Asked;
-use crate::proto::{Find, Listing, Prefix, UidList};
+use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::{Find, Listing, Prefix, UidList};
 
 /// UIDs that are looked through in one step of a listing.
 const STEP: u64 = 1 << 17;
@@ -67,7 +68,7 @@ impl Pinned {
         split.spots.iter().map(text).collect()
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::key`]): one range for each row that
+    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one range for each row that
     /// has such URLs, rising.
     ///
     /// # Errors

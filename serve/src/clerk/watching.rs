@@ -16,8 +16,8 @@ use tonic::{Code, Request, Status};
 use super::{ClerkOptions, lock};
 use crate::dial::Dialer;
 use crate::map::Map;
-use crate::proto::links_client::LinksClient;
-use crate::proto::{TopologyRequest, TopologyResponse};
+use crate::protocol::proto::links_client::LinksClient;
+use crate::protocol::proto::{TopologyRequest, TopologyResponse};
 
 /// A server lets a call wait about this long when nothing changes.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
@@ -198,7 +198,7 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::Server;
+    use crate::protocol::proto::Server;
 
     #[test]
     fn all_that_could_not_be_reached_are_named() {

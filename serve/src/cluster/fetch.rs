@@ -9,8 +9,8 @@ use tonic::{Request, Status};
 use webstrata_layers::Store;
 
 use super::{Cluster, blocking};
-use crate::proto::cells_client::CellsClient;
-use crate::proto::{CellName, FetchRequest};
+use crate::protocol::proto::cells_client::CellsClient;
+use crate::protocol::proto::{CellName, FetchRequest};
 use webstrata_cells::Cell;
 use webstrata_cells::Error;
 use webstrata_cells::image::Residence;
@@ -27,7 +27,7 @@ pub(super) struct Brought {
 }
 
 fn failed(error: Error) -> Status {
-    crate::status::status_of(&webstrata_layers::Error::Elsewhere(Box::new(error)))
+    crate::protocol::status::status_of(&webstrata_layers::Error::Elsewhere(Box::new(error)))
 }
 
 /// Brings a cell of a store here; `None` where nobody has it and this server shall not make it.
@@ -43,7 +43,7 @@ pub(super) async fn bring(
         blocking(move || {
             let mut all = partitions(&store);
             let found = all.find(|(row, partition)| row.row == name.row && partition.partition == name.partition);
-            let (row, partition) = found.ok_or_else(|| crate::status::not_here(name.row, name.partition))?;
+            let (row, partition) = found.ok_or_else(|| crate::protocol::status::not_here(name.row, name.partition))?;
             let cell = cluster.shelf.find(&store, row, partition, residence).map_err(failed)?;
             Ok::<_, Status>((cell, source_of(partition)))
         })

@@ -22,7 +22,7 @@ use super::readiness::{CellFailure, Lacks};
 use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, say};
 use super::{Cluster, KeeperCounts, State, blocking};
 use crate::map::Map;
-use crate::proto::{CellName, TopologyResponse};
+use crate::protocol::proto::{CellName, TopologyResponse};
 use webstrata_cells::Row;
 use webstrata_cells::image::Residence;
 

@@ -22,9 +22,9 @@ use tonic::{Request, Status};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::dial::Dialer;
-use crate::proto::GossipRequest;
-use crate::proto::cells_client::CellsClient;
-use crate::status::Reason;
+use crate::protocol::proto::GossipRequest;
+use crate::protocol::proto::cells_client::CellsClient;
+use crate::protocol::status::Reason;
 
 /// Messages that wait for the membership task; more are dropped.
 const INBOX: usize = 256;

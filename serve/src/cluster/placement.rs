@@ -12,7 +12,7 @@
 
 use std::cmp::Reverse;
 
-use webstrata_layers::manifest::PartitionEntry;
+use webstrata_layers::store::manifest::PartitionEntry;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A cell that is to be placed.

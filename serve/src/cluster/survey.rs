@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::members::{Member, Said};
 use super::placement::{Load, place};
-use crate::proto::{Cell, Epoch, Row, Server};
+use crate::protocol::proto::{Cell, Epoch, Row, Server};
 use webstrata_cells::image::label::range_number;
 use webstrata_cells::image::label::{partitions, source_of};
 

@@ -6,6 +6,9 @@
 //! closed. All connections can be cut, at the end of a server. Memory: some hundred bytes a connection; a look at all of them
 //! where there is no room for one more.
 
+pub mod incoming;
+pub mod origin;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 
+use crate::guard::connections::origin::Origin;
 use crate::guard::limits::Limits;
-use crate::guard::origin::Origin;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]

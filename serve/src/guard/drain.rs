@@ -245,11 +245,11 @@ impl HttpBody for Lasting {
 mod tests {
     use super::*;
     use crate::guard::connections::Room;
-    use crate::guard::incoming::LimitedIncoming;
+    use crate::guard::connections::incoming::LimitedIncoming;
     use crate::guard::limits::Limits;
     use crate::guard::methods::{Method, Pool};
     use crate::guard::trial::{HELD, Tardy, client, http, slow, until};
-    use crate::proto::cells_server::CellsServer;
+    use crate::protocol::proto::cells_server::CellsServer;
     use std::net::SocketAddr;
     use std::sync::atomic::Ordering;
     use std::time::Instant;

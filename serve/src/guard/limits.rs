@@ -13,9 +13,11 @@
 //! to a replica, and hear at once that they must.
 //!
 //! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended, and
-//! given back when the caller goes away, or does not take its answer ([`crate::guard::pace`]). Memory: `calls` times
+//! given back when the caller goes away, or does not take its answer ([`crate::guard::limits::pace`]). Memory: `calls` times
 //! `request_bytes` and `answer_bytes`, in the worst case, for each of the pools `links` and `ask`. Costs of a call: four
 //! atomic operations, a lock, and an allocation for the body.
+
+mod pace;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,11 +35,11 @@ use tonic::Status;
 
 use crate::guard::attend::{Attendant, attended};
 use crate::guard::connections::Busy;
+use crate::guard::connections::origin::{Link, Origin};
+use crate::guard::limits::pace::{Answers, timely};
 use crate::guard::methods::{Methods, Pool};
-use crate::guard::origin::{Link, Origin};
-use crate::guard::pace::{Answers, timely};
 use crate::guard::refusal::{answer, is_grpc};
-use crate::status::{Reason, refuse};
+use crate::protocol::status::{Reason, refuse};
 
 /// How many refusals may be on hold for each call that may wait; those beyond are said at once.
 const HOLDS: usize = 4;

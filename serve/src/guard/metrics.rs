@@ -331,7 +331,7 @@ mod tests {
     use super::*;
     use crate::guard::limits::Limits;
     use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until};
-    use crate::proto::{CellName, FetchRequest};
+    use crate::protocol::proto::{CellName, FetchRequest};
     use tokio_stream::StreamExt;
 
     /// The value of the one figure of this name and labels.

@@ -10,6 +10,8 @@
 //! a new one is put second everywhere, then first everywhere, then the old one goes. Costs of a call: a look-up and a
 //! comparison with each token; memory: the files.
 
+pub mod tls;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -29,11 +31,11 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use webstrata_layers::format_iso;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::guard::connections::origin::TokenHash;
 use crate::guard::methods::Methods;
-use crate::guard::origin::TokenHash;
 use crate::guard::refusal::{answer, is_grpc};
-use crate::guard::tls::{HANDSHAKE_MAX, ServerTls, Validity, Why};
-use crate::status::{Reason, refuse};
+use crate::guard::security::tls::{HANDSHAKE_MAX, ServerTls, Validity, Why};
+use crate::protocol::status::{Reason, refuse};
 
 /// How old what is known of the token file may be.
 const TOKENS_AGE_MAX: Duration = Duration::from_secs(1);

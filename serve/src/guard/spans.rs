@@ -23,8 +23,8 @@ use tracing::field::{Empty, display};
 use tracing::{Instrument, Span};
 
 use crate::guard::attend::{Attendant, Outcome, attended};
+use crate::guard::connections::origin::Link;
 use crate::guard::methods::Methods;
-use crate::guard::origin::Link;
 use crate::guard::refusal::name;
 
 #[cfg(feature = "otel")]

@@ -17,12 +17,12 @@ use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status};
 
 use crate::guard::connections::Room;
-use crate::guard::incoming::LimitedIncoming;
+use crate::guard::connections::incoming::LimitedIncoming;
 use crate::guard::limits::Limits;
-use crate::guard::tls::ServerTls;
-use crate::proto::cells_client::CellsClient;
-use crate::proto::cells_server::{Cells, CellsServer};
-use crate::proto::{AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse};
+use crate::guard::security::tls::ServerTls;
+use crate::protocol::proto::cells_client::CellsClient;
+use crate::protocol::proto::cells_server::{Cells, CellsServer};
+use crate::protocol::proto::{AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse};
 
 /// Milliseconds of a question that is answered when the test says so.
 pub(crate) const HELD: u64 = u64::MAX;

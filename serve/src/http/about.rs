@@ -9,8 +9,8 @@ use webstrata_layers::format_time;
 use super::Refused;
 use super::params::Params;
 use crate::clerk::graph_of;
-use crate::proto::links_server::Links;
-use crate::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats, StatsRequest};
+use crate::protocol::proto::links_server::Links;
+use crate::protocol::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats, StatsRequest};
 use crate::server::{LinksService, Shared};
 use webstrata_cells::image::label::number_range;
 

@@ -7,7 +7,7 @@ use tonic::Status;
 use url::Url;
 
 use crate::clerk::Pinned;
-use crate::status::{Reason, bad, refuse};
+use crate::protocol::status::{Reason, bad, refuse};
 
 /// The canonical text of an absolute URL; `None` for what is none or is neither http nor https.
 #[must_use]

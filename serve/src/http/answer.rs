@@ -12,8 +12,8 @@ use webstrata_layers::Batch;
 use super::params::Params;
 use super::resume::{Place, Start};
 use crate::clerk::{Pinned, Texts};
+use crate::protocol::status::bad;
 use crate::server::Shared;
-use crate::status::bad;
 
 /// Values in an answer where nothing else is said, and the most that may be wanted.
 const LIMIT: u64 = 10_000;

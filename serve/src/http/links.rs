@@ -18,9 +18,9 @@ use super::resume::Start;
 use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
+use crate::protocol::status::{Reason, bad};
 use crate::question::is_unknown;
 use crate::server::Shared;
-use crate::status::{Reason, bad};
 
 pub(super) const LINKS: &[&str] = &[
     "url",

@@ -13,8 +13,8 @@ use super::params::{Params, number};
 use super::resume::Start;
 use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
+use crate::protocol::status::{Reason, bad};
 use crate::server::Shared;
-use crate::status::{Reason, bad};
 
 pub(super) const CAPTURES: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];
 pub(super) const URLS: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];

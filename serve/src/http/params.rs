@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 use tonic::Status;
 use webstrata_layers::{Window, interval, parse_time};
 
-use crate::resume::Fingerprint;
-use crate::status::bad;
+use crate::protocol::resume::Fingerprint;
+use crate::protocol::status::bad;
 
 /// Parameters that say where to go on or how far, not what is asked.
 const OF_PAGES: [&str; 3] = ["epoch", "limit", "resumeKey"];
@@ -178,7 +178,7 @@ mod tests {
 
     fn message<T: std::fmt::Debug>(result: Result<T, Status>) -> String {
         let status = result.expect_err("a refusal");
-        assert_eq!(crate::status::Reason::of(&status), Some(crate::status::Reason::BadRequest));
+        assert_eq!(crate::protocol::status::Reason::of(&status), Some(crate::protocol::status::Reason::BadRequest));
         status.message().to_owned()
     }
 

@@ -1,10 +1,10 @@
 //! `resumeKey`: where a question over HTTP goes on, and of a random sample with which seed. What a key holds and when it is
-//! refused: [`crate::resume`].
+//! refused: [`crate::protocol::resume`].
 
 use tonic::Status;
 
 use super::params::Params;
-use crate::resume::{Fingerprint, resumed, token};
+use crate::protocol::resume::{Fingerprint, resumed, token};
 
 /// A place in a question's values, which stand in order of UIDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Start {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::Reason;
+    use crate::protocol::status::Reason;
 
     const KNOWN: &[&str] = &["url", "limit", "epoch", "resumeKey"];
 

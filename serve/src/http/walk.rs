@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tonic::Status;
-use webstrata_layers::key;
+use webstrata_layers::record::key;
 
 use super::address::{find, meant};
 use super::answer::Answer;
 use super::params::Params;
 use super::resume::Start;
 use crate::clerk::Pinned;
-use crate::status::bad;
+use crate::protocol::status::bad;
 
 /// How long one answer looks for what it may say.
 const LOOK: Duration = Duration::from_secs(5);

@@ -20,7 +20,7 @@ use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Window};
 
 use super::{Asked, Kind, Way, captures_of, error_of, is_unknown, links_of, not_there};
 use crate::clerk::{At, Pinned, Texts};
-use crate::status::{Reason, refuse};
+use crate::protocol::status::{Reason, refuse};
 
 /// Questions that are asked together, at most.
 pub const BATCH: usize = 256;

@@ -14,13 +14,13 @@ use tonic::{Request, Response, Status};
 use crate::clerk::Own;
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
-use crate::proto::cells_server::Cells;
-use crate::proto::question::Question as Asked;
-use crate::proto::{
+use crate::protocol::proto::cells_server::Cells;
+use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::{
     Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
 };
+use crate::protocol::status::{bad, not_here};
 use crate::server::Alone;
-use crate::status::{bad, not_here};
 
 /// Bytes of an image in one message.
 const CHUNK: usize = 256 << 10;
@@ -137,7 +137,7 @@ impl Cells for CellsService {
 
 /// Sends a file in pieces until it ends or nobody listens.
 fn send_file(path: &std::path::Path, sender: &mpsc::Sender<Result<FetchResponse, Status>>) -> io::Result<()> {
-    let mut file = webstrata_layers::regular::open(path)?;
+    let mut file = webstrata_layers::location::regular::open(path)?;
     loop {
         let mut chunk = Vec::with_capacity(CHUNK);
         Read::by_ref(&mut file).take(CHUNK as u64).read_to_end(&mut chunk)?;

@@ -8,15 +8,16 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::{Batch, Sampling, interval, key};
+use webstrata_layers::record::key;
+use webstrata_layers::{Batch, Sampling, interval};
 
 use super::Shared;
 use crate::clerk::{Pinned, WAIT};
 use crate::held::{direction_of, sample_of, window_of};
-use crate::proto::links_server::Links;
-use crate::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
-use crate::resume::{Fingerprint, resumed, token};
-use crate::status::{Reason, bad};
+use crate::protocol::proto::links_server::Links;
+use crate::protocol::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
+use crate::protocol::resume::{Fingerprint, resumed, token};
+use crate::protocol::status::{Reason, bad};
 
 /// UIDs in one message of a listing.
 const LISTED: usize = 1 << 16;

@@ -26,17 +26,17 @@ use crate::clerk::{Clerk, ClerkOptions};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::dial::{Connect, Dialer};
 use crate::guard::Guard;
+use crate::guard::connections::incoming::LimitedIncoming;
 use crate::guard::connections::{Connections, Room};
 use crate::guard::drain::{Drain, End};
-use crate::guard::incoming::LimitedIncoming;
 use crate::guard::limits::{Admission, Limits};
 use crate::guard::methods::Methods;
 use crate::guard::metrics::Metrics;
 use crate::guard::security::Security;
 use crate::http;
-use crate::proto;
-use crate::proto::cells_server::CellsServer;
-use crate::proto::links_server::LinksServer;
+use crate::protocol::proto;
+use crate::protocol::proto::cells_server::CellsServer;
+use crate::protocol::proto::links_server::LinksServer;
 use webstrata_cells::image::Residence;
 
 /// Connections, and calls over each, of those who look after a server.

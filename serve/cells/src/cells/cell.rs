@@ -8,7 +8,7 @@ mod content;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Window};
 
 use crate::error::{Damage, Error};

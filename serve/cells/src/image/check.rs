@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use webstrata_layers::Store;
-use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
 
 use crate::cells::cell::{Cell, Content};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{Layer, RangeLength, Store};
 use xxhash_rust::xxh3::Xxh3;
 

@@ -16,8 +16,10 @@ use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Draft, Layer, Store, key, scan};
+use webstrata_layers::key;
+use webstrata_layers::read::scan;
+use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::{Draft, Layer, Store};
 
 use crate::cells::cell::{self, Content};
 use crate::error::Error;

@@ -12,8 +12,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Draft, Store, draft, regular};
+use webstrata_layers::location::{draft, regular};
+use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::{Draft, Store};
 
 use crate::cells::cell::Cell;
 use crate::error::Error;

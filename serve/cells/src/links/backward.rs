@@ -18,7 +18,8 @@
 mod activity;
 
 use bytes::Bytes;
-use webstrata_layers::{Change, InLinks, Page, presence};
+use webstrata_layers::record::presence;
+use webstrata_layers::{Change, InLinks, Page};
 
 use crate::coding::bits::BitReader;
 use crate::coding::parts::Parts;

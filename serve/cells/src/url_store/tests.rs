@@ -2,7 +2,8 @@
 
 use super::*;
 use proptest::prelude::*;
-use webstrata_layers::{key, url_of_key};
+use webstrata_layers::key;
+use webstrata_layers::url_of_key;
 
 fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
     encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key)), options).unwrap()

@@ -2,7 +2,7 @@
 //!
 //! The key of a usual URL is as long as its URL less one byte or two, since `)` and the first comma, turned round with the
 //! labels, lie where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes before it.
-//! Source: the form of `webstrata_layers::key`.
+//! Source: the form of `webstrata_layers::record::key`.
 
 /// Free bytes before the key.
 pub(super) const ROOM: usize = 6;

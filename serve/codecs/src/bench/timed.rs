@@ -6,7 +6,9 @@
 
 use std::fmt::Debug;
 
-use webstrata_layers::{InLinks, Layer, Page, Store, join, scan};
+use webstrata_layers::read::scan;
+use webstrata_layers::record::join;
+use webstrata_layers::{InLinks, Layer, Page, Store};
 
 use crate::codec::CodecTag;
 use webstrata_cells::image::load::keys_of;

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use webstrata_layers::{Change, InLinks, Page, RangeLength, key};
+use webstrata_layers::key;
+use webstrata_layers::{Change, InLinks, Page, RangeLength};
 
 use crate::codec::{self, CodecTag};
 use webstrata_cells::Error;

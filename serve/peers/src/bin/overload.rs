@@ -33,7 +33,7 @@ use webstrata_layers::{Direction, Location, Window};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
-use webstrata_serve::proto::{Direction as Asks, GetLinksRequest};
+use webstrata_serve::protocol::proto::{Direction as Asks, GetLinksRequest};
 use webstrata_serve::server::{Server, ServerOptions};
 
 /// Connections of HTTP/2, and of HTTP/1.1; TIMES as many.

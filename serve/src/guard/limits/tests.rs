@@ -12,7 +12,7 @@ use tonic_types::StatusExt;
 use super::*;
 use crate::guard::methods::Method;
 use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until};
-use crate::proto::{FetchRequest, GossipRequest};
+use crate::protocol::proto::{FetchRequest, GossipRequest};
 
 fn limits(calls: usize, queue: usize, wait: Duration) -> Limits {
     Limits { calls, queue, queue_wait: wait, sharers: 1, ..Limits::of_cores(2) }
@@ -155,7 +155,7 @@ async fn an_answer_keeps_its_place_until_it_has_ended() {
     let (address, admission, _) = server(&limits(4, 0, Duration::ZERO), Methods::default()).await;
     let channel = client(address).await;
     let fetch = async |source, row| {
-        let cell = Some(crate::proto::CellName { row, partition: 0 });
+        let cell = Some(crate::protocol::proto::CellName { row, partition: 0 });
         let answer = channel.clone().fetch(FetchRequest { cell, source }).await;
         answer.map(tonic::Response::into_inner)
     };

@@ -10,7 +10,7 @@ use tonic_types::StatusExt;
 
 use super::*;
 use crate::guard::trial::{Tardy, http, router, serve, slow};
-use crate::proto::cells_client::CellsClient;
+use crate::protocol::proto::cells_client::CellsClient;
 
 /// A signer, and who it signed: `ca.pem`, `cert.pem`, `key.pem`.
 fn signed(name: &str) -> TempDir {

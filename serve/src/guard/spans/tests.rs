@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::*;
 use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until};
-use crate::proto::FetchRequest;
+use crate::protocol::proto::FetchRequest;
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -205,7 +205,7 @@ mod otel {
         let near = router(&Tardy::default()).route("/v1/forwarded", forward);
         let near = serve(around(near, &Methods::default()), None).await;
         http(near, "/v1/forwarded", &format!("traceparent: {PARENT}\r\n")).await;
-        let cell = Some(crate::proto::CellName { row: 1, partition: 0 });
+        let cell = Some(crate::protocol::proto::CellName { row: 1, partition: 0 });
         let failing = client(far_address).await.fetch(FetchRequest { cell, source: 0 }).await;
         drop(failing.expect("a stream").into_inner().message().await);
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -3,8 +3,9 @@
 //! The layers' side is gathered while a cell is made, or read again; the cell's side decodes every URL and every record. Equal
 //! digests mean equal URLs, records and order of both. Memory: one record. Cost: a decode of the whole cell.
 
-use webstrata_layers::manifest::PartitionEntry;
-use webstrata_layers::{Change, InLinks, Page, Store, scan};
+use webstrata_layers::read::scan;
+use webstrata_layers::store::manifest::PartitionEntry;
+use webstrata_layers::{Change, InLinks, Page, Store};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Cell;

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use webstrata_layers::{Change, InLinks, Page, presence};
+use webstrata_layers::record::presence;
+use webstrata_layers::{Change, InLinks, Page};
 
 use crate::coding::bits::BitWriter;
 use crate::links::strata::ranks;

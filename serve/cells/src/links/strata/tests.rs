@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use webstrata_layers::{Change, Page, Window, captures_in, presence};
+use webstrata_layers::record::presence;
+use webstrata_layers::{Change, Page, Window, captures_in};
 
 use super::{Profile, Strata, encode_lists, encode_pages};
 use crate::bench::Random;

@@ -1,0 +1,13 @@
+//! One reader a format: records of crawlers (`warc`, `arc` and `wat`, by way of `record` and `http`), and tables of captures or
+//! links (`jsonl`, `links_file`, `aut_csv`, `lga`, `tables`).
+
+pub(crate) mod arc;
+pub(crate) mod aut_csv;
+pub(crate) mod http;
+pub(crate) mod jsonl;
+pub(crate) mod lga;
+pub(crate) mod links_file;
+pub(crate) mod record;
+pub(crate) mod tables;
+pub(crate) mod warc;
+pub(crate) mod wat;

@@ -1,0 +1,252 @@
+//! ARC 1 and 2, the Internet Archive's format before WARC.
+//!
+//! Reads: `URL IP date type length`, a line, then the response; version 2 has more fields before the length. URLs may hold
+//! spaces, so the fields are found from the right, by the date behind an IP address. Writes: a capture for each response
+//! that is an HTML page. There is no digest.
+//!
+//! The `filedesc` record that a file begins with may be missing.
+//!
+//! Damage is passed over: where a length does not lead to the next header line, the record ends at the next one found.
+//!
+//! Memory: the block of one record, at most 64 MiB of it. Time: linear, however wrong the lengths are; a block is looked
+//! at where it lies in the text, as in [`crate::formats::warc`].
+
+use memchr::{memchr, memrchr_iter};
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use crate::files::compressed::Text;
+use crate::formats::record::{self, BODY_BYTES_MAX, Place};
+use crate::page::document::Documents;
+use crate::{Capture, CaptureReader, Error, Finding, Tally};
+
+const LINE_BYTES_MAX: usize = 64 << 10;
+/// Most fields of a header line behind its URL; version 2 has nine.
+const FIELDS_MAX: usize = 24;
+/// How many line feeds may stand between a block and the next header line.
+const GAP_BYTES: usize = 4;
+/// How much more text is looked through at a time.
+const STEP_BYTES: usize = 64 << 10;
+
+/// A header line, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+struct Header<'a> {
+    url: &'a str,
+    date: &'a str,
+    media_type: &'a str,
+    len: Option<u64>,
+}
+
+impl<'a> Header<'a> {
+    fn parse(line: &'a str) -> Option<Header<'a>> {
+        let line = line.trim_end_matches(['\r', '\n', ' ']);
+        let colon = line.find(':')?;
+        if colon == 0 || !line[..colon].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+            return None;
+        }
+        // Where the last fields begin, from the right; what is left of them is the URL.
+        let mut starts: Vec<usize> =
+            memrchr_iter(b' ', line.as_bytes()).take(FIELDS_MAX).map(|space| space + 1).collect();
+        starts.reverse();
+        let field = |at: usize| &line[starts[at]..starts.get(at + 1).map_or(line.len(), |next| next - 1)];
+        let date = (1..starts.len().saturating_sub(2)).rev().find(|&at| {
+            let text = field(at);
+            (12..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && ip(field(at - 1))
+        })?;
+        Some(Header {
+            url: &line[..starts[date - 1] - 1],
+            date: field(date),
+            media_type: field(date + 1),
+            len: field(starts.len() - 1).parse().ok(),
+        })
+    }
+}
+
+/// Whether a line is a header with all its fields, and a link of no other kind of file.
+pub(crate) fn is_header(line: &[u8]) -> bool {
+    Header::parse(&String::from_utf8_lossy(line)).is_some_and(|header| header.len.is_some())
+}
+
+fn ip(text: &str) -> bool {
+    let digits = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
+    text == "-" || text.contains(['.', ':']) && text.bytes().all(digits)
+}
+
+/// Whether a header line begins so many bytes on.
+fn header_next(text: &mut Text, at: usize) -> std::io::Result<bool> {
+    if !text.peek(at + 1)?.get(at).is_some_and(u8::is_ascii_alphabetic) {
+        return Ok(false);
+    }
+    let mut wanted = 512;
+    loop {
+        let head = &text.peek(at + wanted)?[at..];
+        let end = memchr(b'\n', head);
+        if end.is_some() || head.len() < wanted || wanted >= LINE_BYTES_MAX {
+            let line = &head[..end.unwrap_or(head.len())];
+            return Ok(Header::parse(&String::from_utf8_lossy(line)).is_some());
+        }
+        wanted *= 4;
+    }
+}
+
+/// A reader of ARC records.
+pub(crate) struct ArcReader {
+    text: Text,
+    path: PathBuf,
+    documents: Documents,
+    line: Vec<u8>,
+}
+
+impl ArcReader {
+    pub(crate) fn new(text: Text, path: PathBuf, documents: Documents) -> Self {
+        ArcReader { text, path, documents, line: Vec::new() }
+    }
+
+    /// The next record; whether it is a capture, `None` at the end.
+    fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
+        let ArcReader { text, path, documents, line } = self;
+        if !record::seek(text, path, tally, |text| header_next(text, 0))? {
+            return Ok(None);
+        }
+        let mut place = Place { at: text.place(), tally, path };
+        line.clear();
+        text.line(line, LINE_BYTES_MAX)?;
+        let line = String::from_utf8_lossy(line);
+        let Some(header) = Header::parse(&line) else { return Ok(Some(false)) };
+        let Block { bytes, skipped } = block(text, header.len, &mut place)?;
+        let is_capture = header.capture(&text.peek(bytes)?[..bytes], documents, capture, &mut place);
+        text.consume(bytes);
+        text.skip(skipped)?;
+        Ok(Some(is_capture))
+    }
+}
+
+/// The block of a record in the text that comes next.
+struct Block {
+    /// How many bytes are read; all of them are at hand.
+    bytes: usize,
+    /// How many more belong to it.
+    skipped: u64,
+}
+
+/// Finds the block of a record by its length; where that is wrong, up to the next header line.
+fn block(text: &mut Text, len: Option<u64>, place: &mut Place<'_>) -> std::io::Result<Block> {
+    let whole = |bytes| Block { bytes, skipped: 0 };
+    let Some(len) = len else {
+        place.damage(Finding::BadHeader, "no length");
+        let next = next_header(text, 0, usize::MAX)?;
+        return Ok(whole(next.unwrap_or_else(|end| end)));
+    };
+    let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(BODY_BYTES_MAX);
+    let at_hand = text.peek(bytes)?.len();
+    if at_hand < bytes {
+        let next = next_header_in(text, at_hand, place)?;
+        if next.is_none() && !text.ends_at_break() {
+            place.damage(Finding::Truncated, "record block");
+        }
+        return Ok(whole(next.unwrap_or(at_hand)));
+    }
+    if len > bytes as u64 {
+        place.damage(Finding::Truncated, "record block longer than 64 MiB");
+        return Ok(Block { bytes, skipped: len - bytes as u64 });
+    }
+    let behind = &text.peek(bytes + GAP_BYTES + 1)?[bytes..];
+    let gap = behind.iter().take(GAP_BYTES).take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    if gap == behind.len() || header_next(text, bytes + gap)? {
+        return Ok(whole(bytes));
+    }
+    if let Some(next) = next_header_in(text, bytes, place)? {
+        return Ok(whole(next));
+    }
+    place.damage(Finding::BadLength, "the block goes on behind its end");
+    let next = next_header(text, bytes, usize::MAX)?;
+    Ok(whole(next.unwrap_or_else(|end| end)))
+}
+
+/// Where a header line begins inside a block, counted as damage.
+fn next_header_in(text: &mut Text, bytes: usize, place: &mut Place<'_>) -> std::io::Result<Option<usize>> {
+    let next = next_header(text, 0, bytes)?.ok();
+    if next.is_some() {
+        place.damage(Finding::BadLength, "the next record begins inside the block");
+    }
+    Ok(next)
+}
+
+/// Where the next line begins that is a header, at once or behind a line feed that is `from` or more bytes on, and before
+/// `end`; where there is none, how much of a block is read at most.
+fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<Result<usize, usize>> {
+    if from == 0 && header_next(text, 0)? {
+        return Ok(Ok(0));
+    }
+    let mut wanted = 0;
+    loop {
+        let ahead = text.peek(wanted)?;
+        let feed = ahead.get(from..).and_then(|rest| memchr(b'\n', rest));
+        if let Some(feed) = feed {
+            from += feed + 1;
+            if from >= end {
+                return Ok(Err(end));
+            }
+            if header_next(text, from)? {
+                return Ok(Ok(from));
+            }
+        } else if ahead.len() < wanted || wanted >= end.min(BODY_BYTES_MAX) {
+            return Ok(Err(ahead.len().min(BODY_BYTES_MAX)));
+        } else {
+            from = from.max(ahead.len());
+            wanted = from + STEP_BYTES;
+        }
+    }
+}
+
+impl Header<'_> {
+    /// Makes the record a capture, or counts why it is none.
+    fn capture(&self, block: &[u8], documents: &mut Documents, capture: &mut Capture, place: &mut Place<'_>) -> bool {
+        let finding = record::without_page("response", self.url);
+        if finding != Finding::OtherRecord {
+            place.count(finding);
+            return false;
+        }
+        capture.clear();
+        capture.url.push_str(self.url);
+        if !documents.response(block, Some(self.media_type), capture, place) {
+            return false;
+        }
+        let Some(time) = place.time(self.date) else { return false };
+        capture.time = time;
+        true
+    }
+}
+
+impl CaptureReader for ArcReader {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        loop {
+            match self.record(capture, tally) {
+                Ok(Some(true)) => return Ok(true),
+                Ok(Some(false)) => {}
+                Ok(None) => return Ok(false),
+                Err(source) => return Err(Error::io(&self.path, source)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_lines_of_both_versions() {
+        let one = Header::parse("http://a/x y.z 1.2.3.4 20140102000000 text/html 12\n").unwrap();
+        assert_eq!(
+            one,
+            Header { url: "http://a/x y.z", date: "20140102000000", media_type: "text/html", len: Some(12) }
+        );
+        let two = Header::parse("http://a/ 1.2.3.4 20140102000000 text/html 200 abc - 2048 a.arc 7").unwrap();
+        assert_eq!(two, Header { url: "http://a/", date: "20140102000000", media_type: "text/html", len: Some(7) });
+        assert_eq!(Header::parse("http://a/ 1.2.3.4 20140102000000 text/html -1").unwrap().len, None);
+        assert_eq!(Header::parse("URL IP-address Archive-date Content-type Archive-length"), None);
+        assert_eq!(Header::parse("http://a/ 20140102000000 b c"), None);
+        assert_eq!(Header::parse("http://a/ 20140102 20140102000000 http://b/ http://c/"), None);
+    }
+}

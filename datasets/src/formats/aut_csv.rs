@@ -1,0 +1,164 @@
+//! The web graph of the Archives Unleashed Toolkit and of ARCH as CSV: a link a row.
+//!
+//! The header is `crawl_date,src,dest,anchor` or `crawl_date, source, target, anchor_text` (spaces and order do not
+//! matter), or missing, as Spark leaves it: then the columns are date, source, destination. Crawl dates have 8 or 14 digits.
+//! Consecutive rows of one source and date are one capture. Offsets of damage are bytes of the uncompressed text.
+
+use crate::capture::date::{self, Date};
+use crate::files::lines::broken;
+use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use csv::{ByteRecord, ErrorKind, ReaderBuilder};
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
+    let rows = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
+    Box::new(WebgraphCsv {
+        rows,
+        path: path.to_owned(),
+        columns: None,
+        row: ByteRecord::new(),
+        is_held: false,
+        ended: false,
+    })
+}
+
+struct WebgraphCsv {
+    rows: csv::Reader<Box<dyn BufRead + Send>>,
+    path: PathBuf,
+    /// Where date, source and destination stand; none before the first row.
+    columns: Option<[usize; 3]>,
+    row: ByteRecord,
+    /// `row` belongs to the next capture.
+    is_held: bool,
+    ended: bool,
+}
+
+impl CaptureReader for WebgraphCsv {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        capture.clear();
+        let mut is_begun = false;
+        loop {
+            if !std::mem::take(&mut self.is_held) && !self.read_row(tally)? {
+                return Ok(is_begun);
+            }
+            let Some(columns) = self.columns.or_else(|| self.begin(tally)) else { continue };
+            match link(&self.row, columns) {
+                Ok((date, source, link)) => {
+                    if !is_begun {
+                        is_begun = true;
+                        capture.url.push_str(source);
+                        capture.time = date.counted(tally);
+                    } else if capture.time != date.seconds() || capture.url != source {
+                        self.is_held = true;
+                        return Ok(true);
+                    }
+                    capture.links.push(link);
+                }
+                Err((finding, detail)) => self.damage(finding, detail, tally),
+            }
+        }
+    }
+}
+
+impl WebgraphCsv {
+    /// The next row that is not empty; `false` at the end, which a break in the compression also is.
+    fn read_row(&mut self, tally: &mut Tally) -> Result<bool, Error> {
+        if self.ended {
+            return Ok(false);
+        }
+        match self.rows.read_byte_record(&mut self.row) {
+            Ok(more) => self.ended = !more,
+            Err(error) => {
+                self.ended = true;
+                match error.into_kind() {
+                    ErrorKind::Io(error) => match broken(&error) {
+                        Some(finding) => self.damage(finding, error.to_string(), tally),
+                        None => return Err(Error::io(&self.path, error)),
+                    },
+                    other => self.damage(Finding::BadRow, format!("{other:?}"), tally),
+                }
+            }
+        }
+        Ok(!self.ended)
+    }
+
+    /// Learns the columns from the first row. They are returned only where that row is no header but a link.
+    fn begin(&mut self, tally: &mut Tally) -> Option<[usize; 3]> {
+        let fields: Vec<String> =
+            self.row.iter().map(|field| String::from_utf8_lossy(field).trim().to_ascii_lowercase()).collect();
+        let place = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
+        let places = [place("crawl_date"), place("src").or(place("source")), place("dest").or(place("target"))];
+        if let [Some(date), Some(source), Some(link)] = places {
+            self.columns = Some([date, source, link]);
+            return None;
+        }
+        if fields.len() >= 3 && date::parse(&fields[0]).is_some() {
+            self.columns = Some([0, 1, 2]);
+            return self.columns;
+        }
+        self.damage(Finding::UnknownFormat, format!("a table with columns {}", fields.join(", ")), tally);
+        self.ended = true;
+        None
+    }
+
+    fn damage(&self, finding: Finding, detail: String, tally: &mut Tally) {
+        let position = self.row.position().map_or_else(|| self.rows.position().byte(), csv::Position::byte);
+        tally.damage(finding, &self.path, position, detail);
+    }
+}
+
+/// Date, source and destination of a row.
+fn link(row: &ByteRecord, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
+    let field = |column: usize| {
+        let field =
+            row.get(columns[column]).ok_or_else(|| (Finding::BadRow, format!("a row of {} fields", row.len())))?;
+        std::str::from_utf8(field).map(str::trim).map_err(|error| (Finding::BadRow, error.to_string()))
+    };
+    let [date, source, link] = [field(0)?, field(1)?, field(2)?];
+    let date = date::parse(date).ok_or_else(|| (Finding::BadDate, date.to_owned()))?;
+    if source.is_empty() {
+        return Err((Finding::BadRow, "no source".to_owned()));
+    }
+    Ok((date, source, link))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn read_all(text: &str) -> (Vec<String>, Tally) {
+        let mut reader = open(Box::new(Cursor::new(text.as_bytes().to_vec())), Path::new("x.csv"));
+        let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
+        while reader.read(&mut capture, &mut tally).unwrap() {
+            let links: Vec<&str> = capture.links.iter().collect();
+            captures.push(format!("{} {} {}", capture.url, capture.time, links.join("|")));
+        }
+        (captures, tally)
+    }
+
+    #[test]
+    fn headers_of_both_tools_and_none() {
+        let rows = "20080430204826,http://a/,x,\"an \"\"anchor\"\", long\"\n20080430204826,http://a/,\"y,z\",\n20080501,http://a/,x,\n20080501,http://b/,x,\n";
+        for header in ["crawl_date,src,dest,anchor\n", "crawl_date, source, target, anchor_text\r\n", ""] {
+            let (captures, tally) = read_all(&format!("{header}{rows}"));
+            assert_eq!(captures, ["http://a/ 1209588506 x|y,z", "http://a/ 1209600000 x", "http://b/ 1209600000 x"]);
+            assert_eq!((tally.of(Finding::CoarserDate), tally.counts().count()), (2, 1));
+        }
+        assert_eq!(read_all("dest,crawl_date,src\nx,20080501,http://a/").0, ["http://a/ 1209600000 x"]);
+    }
+
+    #[test]
+    fn damage_is_counted_where_it_stands() {
+        let (captures, tally) = read_all(
+            "crawl_date,src,dest\n20080501,http://a/,x\n20080501,http://a/\nsoon,http://a/,y\n20080501,,y\n20080501,http://a/,z\n",
+        );
+        assert_eq!(captures, ["http://a/ 1209600000 x|z"]);
+        assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (2, 1, 3));
+        let places: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
+        assert_eq!(places, [60, 41, 77]);
+        let (captures, tally) = read_all("a,b,c\n1,2,3\n4,5,6\n");
+        assert_eq!((captures.len(), tally.of(Finding::UnknownFormat), tally.damaged()), (0, 1, 1));
+    }
+}

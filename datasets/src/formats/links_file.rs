@@ -1,0 +1,224 @@
+//! Links files: plain text, a page and what it links to.
+//!
+//! ```text
+//! http://a.example/            a page; its links stand indented on the lines below (the Link Database's form)
+//!     http://a.example/x
+//!     http://b.example/
+//! http://a.example/x 20080430204826 http://a.example/ http://b.example/     a page, a time, links (tabs or spaces)
+//! # a comment
+//! ```
+//!
+//! Both forms mix: `SOURCE [TIME] [LINK...]`, then any number of indented lines of links. The time is any form of
+//! [`crate::capture::date`] text. A page without one has the time that the file's name tells (`crawl-20080430.links`:
+//! 14 or 8 digits), and otherwise it is undated: it stands at 1970-01-01 00:00:00, and of several undated records of a page
+//! the newest counts, the others are counted. Newer is what is in the file that was modified later, or, where that is the
+//! same, in the one with the later name, or stands later in a file. Modification times say nothing else: copying a file
+//! must not change when a page was captured.
+//!
+//! Damage: lines that are no UTF-8, pages with digits for a time that are no date, links before the first page. Offsets are
+//! bytes of the uncompressed text.
+//! Source: SRC-RR-175 (2001), section 2.
+
+use crate::capture::date::{self, Date};
+use crate::files::lines::Lines;
+use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use std::io::BufRead;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
+    let undated = time_of_name(path).is_none().then(|| age(path));
+    let time = time_of_name(path).unwrap_or(0);
+    let lines = Lines::new(text, path);
+    Box::new(LinksFile { lines, time, undated, is_source_held: false, is_comment: false })
+}
+
+struct LinksFile {
+    lines: Lines,
+    /// Time of pages without one.
+    time: i64,
+    /// Where that is none: how new the file is.
+    undated: Option<Vec<u8>>,
+    /// The line held is the next page's.
+    is_source_held: bool,
+    is_comment: bool,
+}
+
+impl CaptureReader for LinksFile {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        capture.clear();
+        let mut is_begun = false;
+        loop {
+            let mut goes_on = false;
+            if !std::mem::take(&mut self.is_source_held) {
+                let Some(read) = self.lines.read_words(tally)? else { return Ok(is_begun) };
+                goes_on = read;
+            }
+            let line = self.lines.line();
+            let is_indented = goes_on || line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+            self.is_comment = if goes_on { self.is_comment } else { line.starts_with(b"#") };
+            if self.is_comment || line.trim_ascii().is_empty() {
+                continue;
+            }
+            if is_begun && !is_indented {
+                self.is_source_held = true;
+                return Ok(true);
+            }
+            let text = match std::str::from_utf8(line) {
+                Ok(_) if is_indented && !is_begun => Err("links of no page".to_owned()),
+                Ok(text) => Ok(text),
+                Err(error) => Err(error.to_string()),
+            };
+            match text {
+                Ok(text) => {
+                    let mut words = text.split_ascii_whitespace();
+                    if !is_indented {
+                        if let Err(time) = self.begin(&mut words, capture, tally) {
+                            tally.damage(Finding::BadDate, &self.lines.path, self.lines.start, time);
+                            capture.clear();
+                            continue;
+                        }
+                        is_begun = true;
+                    }
+                    for word in words {
+                        capture.links.push(word);
+                    }
+                }
+                Err(detail) => tally.damage(Finding::BadRow, &self.lines.path, self.lines.start, detail),
+            }
+        }
+    }
+}
+
+impl LinksFile {
+    /// Takes the page and its time from the words of a line; a second word that is no date is its first link.
+    ///
+    /// # Errors
+    /// Digits that are no date.
+    fn begin<'a>(
+        &self,
+        words: &mut impl Iterator<Item = &'a str>,
+        capture: &mut Capture,
+        tally: &mut Tally,
+    ) -> Result<(), &'a str> {
+        capture.url.push_str(words.next().unwrap_or_default());
+        let word = words.next();
+        match word.and_then(date::parse) {
+            Some(date) => capture.time = date.counted(tally),
+            None if word.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) => {
+                return Err(word.unwrap_or_default());
+            }
+            None => {
+                capture.time = self.time;
+                let place = |age: &Vec<u8>| [&age[..], &self.lines.start.to_be_bytes()].concat();
+                capture.undated = self.undated.as_ref().map(place);
+                word.into_iter().for_each(|word| capture.links.push(word));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn time_of_name(path: &Path) -> Option<i64> {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let runs = name.split(|letter: char| !letter.is_ascii_digit()).filter(|run| matches!(run.len(), 8 | 14));
+    runs.filter_map(date::parse).map(Date::seconds).next()
+}
+
+/// Bytes that are the greater the newer a file is: when it was modified, then its name. What is no file is newest.
+fn age(path: &Path) -> Vec<u8> {
+    let modified = std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    let nanoseconds =
+        modified.map_or(u128::MAX, |time| time.duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos()));
+    // No name has a NUL, so one that begins another one comes before it.
+    [&nanoseconds.to_be_bytes(), path.as_os_str().as_encoded_bytes(), b"\0"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn read_all(text: &'static [u8], name: &str) -> (Vec<(String, i64, Vec<String>)>, Tally) {
+        let mut reader = open(Box::new(Cursor::new(text)), Path::new(name));
+        let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
+        while reader.read(&mut capture, &mut tally).unwrap() {
+            captures.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
+        }
+        (captures, tally)
+    }
+
+    fn row(url: &str, time: i64, links: &[&str]) -> (String, i64, Vec<String>) {
+        (url.to_owned(), time, links.iter().map(|&link| link.to_owned()).collect())
+    }
+
+    #[test]
+    fn both_forms_mix() {
+        let text = b"# links\nhttp://a/\n\thttp://b/\n  x y\n\nhttp://c/\r\nhttp://d/\t20080430204826 x\ty \n http://z/\nhttp://e/ x";
+        let (captures, tally) = read_all(text, "links.txt");
+        let expected = [
+            row("http://a/", 0, &["http://b/", "x", "y"]),
+            row("http://c/", 0, &[]),
+            row("http://d/", 1_209_588_506, &["x", "y", "http://z/"]),
+            row("http://e/", 0, &["x"]),
+        ];
+        assert_eq!(captures, expected);
+        assert_eq!(tally, Tally::default());
+    }
+
+    #[test]
+    fn the_name_tells_the_time() {
+        for (name, time) in [
+            ("crawl-20080430.links", 1_209_513_600),
+            ("20080430204826.gz", 1_209_588_506),
+            ("part-00000001-20080430", 1_209_513_600),
+            ("20089930.links", 0),
+            ("links", 0),
+        ] {
+            assert_eq!(read_all(b"http://a/\n x", name).0, [row("http://a/", time, &["x"])], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_date_says_how_new_it_is() {
+        let ages = |text: &'static [u8], path: &Path| -> Vec<Option<Vec<u8>>> {
+            let mut reader = open(Box::new(Cursor::new(text)), path);
+            let (mut ages, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
+            while reader.read(&mut capture, &mut tally).unwrap() {
+                ages.push(capture.undated.clone());
+            }
+            ages
+        };
+        let text = b"http://a/ x\nhttp://a/ 2008 y\nhttp://a/\n z\n";
+        let dir = tempfile::tempdir().unwrap();
+        let mut all = Vec::new();
+        for (name, seconds) in [("b", 1_000), ("bb", 1_000), ("c", 1_000), ("a", 1_001)] {
+            let path = dir.path().join(name);
+            let file = std::fs::File::create(&path).unwrap();
+            file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+            let own = ages(text, &path);
+            assert_eq!(own.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+            all.extend(own.into_iter().flatten());
+        }
+        all.extend(ages(text, Path::new("-")).into_iter().flatten());
+        assert!(all.is_sorted_by(|one, other| one < other));
+        assert_eq!(ages(text, Path::new("crawl-20080430.links")), [None, None, None]);
+    }
+
+    #[test]
+    fn digits_that_are_no_date_are_damage() {
+        let text = b"http://a/ 1209588506 x\n y\nhttp://b/ 20081301 x\nhttp://c/ 20080101 x\nhttp://d/ -5\n";
+        let (captures, tally) = read_all(text, "links");
+        assert_eq!(captures, [row("http://c/", 1_199_145_600, &["x"]), row("http://d/", 0, &["-5"])]);
+        let counts = [Finding::BadDate, Finding::BadRow, Finding::CoarserDate].map(|finding| tally.of(finding));
+        assert_eq!((counts, tally.damaged()), ([2, 1, 1], 3));
+    }
+
+    #[test]
+    fn damage_is_counted_where_it_stands() {
+        let (captures, tally) = read_all(b" x\nhttp://a/\n x\nhttp://\xff/\n y\nhttp://b/\n", "links");
+        assert_eq!(captures, [row("http://a/", 0, &["x"]), row("http://b/", 0, &[])]);
+        let places: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
+        assert_eq!((places, tally.of(Finding::BadRow)), (vec![0, 16, 26], 3));
+    }
+}

@@ -1,0 +1,189 @@
+//! What the record formats share: the way to the next record, header fields, and the place of a record for the tally.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead};
+use std::ops::Range;
+use std::path::Path;
+
+use crate::capture::date;
+use crate::files::compressed::Text;
+use crate::{Finding, Tally};
+
+/// Longest header block of a record or of an HTTP message.
+pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
+/// Most of a body that is read or decoded.
+pub(crate) const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// The place of a record, and where to count what it holds.
+pub(crate) struct Place<'a> {
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) path: &'a Path,
+    /// Offset in the file of the compressed member, and bytes from there in the text.
+    pub(crate) at: (u64, u64),
+}
+
+impl Place<'_> {
+    /// Counts damage of this record.
+    pub(crate) fn damage(&mut self, finding: Finding, detail: &str) {
+        let (offset, inside) = self.at;
+        let detail = if inside == 0 { detail.to_owned() } else { format!("{detail} ({inside} bytes into the member)") };
+        self.tally.damage(finding, self.path, offset, detail);
+    }
+
+    /// Counts something left out by rule.
+    pub(crate) fn count(&mut self, finding: Finding) {
+        self.tally.count(finding);
+    }
+
+    /// The seconds of a date; counts bad, finer and coarser ones.
+    pub(crate) fn time(&mut self, text: &str) -> Option<i64> {
+        let Some(date) = date::parse(text) else {
+            self.damage(Finding::BadDate, text.get(..40).unwrap_or(text));
+            return None;
+        };
+        Some(date.counted(self.tally))
+    }
+}
+
+/// Goes to the place where the next record `begins`; `false` at the end. What stands before it is damage, counted once.
+pub(crate) fn seek(
+    text: &mut Text,
+    path: &Path,
+    tally: &mut Tally,
+    begins: impl Fn(&mut Text) -> io::Result<bool>,
+) -> io::Result<bool> {
+    let (mut lost, mut line) = (false, Vec::new());
+    loop {
+        match text.peek(1)?.first().copied() {
+            None => {
+                if !text.resume() {
+                    return Ok(false);
+                }
+                lost = false;
+            }
+            Some(b'\r' | b'\n') => text.consume(1),
+            _ if begins(text)? => return Ok(true),
+            _ => {
+                if !lost {
+                    lost = true;
+                    Place { at: text.place(), tally, path }.damage(Finding::BadHeader, "no record begins here");
+                }
+                line.clear();
+                text.line(&mut line, HEADER_BYTES_MAX)?;
+            }
+        }
+    }
+}
+
+/// Header fields: of a WARC record, of an HTTP message, of `application/warc-fields`. Reused from record to record.
+#[derive(Debug, Default)]
+pub(crate) struct Fields {
+    text: Vec<u8>,
+    fields: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Fields {
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.fields.clear();
+    }
+
+    /// Adds a line (without its line feed); a line that begins with white space continues the one before.
+    /// `false` if it is no field.
+    pub(crate) fn push(&mut self, line: &[u8]) -> bool {
+        let folded = matches!(line.first(), Some(b' ' | b'\t'));
+        if folded && let Some((_, value)) = self.fields.last_mut() {
+            self.text.push(b' ');
+            self.text.extend_from_slice(line.trim_ascii());
+            value.end = self.text.len();
+            return true;
+        }
+        let Some(colon) = memchr::memchr(b':', line) else { return false };
+        let name = line[..colon].trim_ascii();
+        if name.is_empty() {
+            return false;
+        }
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        let middle = self.text.len();
+        self.text.extend_from_slice(line[colon + 1..].trim_ascii());
+        self.fields.push((start..middle, middle..self.text.len()));
+        true
+    }
+
+    /// Adds the lines of a header block up to its empty line or the end; the offset of what follows. Where the empty line
+    /// is missing, a line that begins with `<` is what follows.
+    pub(crate) fn read(&mut self, block: &[u8]) -> usize {
+        let mut at = 0;
+        while at < block.len() {
+            let rest = &block[at..];
+            let end = memchr::memchr(b'\n', rest);
+            let line = &rest[..end.unwrap_or(rest.len())];
+            if line.starts_with(b"<") {
+                break;
+            }
+            at += end.map_or(rest.len(), |end| end + 1);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                break;
+            }
+            self.push(line);
+        }
+        at
+    }
+
+    /// All fields, names as spelt.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter().map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
+    }
+
+    /// The first value of a name in any case.
+    pub(crate) fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(key, _)| key.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+    }
+
+    /// The first value of a name in any case, if it is not empty.
+    pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.bytes(name).filter(|value| !value.is_empty()).map(String::from_utf8_lossy)
+    }
+}
+
+/// What a record counts as that is no page by its type or by what it is of; [`Finding::OtherRecord`] for others.
+pub(crate) fn without_page(kind: &str, url: &str) -> Finding {
+    match kind {
+        "request" => Finding::Request,
+        "warcinfo" => Finding::FileInfo,
+        "metadata" => Finding::Metadata,
+        _ if url.starts_with("dns:") => Finding::Dns,
+        _ if ["filedesc:", "warcinfo:"].iter().any(|scheme| url.starts_with(scheme)) => Finding::FileInfo,
+        _ => Finding::OtherRecord,
+    }
+}
+
+/// A target URI without the `<...>` that some writers put around it.
+pub(crate) fn bare_uri(uri: &str) -> &str {
+    let uri = uri.trim();
+    uri.strip_prefix('<').map_or(uri, |uri| uri.strip_suffix('>').unwrap_or(uri)).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folded_lines_continue_the_field_before() {
+        let mut fields = Fields::default();
+        let rest = fields.read(b"One: a\r\n  b\r\nTWO:c\nno field\n\nrest");
+        assert_eq!(fields.get("one").as_deref(), Some("a b"));
+        assert_eq!(fields.get("two").as_deref(), Some("c"));
+        assert_eq!(rest, 29);
+        fields.clear();
+        assert_eq!(fields.read(b"A: b\r\n<html>"), 6);
+    }
+
+    #[test]
+    fn brackets_around_target_uris_go() {
+        assert_eq!(bare_uri(" <http://a/ b> "), "http://a/ b");
+        assert_eq!(bare_uri("http://a/"), "http://a/");
+    }
+}

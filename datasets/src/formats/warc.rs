@@ -1,0 +1,297 @@
+//! WARC 0.17 to 1.1 (ISO 28500), and WAT files, which are WARCs of metadata records in JSON ([`crate::formats::wat`]).
+//!
+//! Reads: records in the order of the file. Writes: a capture for each `response` and `resource` that is an HTML page, for
+//! each `revisit` that may be one, and, where asked for, for each `metadata` record with Heritrix's `outlink:` lines.
+//!
+//! Damage is passed over. A record whose length does not lead to the next version line ends at the next one that is found,
+//! in the block or behind it. A record cut by the end or by a broken member keeps what there is.
+//!
+//! Memory: the block of one record, at most 64 MiB of it; a longer one is passed over and counted. Time: linear, however
+//! wrong the lengths are. A block is looked at where it lies in the text and never put back, so a length that leads too
+//! far costs no more than a look at its end, and the next version line is looked for from the front.
+
+use memchr::memmem;
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use crate::capture::date;
+use crate::capture::digest::digest_of;
+use crate::files::compressed::Text;
+use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri};
+use crate::formats::wat::{self, Flavour};
+use crate::page::document::{self, Documents};
+use crate::{Capture, CaptureReader, Content, Error, Finding, Profile, Revisit, Tally};
+
+/// Most of a block that is read where only the next record is of interest.
+const OTHER_BYTES_MAX: usize = 1 << 20;
+
+/// How far the block of a record may be off before the next version line: line feeds.
+const GAP_BYTES: usize = 10;
+/// Where the type of a record is looked for behind a version line that may be text of a block.
+const TYPE_BYTES_MAX: usize = 400;
+
+/// A reader of WARC and WAT records.
+pub(crate) struct WarcReader {
+    text: Text,
+    path: PathBuf,
+    line: Vec<u8>,
+    records: Records,
+}
+
+/// What makes captures of records.
+struct Records {
+    documents: Documents,
+    header: Fields,
+    lines: Fields,
+    flavour: Flavour,
+}
+
+impl WarcReader {
+    pub(crate) fn new(text: Text, path: PathBuf, documents: Documents) -> Self {
+        let records =
+            Records { documents, header: Fields::default(), lines: Fields::default(), flavour: Flavour::default() };
+        WarcReader { text, path, line: Vec::new(), records }
+    }
+
+    /// Finds the next version line and reads the header behind it; `false` at the end.
+    fn header(&mut self, tally: &mut Tally, at: &mut (u64, u64)) -> std::io::Result<bool> {
+        if !record::seek(&mut self.text, &self.path, tally, |text| Ok(version(text.peek(6)?)))? {
+            return Ok(false);
+        }
+        *at = self.text.place();
+        let mut place = Place { at: *at, tally, path: &self.path };
+        self.records.header.clear();
+        self.line.clear();
+        self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
+        let mut read = 0;
+        let mut damaged = false;
+        loop {
+            if version(self.text.peek(6)?) {
+                place.damage(Finding::BadHeader, "the next record begins in the header");
+                return Ok(true);
+            }
+            self.line.clear();
+            let len = self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
+            read += len;
+            if len == 0 {
+                if !self.text.at_break() {
+                    place.damage(Finding::Truncated, "record header");
+                }
+                return Ok(true);
+            }
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                return Ok(true);
+            }
+            if read > HEADER_BYTES_MAX {
+                place.damage(Finding::BadHeader, "longer than 1 MiB");
+                return Ok(true);
+            }
+            if !self.records.header.push(line) && !damaged {
+                damaged = true;
+                place.damage(Finding::BadHeader, "a line that is no field");
+            }
+        }
+    }
+
+    /// The next record; whether it is a capture, `None` at the end.
+    fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
+        let mut at = (0, 0);
+        if !self.header(tally, &mut at)? {
+            return Ok(None);
+        }
+        let WarcReader { text, path, records, .. } = self;
+        let mut place = Place { tally, path, at };
+        let kind = records.header.get("warc-type").unwrap_or_default().to_ascii_lowercase();
+        let wanted = matches!(&kind[..], "response" | "resource" | "revisit" | "metadata");
+        let len = records.header.get("content-length").and_then(|len| len.parse().ok());
+        let Block { bytes, skipped } = block(text, len, wanted, &mut place)?;
+        let is_capture = records.capture(&kind, &text.peek(bytes)?[..bytes], capture, &mut place);
+        text.consume(bytes);
+        if text.skip(skipped)? < skipped && !text.at_break() {
+            place.damage(Finding::Truncated, "record block");
+        }
+        Ok(Some(is_capture))
+    }
+}
+
+/// The block of a record in the text that comes next.
+struct Block {
+    /// How many bytes are read; all of them are at hand.
+    bytes: usize,
+    /// How many more belong to it.
+    skipped: u64,
+}
+
+/// Finds the block of a record by its length; where that is wrong, up to the next version line.
+fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut Place<'_>) -> std::io::Result<Block> {
+    let whole = |bytes| Block { bytes, skipped: 0 };
+    let Some(len) = len else {
+        place.damage(Finding::BadHeader, "no Content-Length");
+        return Ok(whole(next_version(text, 0)?));
+    };
+    let bytes_max = if wanted { BODY_BYTES_MAX } else { OTHER_BYTES_MAX };
+    let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(bytes_max);
+    let ahead = text.peek(bytes + GAP_BYTES)?;
+    if ahead.len() < bytes {
+        // The end, or a broken member, inside the block: the length may be too great all the same.
+        if let Some(next) = version_line(ahead, 0) {
+            place.damage(Finding::BadLength, "the next record begins inside the block");
+            return Ok(whole(next));
+        }
+        let bytes = ahead.len();
+        if !text.ends_at_break() {
+            place.damage(Finding::Truncated, "record block");
+        }
+        return Ok(whole(bytes));
+    }
+    let (own, behind) = ahead.split_at(bytes);
+    if len > bytes as u64 {
+        let next = version_line(own, 0);
+        let is_record = |at: usize| memmem::find(&own[at..own.len().min(at + TYPE_BYTES_MAX)], b"WARC-Type:").is_some();
+        if let Some(next) = next.filter(|&at| is_record(at)) {
+            place.damage(Finding::BadLength, "the next record begins inside the block");
+            return Ok(whole(next));
+        }
+        if wanted {
+            place.damage(Finding::Truncated, "record block longer than 64 MiB");
+        }
+        return Ok(Block { bytes, skipped: len - bytes as u64 });
+    }
+    let behind = behind.trim_ascii_start();
+    if behind.is_empty() || version(behind) || behind.len() < 6 && b"WARC/".starts_with(&behind[..behind.len().min(5)])
+    {
+        return Ok(whole(bytes));
+    }
+    if let Some(next) = version_line(own, 0) {
+        place.damage(Finding::BadLength, "the next record begins inside the block");
+        return Ok(whole(next));
+    }
+    place.damage(Finding::BadLength, "the block goes on behind its end");
+    Ok(whole(next_version(text, bytes)?))
+}
+
+/// Where the next version line begins, `from` or more bytes on; where there is none, how much of a block is read at most.
+fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
+    const STEP_BYTES: usize = 64 << 10;
+    // What may be the beginning of a version line that is not all at hand, and the line feed before it.
+    const OVERLAP_BYTES: usize = 7;
+    loop {
+        let wanted = from + STEP_BYTES;
+        let ahead = text.peek(wanted)?;
+        if let Some(next) = version_line(ahead, from) {
+            return Ok(next);
+        }
+        if ahead.len() < wanted || wanted > BODY_BYTES_MAX {
+            return Ok(ahead.len().min(BODY_BYTES_MAX));
+        }
+        from = ahead.len() - OVERLAP_BYTES;
+    }
+}
+
+/// The first version line in a text, `from` or more bytes on.
+fn version_line(text: &[u8], from: usize) -> Option<usize> {
+    let places = memmem::find_iter(text.get(from..)?, b"WARC/").map(|at| from + at);
+    places.into_iter().find(|&at| version(&text[at..]) && (at == 0 || text[at - 1] == b'\n'))
+}
+
+impl Records {
+    /// Makes a record a capture, or counts why it is none.
+    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, place: &mut Place<'_>) -> bool {
+        let content_type = self.header.get("content-type").unwrap_or_default();
+        let json = crate::formats::http::media_type(&content_type) == "application/json";
+        let url = self.header.get("warc-target-uri");
+        let finding = record::without_page(kind, url.as_deref().map_or("", bare_uri));
+        match kind {
+            "metadata" if json => {
+                return wat::capture(block, self.flavour, &mut self.documents, capture, place);
+            }
+            "response" | "resource" | "revisit" if finding == Finding::OtherRecord => {}
+            "metadata" if self.documents.kinds.outlinks => {}
+            _ => {
+                if kind == "warcinfo" {
+                    self.lines.clear();
+                    self.lines.read(block);
+                    self.flavour = Flavour::of(&self.lines);
+                }
+                place.count(finding);
+                return false;
+            }
+        }
+        capture.clear();
+        let Some(url) = url else {
+            place.damage(Finding::BadHeader, "no WARC-Target-URI");
+            return false;
+        };
+        capture.url.push_str(bare_uri(&url));
+        if kind == "metadata" {
+            self.lines.clear();
+            self.lines.read(block);
+            for (_, value) in self.lines.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"outlink")) {
+                document::outlink(&String::from_utf8_lossy(value), capture);
+            }
+            if capture.links.is_empty() {
+                place.count(finding);
+                return false;
+            }
+        }
+        let payload_type = self.header.get("warc-identified-payload-type");
+        let is_capture = match kind {
+            "metadata" => true,
+            "revisit" => self.documents.revisit(block, payload_type.as_deref(), capture, place),
+            "resource" => self.documents.resource(block, &content_type, capture, place),
+            _ => {
+                let own = Some(&*content_type).filter(|text| !text.is_empty() && !text.starts_with("application/http"));
+                self.documents.response(block, payload_type.as_deref().or(own), capture, place)
+            }
+        };
+        if !is_capture {
+            return false;
+        }
+        let date = self.header.get("warc-date").unwrap_or_default();
+        let Some(time) = place.time(&date) else { return false };
+        capture.time = time;
+        if kind != "metadata" {
+            capture.digest = self.header.get("warc-payload-digest").and_then(|digest| digest_of(&digest));
+        }
+        if kind == "revisit" {
+            let field = |name| self.header.get(name);
+            capture.content = revisit(
+                field("warc-profile").as_deref(),
+                field("warc-refers-to-target-uri").as_deref(),
+                field("warc-refers-to-date").as_deref(),
+            );
+        }
+        true
+    }
+}
+
+impl CaptureReader for WarcReader {
+    fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
+        loop {
+            match self.record(capture, tally) {
+                Ok(Some(true)) => return Ok(true),
+                Ok(Some(false)) => {}
+                Ok(None) => return Ok(false),
+                Err(source) => return Err(Error::io(&self.path, source)),
+            }
+        }
+    }
+}
+
+/// What a revisit record says; a profile that is not known counts as one of equal digests.
+pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Content {
+    let not_modified =
+        profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));
+    Content::Revisit(Revisit {
+        profile: if not_modified { Profile::NotModified } else { Profile::IdenticalDigest },
+        url: url.map(|url| bare_uri(url).to_owned()),
+        time: date.and_then(date::parse).map(date::Date::seconds),
+    })
+}
+
+/// Whether a version line begins here.
+pub(crate) fn version(text: &[u8]) -> bool {
+    text.len() >= 6 && text[..5].eq_ignore_ascii_case(b"WARC/") && text[5].is_ascii_digit()
+}

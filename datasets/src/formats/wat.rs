@@ -1,0 +1,442 @@
+//! WAT: metadata of WARC or ARC records in JSON, one `metadata` record of a WARC for each.
+//!
+//! Reads: the JSON of one record. Writes: a capture by the same rules as for the record that it describes. URL and date are
+//! those of the envelope; the WAT record's own date is when the extractor ran.
+//!
+//! Queries of links are in the charset that the HTTP header or a `<meta>` names, as in [`crate::page::charset`]; the text that a
+//! guess would need is not in a WAT.
+//!
+//! Two flavours: the extractor of the IIPC and the Internet Archive leaves entities in URLs as they are, Common Crawl's
+//! decodes them. The `warcinfo` record tells: Common Crawl writes `Software-Info`, the others `software`.
+//!
+//! Memory: one JSON text and its links.
+
+use encoding_rs::{Encoding, UTF_8};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::capture::digest::digest_of;
+use crate::formats::record::{self, Fields, Place, bare_uri};
+use crate::formats::{http, warc};
+use crate::page::charset::{for_label, with_query};
+use crate::page::document::{self, Documents};
+use crate::page::html;
+use crate::{Capture, Finding, LinkKinds};
+
+/// Whether entities in URLs are still to be decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Flavour {
+    /// They are.
+    #[default]
+    Iipc,
+    /// They are not.
+    CommonCrawl,
+}
+
+impl Flavour {
+    /// The flavour by the fields of a `warcinfo` record.
+    pub(crate) fn of(warcinfo: &Fields) -> Flavour {
+        if warcinfo.get("Software-Info").is_some() { Flavour::CommonCrawl } else { Flavour::Iipc }
+    }
+}
+
+/// Makes the envelope in `json` a capture, or counts why it is none.
+pub(crate) fn capture(
+    json: &[u8],
+    flavour: Flavour,
+    documents: &mut Documents,
+    capture: &mut Capture,
+    place: &mut Place<'_>,
+) -> bool {
+    let record: Record<'_> = match serde_json::from_slice(json) {
+        Ok(record) => record,
+        Err(error) => {
+            place.damage(Finding::BadJson, &format!("WAT: {error}"));
+            return false;
+        }
+    };
+    let Some(envelope) = record.envelope else {
+        place.count(Finding::Metadata);
+        return false;
+    };
+    let header = if envelope.warc.0.is_empty() { &envelope.arc } else { &envelope.warc };
+    let payload = &envelope.payload;
+    let kind = header.get("WARC-Type").unwrap_or("response").to_ascii_lowercase();
+    let url = header.get("WARC-Target-URI").or_else(|| header.get("Target-URI")).map(bare_uri).unwrap_or_default();
+    let kinds = documents.kinds;
+    let outlinks = payload.warc_metadata.as_ref().filter(|_| kind == "metadata" && kinds.outlinks);
+    let page = matches!(&kind[..], "response" | "resource" | "revisit") || outlinks.is_some();
+    let finding = record::without_page(&kind, url);
+    if !page || url.is_empty() || !matches!(finding, Finding::OtherRecord | Finding::Metadata) {
+        place.count(finding);
+        return false;
+    }
+    capture.clear();
+    capture.url.push_str(url);
+    let response = payload.response.as_ref();
+    let status =
+        response.map_or(0, |response| response.message.status.as_deref().and_then(|s| s.parse().ok()).unwrap_or(0));
+    let own_type = response.and_then(|response| response.headers.get("Content-Type")).filter(|text| !text.is_empty());
+    let record_type = header
+        .get("WARC-Identified-Payload-Type")
+        .or_else(|| header.get("Content-Type").filter(|_| kind == "resource" || envelope.warc.0.is_empty()));
+    let location = response.and_then(|response| response.headers.get("Location"));
+    let is_capture = if let Some(metadata) = outlinks {
+        for record in metadata.records.iter().filter(|record| record.name.as_deref() == Some("outlink")) {
+            document::outlink(record.value.as_deref().unwrap_or_default(), capture);
+        }
+        if capture.links.is_empty() {
+            place.count(finding);
+        }
+        !capture.links.is_empty()
+    } else if kind == "revisit" {
+        document::revisit(kinds, status, own_type.or(record_type), location, capture, place)
+    } else if let Some(location) = document::redirect_target(kinds, status, location) {
+        capture.links.push(location);
+        true
+    } else if response.is_some() && status != 200 {
+        place.count(Finding::OtherStatus);
+        false
+    } else {
+        let html = response.and_then(|response| response.html.as_ref()).or(payload.html.as_ref());
+        let named = own_type.map(http::media_type).and_then(|text| http::is_html(&text));
+        let named = named.or_else(|| record_type.map(http::media_type).and_then(|text| http::is_html(&text)));
+        // Extractors leave resource records unread: without metadata of the HTML their links are not known.
+        let known = response.is_some() || html.is_some();
+        if known && named.unwrap_or(html.is_some()) {
+            if let Some(refresh) =
+                response.filter(|_| kinds.redirects).and_then(|response| response.headers.get("Refresh"))
+            {
+                html::refresh(refresh).into_iter().for_each(|url| capture.links.push(url));
+            }
+            if let Some(html) = html {
+                let encoding = own_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
+                page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
+            }
+            true
+        } else {
+            place.count(Finding::NotHtml);
+            false
+        }
+    };
+    if !is_capture {
+        return false;
+    }
+    let date = header.get("WARC-Date").or_else(|| header.get("Date")).unwrap_or_default();
+    let Some(time) = place.time(date) else { return false };
+    capture.time = time;
+    if kind != "metadata" {
+        capture.digest = header.get("WARC-Payload-Digest").and_then(digest_of);
+    }
+    if kind == "revisit" {
+        let field = |name| header.get(name);
+        capture.content =
+            warc::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
+    }
+    true
+}
+
+fn page_links(html: &Html<'_>, flavour: Flavour, encoding: &'static Encoding, kinds: LinkKinds, capture: &mut Capture) {
+    if let Some(base) = html.head.base.as_deref() {
+        capture.base.push_str(&with_query(html::trim(&decoded(base, flavour)), encoding));
+    }
+    if kinds.redirects {
+        for meta in &html.head.metas {
+            let refreshes = meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("refresh"));
+            if let Some(content) = meta.content.as_deref().filter(|_| refreshes) {
+                let content = decoded(content, flavour);
+                html::refresh(&content).into_iter().for_each(|url| capture.links.push(&with_query(url, encoding)));
+            }
+        }
+    }
+    let head = html.head.links.iter().chain(&html.head.scripts).filter(|_| kinds.embeds);
+    for link in head.chain(&html.links) {
+        let path = link.path.as_deref().unwrap_or_default();
+        let anchor =
+            ["A@/href", "AREA@/href", "FRAME@/src", "IFRAME@/src"].iter().any(|a| a.eq_ignore_ascii_case(path));
+        let wanted = if anchor { kinds.anchors } else { kinds.embeds };
+        if let Some(url) = link.url.as_deref().or(link.href.as_deref()).filter(|_| wanted) {
+            capture.links.push(&with_query(html::trim(&decoded(url, flavour)), encoding));
+        }
+    }
+}
+
+fn decoded<'a>(text: &'a str, flavour: Flavour) -> Cow<'a, str> {
+    if flavour == Flavour::CommonCrawl || !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(String::from_utf8_lossy(&html::decoded(text.as_bytes())).into_owned())
+}
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(rename = "Envelope", borrow)]
+    envelope: Option<Envelope<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "WARC-Header-Metadata", borrow, default)]
+    warc: Headers<'a>,
+    #[serde(rename = "ARC-Header-Metadata", borrow, default)]
+    arc: Headers<'a>,
+    #[serde(rename = "Payload-Metadata", borrow, default)]
+    payload: Payload<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct Payload<'a> {
+    #[serde(rename = "HTTP-Response-Metadata", borrow)]
+    response: Option<Response<'a>>,
+    #[serde(rename = "HTML-Metadata", borrow)]
+    html: Option<Html<'a>>,
+    #[serde(rename = "WARC-Metadata-Metadata", borrow)]
+    warc_metadata: Option<WarcMetadata<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(rename = "Headers", borrow, default)]
+    headers: Headers<'a>,
+    #[serde(rename = "Response-Message", borrow, default)]
+    message: Message<'a>,
+    #[serde(rename = "HTML-Metadata", borrow)]
+    html: Option<Html<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Message<'a> {
+    #[serde(rename = "Status", borrow, default)]
+    status: Word<'a>,
+}
+
+#[derive(Deserialize)]
+struct Html<'a> {
+    #[serde(rename = "Head", borrow, default)]
+    head: Head<'a>,
+    #[serde(rename = "Links", borrow, default)]
+    links: Items<Link<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Head<'a> {
+    #[serde(rename = "Base", borrow, default)]
+    base: Word<'a>,
+    #[serde(rename = "Metas", borrow, default)]
+    metas: Items<Meta<'a>>,
+    #[serde(rename = "Link", borrow, default)]
+    links: Items<Link<'a>>,
+    #[serde(rename = "Scripts", borrow, default)]
+    scripts: Items<Link<'a>>,
+}
+
+impl Head<'_> {
+    /// The encoding that the document names.
+    fn encoding(&self) -> Option<&'static Encoding> {
+        self.metas.iter().find_map(|meta| {
+            let is_type =
+                meta.http_equiv.as_deref().is_some_and(|name| name.trim().eq_ignore_ascii_case("content-type"));
+            let content = meta.content.as_deref().filter(|_| is_type).and_then(http::charset);
+            meta.charset.as_deref().or(content).and_then(for_label)
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Link<'a> {
+    #[serde(borrow, default)]
+    path: Word<'a>,
+    #[serde(borrow, default)]
+    url: Word<'a>,
+    #[serde(borrow, default)]
+    href: Word<'a>,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(rename = "http-equiv", borrow, default)]
+    http_equiv: Word<'a>,
+    #[serde(borrow, default)]
+    content: Word<'a>,
+    #[serde(borrow, default)]
+    charset: Word<'a>,
+}
+
+#[derive(Deserialize)]
+struct WarcMetadata<'a> {
+    #[serde(rename = "Metadata-Records", borrow, default)]
+    records: Items<MetadataRecord<'a>>,
+}
+
+#[derive(Deserialize)]
+struct MetadataRecord<'a> {
+    #[serde(rename = "Name", borrow, default)]
+    name: Word<'a>,
+    #[serde(rename = "Value", borrow, default)]
+    value: Word<'a>,
+}
+
+/// A text; of an array the first, of a number its digits, of anything else nothing.
+#[derive(Default)]
+struct Word<'a>(Option<Cow<'a, str>>);
+
+impl Word<'_> {
+    fn as_deref(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+/// The members of an array, or a lone one.
+struct Items<T>(Vec<T>);
+
+impl<T> Default for Items<T> {
+    fn default() -> Self {
+        Items(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for Items<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'i, T> IntoIterator for &'i Items<T> {
+    type Item = &'i T;
+    type IntoIter = std::slice::Iter<'i, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// Header fields as an object; names in any case.
+#[derive(Default)]
+struct Headers<'a>(Vec<(Cow<'a, str>, Word<'a>)>);
+
+impl Headers<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_deref())
+    }
+}
+
+struct WordVisitor;
+
+impl<'de> Visitor<'de> for WordVisitor {
+    type Value = Word<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Word<'de>, E> {
+        Ok(Word(Some(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Word<'de>, E> {
+        Ok(Word(Some(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Word<'de>, E> {
+        Ok(Word(Some(Cow::Owned(number.to_string()))))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Word<'de>, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Word<'de>, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Word<'de>, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_unit<E>(self) -> Result<Word<'de>, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Word<'de>, A::Error> {
+        let first = items.next_element()?.unwrap_or_default();
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(first)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Word<'de>, A::Error> {
+        while items.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Word(None))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(WordVisitor)
+    }
+}
+
+struct HeadersVisitor;
+
+impl<'de> Visitor<'de> for HeadersVisitor {
+    type Value = Headers<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of header fields")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Headers<'de>, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((name, value)) = items.next_entry::<Word<'de>, Word<'de>>()? {
+            fields.push((name.0.unwrap_or_default(), value));
+        }
+        Ok(Headers(fields))
+    }
+
+    fn visit_unit<E>(self) -> Result<Headers<'de>, E> {
+        Ok(Headers::default())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Headers<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(HeadersVisitor)
+    }
+}
+
+struct ItemsVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ItemsVisitor<T> {
+    type Value = Items<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Items<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(Items(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, items: A) -> Result<Items<T>, A::Error> {
+        let item = T::deserialize(serde::de::value::MapAccessDeserializer::new(items))?;
+        Ok(Items(vec![item]))
+    }
+
+    fn visit_unit<E>(self) -> Result<Items<T>, E> {
+        Ok(Items::default())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Items<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ItemsVisitor(PhantomData))
+    }
+}

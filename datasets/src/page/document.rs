@@ -1,0 +1,159 @@
+//! From the block of a record to a capture: the rules on status and type, the same for WARC, ARC and WAT.
+//!
+//! A 200 response with an HTML type is a capture; where no type is given the body is looked at. With redirects asked
+//! for, a 3xx response with a `Location` is one too, and that is its only link.
+
+use std::borrow::Cow;
+
+use crate::formats::http;
+use crate::formats::record::{Fields, Place};
+use crate::page::charset::Document;
+use crate::page::html;
+use crate::{Capture, Finding, LinkKinds};
+
+/// Reads documents into captures; holds the buffers.
+pub(crate) struct Documents {
+    pub(crate) kinds: LinkKinds,
+    fields: Fields,
+}
+
+impl Documents {
+    pub(crate) fn new(kinds: LinkKinds) -> Self {
+        Documents { kinds, fields: Fields::default() }
+    }
+
+    /// An HTTP response; `media_type` is what the record says of it where the response says nothing.
+    /// Whether it is a capture; what is left out is counted.
+    pub(crate) fn response(
+        &mut self,
+        block: &[u8],
+        media_type: Option<&str>,
+        capture: &mut Capture,
+        place: &mut Place<'_>,
+    ) -> bool {
+        let Some((status, raw)) = http::response(block, &mut self.fields) else {
+            // Some writers left the HTTP header out.
+            return self.resource(block, media_type.unwrap_or_default(), capture, place);
+        };
+        if status != 200 {
+            return self.redirect(status, capture, place);
+        }
+        let fields = &self.fields;
+        let content_type = fields.get("content-type").unwrap_or_default();
+        let mut kind = http::is_html(&http::media_type(&content_type));
+        if kind.is_none() {
+            kind = media_type.and_then(|text| http::is_html(&http::media_type(text)));
+        }
+        if kind == Some(false) {
+            place.count(Finding::NotHtml);
+            return false;
+        }
+        let body = http::body(raw, fields, place);
+        if kind.is_none() && !http::looks_like_html(&body) {
+            place.count(Finding::NotHtml);
+            return false;
+        }
+        if self.kinds.redirects {
+            let refresh = fields.get("refresh");
+            if let Some(url) = refresh.as_deref().and_then(html::refresh) {
+                capture.links.push(url);
+            }
+        }
+        let xhtml = http::media_type(&content_type) == "application/xhtml+xml";
+        add_links(&body, http::charset(&content_type), xhtml, self.kinds, capture);
+        true
+    }
+
+    fn redirect(&mut self, status: u16, capture: &mut Capture, place: &mut Place<'_>) -> bool {
+        let location = self.fields.get("location");
+        if let Some(location) = redirect_target(self.kinds, status, location.as_deref()) {
+            capture.links.push(location);
+            return true;
+        }
+        place.count(Finding::OtherStatus);
+        false
+    }
+
+    /// A document without HTTP header.
+    pub(crate) fn resource(
+        &mut self,
+        block: &[u8],
+        content_type: &str,
+        capture: &mut Capture,
+        place: &mut Place<'_>,
+    ) -> bool {
+        let media_type = http::media_type(content_type);
+        if !http::is_html(&media_type).unwrap_or_else(|| http::looks_like_html(block)) {
+            place.count(Finding::NotHtml);
+            return false;
+        }
+        let xhtml = media_type == "application/xhtml+xml";
+        add_links(block, http::charset(content_type), xhtml, self.kinds, capture);
+        true
+    }
+
+    /// A revisit with its HTTP header, where it has one: left out if that says another status or another type.
+    pub(crate) fn revisit(
+        &mut self,
+        block: &[u8],
+        media_type: Option<&str>,
+        capture: &mut Capture,
+        place: &mut Place<'_>,
+    ) -> bool {
+        let fields = &mut self.fields;
+        let status = http::response(block, fields).map_or(0, |(status, _)| status);
+        if status == 0 {
+            fields.clear();
+        }
+        let own = fields.get("content-type").or(media_type.map(Cow::Borrowed));
+        revisit(self.kinds, status, own.as_deref(), fields.get("location").as_deref(), capture, place)
+    }
+}
+
+fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, capture: &mut Capture) {
+    let url = std::mem::take(&mut capture.url);
+    html::links(&Document::new(body, charset, &url), xhtml, kinds, capture);
+    capture.url = url;
+}
+
+/// Whether a revisit with this status (0: not said) and content type is a capture. Adds the `Location` to its links.
+pub(crate) fn revisit(
+    kinds: LinkKinds,
+    status: u16,
+    content_type: Option<&str>,
+    location: Option<&str>,
+    capture: &mut Capture,
+    place: &mut Place<'_>,
+) -> bool {
+    if let Some(location) = redirect_target(kinds, status, location) {
+        capture.links.push(location);
+        return true;
+    }
+    if !matches!(status, 0 | 200 | 304) {
+        place.count(Finding::OtherStatus);
+        return false;
+    }
+    if content_type.is_some_and(|text| http::is_html(&http::media_type(text)) == Some(false)) {
+        place.count(Finding::NotHtml);
+        return false;
+    }
+    true
+}
+
+/// The `Location` of a redirect, where redirects are wanted.
+pub(crate) fn redirect_target(kinds: LinkKinds, status: u16, location: Option<&str>) -> Option<&str> {
+    location
+        .map(html::trim)
+        .filter(|url| kinds.redirects && (300..400).contains(&status) && status != 304 && !url.is_empty())
+}
+
+/// Adds a line `URL HOP CONTEXT` of Heritrix, if it is a link that a reader can follow.
+pub(crate) fn outlink(line: &str, capture: &mut Capture) -> bool {
+    let mut parts = line.trim().rsplitn(3, ' ');
+    let (Some(context), Some(hop), Some(url)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    let link = hop == "L" && (context.eq_ignore_ascii_case("a/@href") || context.eq_ignore_ascii_case("area/@href"));
+    if link {
+        capture.links.push(html::trim(url));
+    }
+    link
+}

@@ -1,0 +1,407 @@
+//! From references to fingerprints: each text is parsed once, then known by its hash.
+//!
+//! A capture names some 40 links and nearly all of them were named by the capture before, so the way of a reference
+//! is one xxh3-128 of its raw text and one probe of a cache, in sets of four slots, the least lately used of which goes
+//! when a fifth comes. (Direct-mapped, a tenth of the slots in use already lost 9 % of look-ups to collisions.) Only a miss
+//! parses the URL.
+//!
+//! Reads references (and the [`Base`] that relative ones resolve against), hands out [`Fingerprint`]s, and calls `fresh`
+//! with each canonical text before or when its fingerprint is handed out for the first time. The cache forgets,
+//! so `fresh` may be called again for a text; it is never left out.
+//!
+//! What is cached under a raw hash:
+//! - `http://...` and `https://...` resolve alike against every base: their own hash;
+//! - other references depend on the base: their hash, exclusive or that of the base's directory, or of the whole base
+//!   where file name or query matter (empty, `?x`, `#x`, `scheme:x`). So menus of a directory are parsed once;
+//! - the canonical text is also cached under its own hash, which is the fingerprint itself: two spellings of one URL
+//!   call `fresh` once.
+//!
+//! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits. Memory:
+//! 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound: a table
+//! larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2.
+
+use crate::Finding;
+use crate::url::canonical::{base_of, canonical_within};
+use std::cell::OnceCell;
+use url::Url;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
+
+/// The identity of a URL where its text need not travel: xxh3-128 of the canonical text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub u128);
+
+impl Fingerprint {
+    /// The fingerprint of a text that is canonical already.
+    pub fn of(canonical: &str) -> Self {
+        Fingerprint(xxh3_128(canonical.as_bytes()))
+    }
+}
+
+/// What the references of one capture are relative to.
+///
+/// Cheap as long as no reference needs it: the URL is parsed at the first relative reference.
+#[derive(Clone, Debug)]
+pub struct Base {
+    page_url: String,
+    base_href: String,
+    /// Whatever is relative to it is too long a URL.
+    is_long: bool,
+    parsed: OnceCell<Option<ParsedBase>>,
+}
+
+#[derive(Clone, Debug)]
+struct ParsedBase {
+    url: Url,
+    /// Hash of everything up to the last slash of the path.
+    directory: u128,
+    /// Hash of everything but the fragment.
+    whole: u128,
+}
+
+/// Bases are hashed apart from references, so that a base and a reference with one text do not cancel out.
+const BASE_SEED: u64 = 0x6261_7365;
+/// What stands for all bases that are too long.
+const LONG_BASE: u128 = 0x6c6f_6e67;
+
+impl Base {
+    /// The base of a page: its URL, and the `href` of its `<base>` (empty where it has none).
+    ///
+    /// # Errors
+    /// [`Finding::BadPageUrl`] or [`Finding::OtherPageScheme`]; a URL that begins like a web address and yet does not
+    /// parse is found out only when a relative reference meets it, which then is a bad link.
+    pub fn new(page_url: &str, base_href: &str) -> Result<Self, Finding> {
+        if !is_absolute(page_url) {
+            base_of(page_url, "")?;
+        }
+        let (page_url, base_href) = (page_url.to_owned(), base_href.to_owned());
+        Ok(Base { page_url, base_href, is_long: false, parsed: OnceCell::new() })
+    }
+
+    /// As [`Base::new`]; a `<base>` longer than a URL may be is not looked at, and makes all that is relative to it too long.
+    ///
+    /// # Errors
+    /// As [`Base::new`].
+    pub fn within(page_url: &str, base_href: &str, url_bytes_max: usize) -> Result<Self, Finding> {
+        let is_long = base_href.len() > url_bytes_max;
+        Ok(Base { is_long, ..Base::new(page_url, if is_long { "" } else { base_href })? })
+    }
+
+    fn parsed(&self) -> Option<&ParsedBase> {
+        let parse = || {
+            let mut url = base_of(&self.page_url, &self.base_href).ok()?;
+            url.set_fragment(None);
+            let path_end = url.as_str().len() - url.query().map_or(0, |query| query.len() + 1);
+            let directory_end = url.as_str()[..path_end].rfind('/').map_or(0, |slash| slash + 1);
+            let hash = |text: &str| xxh3_128_with_seed(text.as_bytes(), BASE_SEED);
+            Some(ParsedBase { directory: hash(&url.as_str()[..directory_end]), whole: hash(url.as_str()), url })
+        };
+        self.parsed.get_or_init(parse).as_ref()
+    }
+
+    /// What a relative reference's hash is combined with.
+    fn hash_for(&self, reference: &str) -> u128 {
+        if self.is_long {
+            return LONG_BASE;
+        }
+        // A base that does not parse is like no base: every relative reference is bad.
+        let Some(parsed) = self.parsed() else { return 0 };
+        let by_directory = reference.bytes().next().is_some_and(|first| first > b' ' && first != b'?' && first != b'#')
+            && !reference.contains(':');
+        if by_directory { parsed.directory } else { parsed.whole }
+    }
+}
+
+/// Whether a reference means the same against every base, told by its first letters.
+fn is_absolute(reference: &str) -> bool {
+    reference.starts_with("http://") || reference.starts_with("https://")
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    raw: u128,
+    /// The fingerprint, or one of the small numbers below.
+    answer: u128,
+}
+
+const EMPTY: u128 = 0;
+const BAD_LINK: u128 = 1;
+const OTHER_LINK_SCHEME: u128 = 2;
+const LONG_LINK: u128 = 3;
+/// Answers below this are no fingerprints; a URL with such a fingerprint is not cached.
+const FINGERPRINT_MIN: u128 = 4;
+
+/// Slots whose raw hashes end alike, lately used first; two cache lines.
+#[derive(Clone, Copy)]
+#[repr(align(128))]
+struct Set([Slot; 4]);
+
+impl Set {
+    /// The answer to a raw hash, which becomes the most lately used.
+    #[inline]
+    fn get(&mut self, raw: u128) -> Option<u128> {
+        let slots = &mut self.0;
+        if slots[0].raw == raw {
+            return Some(slots[0].answer);
+        }
+        let place = 1 + slots[1..].iter().position(|slot| slot.raw == raw)?;
+        slots[..=place].rotate_right(1);
+        Some(slots[0].answer)
+    }
+
+    /// Puts a slot first; whether another one was lost for it.
+    fn put(&mut self, slot: Slot) -> bool {
+        let new = self.get(slot.raw).is_none();
+        if new {
+            self.0.rotate_right(1);
+        }
+        let before = std::mem::replace(&mut self.0[0], slot);
+        new && before.answer != EMPTY
+    }
+}
+
+/// Sets of a new cache, at most.
+const FIRST_SETS_MAX: usize = 1 << 12;
+/// A cache doubles when it has lost one slot for so many sets.
+const SETS_A_LOSS: usize = 16;
+
+fn empty_sets(sets: usize) -> Box<[Set]> {
+    vec![Set([Slot { raw: 0, answer: EMPTY }; 4]); sets].into_boxed_slice()
+}
+
+/// Cache of bounded size from raw references to fingerprints.
+pub struct Interner {
+    sets: Box<[Set]>,
+    sets_max: usize,
+    /// Slots lost since the cache has this size.
+    lost: usize,
+    url_bytes_max: usize,
+}
+
+impl Interner {
+    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two, of URLs of so many bytes at most.
+    pub fn new(slots_max: usize, url_bytes_max: usize) -> Self {
+        let sets_max = slots_max.div_ceil(4).next_power_of_two();
+        Interner { sets: empty_sets(sets_max.min(FIRST_SETS_MAX)), sets_max, lost: 0, url_bytes_max }
+    }
+
+    /// The fingerprint of a reference, resolved against `base`. `fresh` is called with each canonical text not lately
+    /// seen, at the latest when its fingerprint is first handed out. A text seen lately that begins with `http://` or
+    /// `https://` costs one xxh3-128 and one probe: no allocation, no URL parsing.
+    ///
+    /// # Errors
+    /// [`Finding::BadLink`], [`Finding::OtherLinkScheme`] or [`Finding::LongLink`].
+    #[inline]
+    pub fn intern(
+        &mut self,
+        base: Option<&Base>,
+        reference: &str,
+        fresh: &mut dyn FnMut(Fingerprint, &str),
+    ) -> Result<Fingerprint, Finding> {
+        let mut raw = xxh3_128(reference.as_bytes());
+        if let Some(base) = base
+            && !is_absolute(reference)
+        {
+            raw ^= base.hash_for(reference);
+        }
+        match self.set(raw).get(raw) {
+            None | Some(EMPTY) => {}
+            Some(BAD_LINK) => return Err(Finding::BadLink),
+            Some(OTHER_LINK_SCHEME) => return Err(Finding::OtherLinkScheme),
+            Some(LONG_LINK) => return Err(Finding::LongLink),
+            Some(fingerprint) => return Ok(Fingerprint(fingerprint)),
+        }
+        self.miss(raw, base, reference, fresh)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn miss(
+        &mut self,
+        raw: u128,
+        base: Option<&Base>,
+        reference: &str,
+        fresh: &mut dyn FnMut(Fingerprint, &str),
+    ) -> Result<Fingerprint, Finding> {
+        let bytes_max = self.url_bytes_max;
+        let base = base.filter(|_| !is_absolute(reference));
+        let found = if base.is_some_and(|base| base.is_long) {
+            canonical_within(None, reference, bytes_max).map_err(|finding| match finding {
+                Finding::BadLink => Finding::LongLink,
+                finding => finding,
+            })
+        } else {
+            canonical_within(base.and_then(Base::parsed).map(|parsed| &parsed.url), reference, bytes_max)
+        };
+        match found {
+            Ok(text) => {
+                let fingerprint = Fingerprint::of(&text);
+                let answer = fingerprint.0;
+                let cacheable = answer >= FINGERPRINT_MIN;
+                if !cacheable || self.set(answer).get(answer) != Some(answer) {
+                    fresh(fingerprint, &text);
+                }
+                if cacheable {
+                    self.put(Slot { raw: answer, answer });
+                    self.put(Slot { raw, answer });
+                }
+                Ok(fingerprint)
+            }
+            Err(finding) => {
+                let answer = match finding {
+                    Finding::OtherLinkScheme => OTHER_LINK_SCHEME,
+                    Finding::LongLink => LONG_LINK,
+                    _ => BAD_LINK,
+                };
+                self.put(Slot { raw, answer });
+                Err(finding)
+            }
+        }
+    }
+
+    fn put(&mut self, slot: Slot) {
+        self.lost += usize::from(self.set(slot.raw).put(slot));
+        if self.lost * SETS_A_LOSS > self.sets.len() && self.sets.len() < self.sets_max {
+            self.lost = 0;
+            let large = empty_sets(self.sets.len() * 2);
+            let small = std::mem::replace(&mut self.sets, large);
+            // The lately used come last, so that they are lately used again.
+            for slot in small.iter().flat_map(|set| set.0.iter().rev()).filter(|slot| slot.answer != EMPTY) {
+                self.set(slot.raw).put(*slot);
+            }
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, raw: u128) -> &mut Set {
+        let mask = self.sets.len() - 1;
+        &mut self.sets[raw as usize & mask]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::canonical::{URL_BYTES, canonical};
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn intern(
+        interner: &mut Interner,
+        base: Option<&Base>,
+        reference: &str,
+    ) -> (Result<Fingerprint, Finding>, Vec<String>) {
+        let mut texts = Vec::new();
+        let answer = interner.intern(base, reference, &mut |fingerprint, text| {
+            assert_eq!(fingerprint, Fingerprint::of(text));
+            texts.push(text.to_owned());
+        });
+        (answer, texts)
+    }
+
+    #[test]
+    fn spellings_of_one_url_share_a_fingerprint_and_one_text() {
+        let mut interner = Interner::new(1024, URL_BYTES);
+        let base = Base::new("http://example.com/dir/page", "").unwrap();
+        let (first, texts) = intern(&mut interner, None, "http://EXAMPLE.com/dir/a#x");
+        assert_eq!(texts, ["http://example.com/dir/a"]);
+        assert_eq!(first, Ok(Fingerprint::of("http://example.com/dir/a")));
+        for reference in ["http://example.com/dir/a", "a", "../dir/a", "./a#y", "http://EXAMPLE.com/dir/a#x"] {
+            assert_eq!(intern(&mut interner, Some(&base), reference), (first, vec![]), "{reference}");
+        }
+    }
+
+    #[test]
+    fn the_cache_grows_with_its_urls_up_to_its_bound() {
+        let urls: Vec<String> = (0..40_000).map(|number| format!("http://example.com/{number}")).collect();
+        let fresh_again = |slots_max| {
+            let mut interner = Interner::new(slots_max, URL_BYTES);
+            urls.iter().for_each(|url| assert_eq!(intern(&mut interner, None, url).1.len(), 1));
+            assert!(interner.sets.len() * 4 <= slots_max);
+            urls.iter().filter(|url| !intern(&mut interner, None, url).1.is_empty()).count()
+        };
+        let forgotten = fresh_again(1 << 18);
+        assert!(forgotten < 4_000, "{forgotten} of 40,000 were forgotten with room for 260,000");
+        assert!(fresh_again(1 << 12) > 35_000, "a small bound is kept");
+    }
+
+    #[test]
+    fn the_same_reference_differs_by_base() {
+        let mut interner = Interner::new(1 << 12, URL_BYTES);
+        let mut resolve = |page: &str, href: &str, reference: &str| {
+            intern(&mut interner, Some(&Base::new(page, href).unwrap()), reference).0
+        };
+        for (page, href, reference, expected) in [
+            ("http://example.com/a/b", "", "c", "http://example.com/a/c"),
+            ("http://example.com/a/z?q", "", "c", "http://example.com/a/c"),
+            ("http://example.com/x/b", "", "c", "http://example.com/x/c"),
+            ("http://example.com/a/b", "/x/", "c", "http://example.com/x/c"),
+            ("http://example.com", "", "c", "http://example.com/c"),
+            ("http://example.org", "", "c", "http://example.org/c"),
+            ("http://example.com/a/b", "", "?c", "http://example.com/a/b?c"),
+            ("http://example.com/a/z", "", "?c", "http://example.com/a/z?c"),
+            ("http://example.com/a/z?q/r", "", "", "http://example.com/a/z?q/r"),
+            ("http://example.com/a/z?q/r", "", "c", "http://example.com/a/c"),
+            ("http://example.com/a/b", "", "http:?c", "http://example.com/a/b?c"),
+            ("http://example.com/a/z", "", "http:?c", "http://example.com/a/z?c"),
+            ("http://example.com/a/..", "", "c", "http://example.com/c"),
+            ("http://example.com/a\\b\\c", "", "c", "http://example.com/a/b/c"),
+        ] {
+            assert_eq!(resolve(page, href, reference), Ok(Fingerprint::of(expected)), "{page} {href} {reference}");
+        }
+    }
+
+    #[test]
+    fn rejects_are_remembered() {
+        let mut interner = Interner::new(16, URL_BYTES);
+        for _ in 0..2 {
+            assert_eq!(intern(&mut interner, None, "mailto:a@example.com").0, Err(Finding::OtherLinkScheme));
+            assert_eq!(intern(&mut interner, None, "a/b").0, Err(Finding::BadLink));
+            assert_eq!(intern(&mut interner, None, "").0, Err(Finding::BadLink));
+        }
+        let base = Base::new("http://example.com:99999/", "").unwrap();
+        assert_eq!(intern(&mut interner, Some(&base), "a/b").0, Err(Finding::BadLink));
+        assert_eq!(Base::new("a/b", "").err(), Some(Finding::BadPageUrl));
+        assert_eq!(Base::new("dns:example.com", "").err(), Some(Finding::OtherPageScheme));
+    }
+
+    #[test]
+    fn long_urls_are_left_out_whatever_makes_them_long() {
+        let mut interner = Interner::new(16, 40);
+        let base = Base::within("http://example.com/", &"x".repeat(41), 40).unwrap();
+        let long = format!("http://example.com/{}", "y".repeat(30));
+        for _ in 0..2 {
+            assert_eq!(intern(&mut interner, None, &long).0, Err(Finding::LongLink));
+            assert_eq!(intern(&mut interner, Some(&base), "a").0, Err(Finding::LongLink));
+            assert_eq!(intern(&mut interner, Some(&base), "mailto:a").0, Err(Finding::OtherLinkScheme));
+            assert!(intern(&mut interner, Some(&base), "http://example.com/a").0.is_ok());
+        }
+    }
+
+    proptest! {
+        /// With a cache far too small: answers are those of `canonical`, and no fingerprint comes before its text.
+        #[test]
+        fn a_forgetful_cache_is_still_right(
+            captures in prop::collection::vec(
+                ("https?://[ab]\\.example(/[ab]{0,2}){0,2}(\\?[ab])?", prop::collection::vec("[ab/.?#:]{0,4}|https?://[ab]\\.example/[ab]?", 0..6)),
+                0..40,
+            ),
+        ) {
+            let mut interner = Interner::new(4, URL_BYTES);
+            let mut texts = HashMap::new();
+            for (page, references) in &captures {
+                let base = Base::new(page, "").unwrap();
+                let parsed = Url::parse(page).unwrap();
+                for reference in references {
+                    let answer = interner.intern(Some(&base), reference, &mut |fingerprint, text| {
+                        texts.insert(fingerprint, text.to_owned());
+                    });
+                    let expected = canonical(Some(&parsed), reference);
+                    prop_assert_eq!(answer, expected.as_deref().map(Fingerprint::of).map_err(|&finding| finding));
+                    if let Ok(fingerprint) = answer {
+                        prop_assert_eq!(texts.get(&fingerprint), expected.as_ref().ok());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! `webstrata build`: crawl files in, a new epoch of a store out.
+
+use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::commands::info::print_counts;
+use crate::running::{Run, RunArgs, write_json};
+use clap::{Args, ValueEnum};
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use webstrata_datasets::{Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
+use webstrata_layers::{Location, RangeLength, format_time};
+use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
+
+/// How many damaged places of a kind the text report names.
+const PLACES_SHOWN: usize = 2;
+
+const EXAMPLES: &str = "\
+Formats are told by content, not by name: WARC, ARC, WAT, links files, JSON
+lines, capture Parquet, Archives Unleashed tables, LGA; plain, gzip or zstd.
+
+Dates: 14 digits are YYYYMMDDhhmmss; texts may be shorter or ISO 8601; numbers of
+JSON and of integer columns may have 10 digits (seconds since 1970) or 13
+(milliseconds). Anything else, and any year but 1 to 9999, is damage.
+
+Damaged records are counted and passed over, the good ones around them kept.
+
+Examples:
+  webstrata build --out STORE crawl/ more/*.warc.gz
+  webstrata build --out STORE --memory 4G --spill /scratch crawl/
+  webstrata build --out STORE --links redirects,embeds --strict crawl.warc.gz
+  webstrata build --out STORE --generate uk:occurrences=10000000,seed=9
+  webstrata build --out STORE --hosts hosts.txt --process 0 crawl/
+  zcat captures.jsonl.gz | webstrata build --out STORE -";
+
+/// Arguments of `build`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BuildArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    /// Store: a directory, or s3://bucket/prefix; one that is there gets a new
+    /// epoch, which has these captures alone (see update)
+    #[arg(long, value_name = "STORE", value_parser = location())]
+    pub(crate) out: Location,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// In-link ranges: month, day, year, or a number of days
+    #[arg(long, value_name = "LENGTH", default_value = "month")]
+    pub(crate) in_range: RangeLength,
+    /// About how many URLs make a partition, one file a layer; by default a row
+    /// has 8 partitions, of 8192 to 524288 URLs each
+    #[arg(long, value_name = "URLS")]
+    pub(crate) partition_urls: Option<u64>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// What builds and updates read.
+#[derive(Args, Debug)]
+pub(crate) struct ReadArgs {
+    /// Crawl files, directories, globs, or - for standard input
+    #[arg(required_unless_present = "generate", value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Read a made-up crawl, without files: see `webstrata help generate`
+    #[arg(long, value_name = "CRAWL")]
+    pub(crate) generate: Vec<GenerateOptions>,
+    /// Kinds of links, besides anchors; of an update those of the store
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    pub(crate) links: Vec<Kind>,
+    /// Leave out URLs never captured and linked from fewer pages; of an update
+    /// as of the store, among URLs that the store does not know
+    #[arg(long, value_name = "PAGES")]
+    pub(crate) min_sources: Option<u64>,
+    /// Leave out pages and links with URLs of more bytes, 65536 if not given;
+    /// of an update as of the store
+    #[arg(long, value_name = "BYTES", value_parser = url_bytes)]
+    pub(crate) url_bytes: Option<usize>,
+    /// Exit with code 1 if any input is damaged
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// A kind of link that a user can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// a, area, frame, iframe; always there
+    Anchors,
+    /// Location headers and meta refresh
+    Redirects,
+    /// Images, scripts, style sheets, forms, media
+    Embeds,
+    /// Heritrix outlink lines in metadata records
+    Outlinks,
+    /// Only the other kinds given
+    NoAnchors,
+}
+
+/// So that every host name fits, and no reader holds more than it must.
+fn url_bytes(text: &str) -> Result<usize, String> {
+    const URL_BYTES_MIN: usize = 300;
+    let given = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
+    given.ok_or_else(|| format!("write a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
+}
+
+/// `None` where none are given.
+pub(crate) fn kinds(given: &[Kind]) -> Option<LinkKinds> {
+    let has = |kind| given.contains(&kind);
+    let kinds = LinkKinds {
+        anchors: !has(Kind::NoAnchors),
+        redirects: has(Kind::Redirects),
+        embeds: has(Kind::Embeds),
+        outlinks: has(Kind::Outlinks),
+    };
+    (!given.is_empty()).then_some(kinds)
+}
+
+pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let options = BuildOptions {
+        run: args.run.options(&args.out)?,
+        inputs: args.read.inputs.clone(),
+        generate: args.read.generate.clone(),
+        update: false,
+        kinds: kinds(&args.read.links),
+        url_bytes_max: args.read.url_bytes,
+        in_range: args.in_range,
+        min_sources: args.read.min_sources,
+        partition_urls: args.partition_urls,
+    };
+    let (built, run) = args.run.shown(|progress| build(&options, progress))?;
+    if let Some(path) = &args.run.report {
+        write_report(path, &built, &run)?;
+    }
+    let report = built?;
+    match args.format.format {
+        Format::Text => print_text(&report, &run, args, out)?,
+        Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.out))?,
+    }
+    outcome(&report, args.read.strict, out)
+}
+
+/// How a build or an update ended that printed its report.
+pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let damaged = report.tally.damaged();
+    if strict && damaged > 0 {
+        out.flush()?;
+        writeln!(io::stderr(), "error: {damaged} damaged places in the input (--strict)")?;
+        return Ok(Outcome::Failed);
+    }
+    Ok(Outcome::Done)
+}
+
+/// Writes what each stage did in this process, also where the build failed.
+pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run: &Run) -> anyhow::Result<()> {
+    let (mut epoch, mut counts, mut rejects, mut error) = (None, None, serde_json::Map::new(), None);
+    match built {
+        Ok(report) => {
+            (epoch, counts) = (Some(report.epoch), Some(report.counts));
+            rejects = findings(&report.tally);
+        }
+        Err(failed) => error = Some(failed.to_string()),
+    }
+    let value = json!({
+        "epoch": epoch,
+        "error": error,
+        "seconds": run.seconds,
+        "spilled_bytes": run.spilled,
+        "counts": counts,
+        "rejects": rejects,
+        "stages": run.stages,
+    });
+    write_json(path, &value)
+}
+
+/// What was left out of which URLs.
+pub(crate) fn left_out(tally: &Tally) -> Vec<serde_json::Value> {
+    tally.named().map(|(finding, url)| json!({"kind": finding.name(), "url": url})).collect()
+}
+
+/// Counts by kind.
+pub(crate) fn findings(tally: &Tally) -> serde_json::Map<String, serde_json::Value> {
+    tally.counts().map(|(finding, count)| (finding.name().to_owned(), json!(count))).collect()
+}
+
+fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn Write) -> io::Result<()> {
+    let counts = &report.counts;
+    writeln!(out, "{}: epoch {}, built in {:.1} s", args.out, report.epoch, run.seconds)?;
+    print_counts(counts, out)?;
+    if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
+        writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
+    }
+    if report.counts.captures == 0 {
+        writeln!(out, "  no captures: the store is empty; below is what the input held instead")?;
+        return print_tally(&report.tally, out);
+    }
+    let most = report.largest_over_mean;
+    writeln!(out, "  partitions: {}, the largest {most:.2} times the mean", report.partitions)?;
+    writeln!(out, "  temporary files: {} written", BinaryBytes(run.spilled))?;
+    print_tally(&report.tally, out)
+}
+
+pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
+    let of = |wanted: fn(Finding) -> bool| tally.counts().filter(move |&(finding, _)| wanted(finding));
+    let left_out = |finding: Finding| !finding.is_damage() && !finding.is_skipped();
+    for (title, wanted) in
+        [("damaged, passed over:", Finding::is_damage as fn(Finding) -> bool), ("left out or changed:", left_out)]
+    {
+        for (place, (finding, count)) in of(wanted).enumerate() {
+            if place == 0 {
+                writeln!(out, "{title}")?;
+            }
+            writeln!(out, "  {:<26} {:>15}", finding.name(), HumanCount(count).to_string())?;
+        }
+    }
+    for (finding, url) in tally.named() {
+        writeln!(out, "  {}: {url}", finding.name())?;
+    }
+    let skipped = of(Finding::is_skipped).map(|(finding, count)| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {}{plural}", HumanCount(count), finding.name())
+    });
+    let skipped: Vec<_> = skipped.collect();
+    if !skipped.is_empty() {
+        writeln!(out, "skipped: {}", skipped.join(", "))?;
+    }
+    let all = tally.examples();
+    let shown: Vec<_> =
+        all.chunk_by(|a, b| a.finding == b.finding).flat_map(|kind| kind.iter().take(PLACES_SHOWN)).collect();
+    if !shown.is_empty() {
+        writeln!(out, "first damaged places of each kind (file, offset):")?;
+    }
+    for place in &shown {
+        writeln!(out, "  {} {}: {}: {}", place.path.display(), place.offset, place.finding.name(), place.detail)?;
+    }
+    if all.len() > shown.len() {
+        writeln!(
+            out,
+            "  and more; --format json names up to {} of each kind",
+            webstrata_datasets::EXAMPLES_PER_KIND_MAX
+        )?;
+    }
+    Ok(())
+}
+
+/// The report of a build or an update.
+pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serde_json::Value {
+    let damaged: Vec<_> = report
+        .tally
+        .examples()
+        .iter()
+        .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
+        .collect();
+    json!({
+        "store": store.to_string(),
+        "epoch": report.epoch,
+        "seconds": run.seconds,
+        "counts": report.counts,
+        "partitions": report.partitions,
+        "largest_over_mean": report.largest_over_mean,
+        "spilled_bytes": run.spilled,
+        "captures_read": report.captures_read,
+        "captures_stored": report.captures_stored,
+        "findings": findings(&report.tally),
+        "damaged": report.tally.damaged(),
+        "damaged_places": damaged,
+        "left_out": left_out(&report.tally),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_add_to_anchors() {
+        assert_eq!(kinds(&[]), None);
+        assert_eq!(kinds(&[Kind::Anchors]), Some(LinkKinds::default()));
+        let redirects = kinds(&[Kind::Redirects]).unwrap();
+        assert!(redirects.anchors && redirects.redirects && !redirects.embeds && !redirects.outlinks);
+        assert!(!kinds(&[Kind::Outlinks, Kind::NoAnchors]).unwrap().anchors);
+    }
+
+    #[test]
+    fn the_report_names_damage_with_file_and_offset() {
+        let mut tally = Tally::default();
+        for offset in 0..12 {
+            tally.damage(Finding::Truncated, "a.warc".as_ref(), offset, "ends in a header");
+        }
+        tally.damage(Finding::BadDate, "b.warc".as_ref(), 7, "2014-01");
+        tally.count(Finding::NotHtml);
+        tally.count_many(Finding::Request, 2808);
+        tally.count(Finding::FileInfo);
+        let mut out = Vec::new();
+        print_tally(&tally, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let places = "  a.warc 1: truncated: ends in a header\n  b.warc 7: bad date: 2014-01\n  and more";
+        assert!(text.contains(places), "{text}");
+        assert!(!text.contains("a.warc 2:"), "{text}");
+        assert!(text.contains("left out or changed:\n  not HTML"), "{text}");
+        assert!(text.contains("\nskipped: 2,808 request records, 1 warcinfo record\n"), "{text}");
+    }
+}

@@ -1,0 +1,127 @@
+//! `webstrata cells`: writes the cells of a store, so that questions are answered from memory.
+
+use crate::args::{Format, FormatArgs, Outcome, location, processors};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::json;
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::image::load::{Options, Written, find_cell, write_cell};
+use webstrata_cells::url_store;
+use webstrata_codecs::CodecTag;
+use webstrata_layers::{Location, Store};
+
+const ABOUT: &str = "\
+A cell is one partition of a row of the store, compressed: URLs and links in
+both directions, with time. Images of cells lie in STORE/cells; `links` and
+`query` use them when all are there and belong to the store as it is. They are
+mapped into memory, so that questions need no time to load.
+
+A row that was built or updated earlier keeps its cells: only those are written
+that are not there yet, are damaged, or were made with other options. Each is
+read back from disk and compared with the layers before it gets its name.
+
+Of the encodings, strata is by far the smallest, and strata-speed a tenth larger
+and faster. The others are those of the literature, with times in plain arrays
+beside them; they give the same answers, and are there to be compared.
+
+Example:
+  webstrata cells STORE --codec strata-speed";
+
+/// Arguments of `cells`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(crate) struct CellsArgs {
+    /// Store: a directory
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    /// Encoding of links
+    #[arg(long, value_name = "NAME", default_value = CodecTag::Strata.name(), value_parser = codec())]
+    pub(crate) codec: CodecTag,
+    /// URLs in a block, 4 to 64: more are smaller and slower
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=64))]
+    pub(crate) url_block: u8,
+    /// Cells made at a time [default: number of processors]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) workers: Option<u16>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// The name of an encoding.
+fn codec() -> impl TypedValueParser<Value = CodecTag> {
+    // The parser lets only these names through.
+    PossibleValuesParser::new(CodecTag::ALL.map(CodecTag::name))
+        .map(|name| CodecTag::from_name(&name).unwrap_or(CodecTag::Strata))
+}
+
+pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let store = Store::open(&args.store)?;
+    let directory = directory(&store)?;
+    let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
+    let options = Options { encoding: args.codec.encoding(), urls };
+    let all: Vec<_> = partitions(&store).collect();
+    let workers = args.workers.map_or_else(processors, usize::from);
+    let next = AtomicUsize::new(0);
+    let (made, done) = (AtomicUsize::new(0), Mutex::<Vec<anyhow::Result<Written>>>::default());
+    std::thread::scope(|scope| {
+        for _ in 0..workers.min(all.len()) {
+            scope.spawn(|| {
+                while let Some((row, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let written = find_cell(&store, directory, row, partition, options).and_then(|found| match found {
+                        Some(found) => Ok(found),
+                        None => {
+                            made.fetch_add(1, Ordering::Relaxed);
+                            write_cell(&store, directory, row, partition, options)
+                        }
+                    });
+                    let written = written.map_err(anyhow::Error::from);
+                    if written.is_err() {
+                        next.store(all.len(), Ordering::Relaxed);
+                    }
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(written);
+                }
+            });
+        }
+    });
+    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let written = done.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    report(args, &store, (&written, made.into_inner()), out)
+}
+
+/// Says what all cells take, and how many of them were made now.
+fn report(
+    args: &CellsArgs,
+    store: &Store,
+    (written, made): (&[Written], usize),
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    let counts = store.manifest().counts;
+    let [urls, numbers, forward, backward] =
+        [0, 1, 2, 3].map(|part| written.iter().map(|cell| cell.bytes[part]).sum::<u64>());
+    let per = |bytes: u64, count: u64, unit: f64| if count == 0 { 0.0 } else { bytes as f64 * unit / count as f64 };
+    if args.format.format == Format::Json {
+        let cells = written.len();
+        let all = json!({
+            "cells": cells,
+            "made": made,
+            "numbers": {"bytes": numbers},
+            "urls": {"count": counts.urls, "bytes": urls},
+            "forward": {"occurrences": counts.occurrences, "bytes": forward},
+            "backward": {"occurrences": counts.occurrences, "bytes": backward},
+        });
+        writeln!(out, "{all}")?;
+        return Ok(Outcome::Done);
+    }
+    writeln!(out, "{} cells of epoch {}, {made} of them made now", written.len(), store.manifest().epoch)?;
+    writeln!(out, "  urls      {urls:>14} bytes  {:>7.3} a URL", per(urls, counts.urls, 1.0))?;
+    if numbers > 0 {
+        writeln!(out, "  numbers   {numbers:>14} bytes")?;
+    }
+    let bits = |bytes| per(bytes, counts.occurrences, 8.0);
+    writeln!(out, "  forward   {forward:>14} bytes  {:>7.3} bits a link occurrence", bits(forward))?;
+    writeln!(out, "  backward  {backward:>14} bytes  {:>7.3} bits a link occurrence", bits(backward))?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,171 @@
+//! `webstrata export`: a store as files of other tools.
+
+use crate::args::{Outcome, interval, location, time_from, time_to, unfit};
+use crate::ask;
+use crate::running::RunArgs;
+use anyhow::Context;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::HumanCount;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use webstrata_analysis::Error;
+use webstrata_analysis::{
+    DRAWN_MAX, ExportOptions, ExportReport, Fold, Format, Names, Target, What, export, format_of,
+};
+use webstrata_layers::{Location, Window};
+
+const ABOUT: &str = "\
+What records are:
+  edges    a page and a link: src, dst, first_seen, last_seen, captures,
+           captures_with_link
+  events   a link that appears or goes: src, dst, timestamp, present
+  nodes    a URL: id, url, surt, host, domain, first_capture, last_capture,
+           captures
+  hosts    two hosts (or what --fold says): src, dst, pages, links,
+           occurrences, first_seen, last_seen
+  layers   a page: uid, url, timestamps, known, and its lifespans, a list of
+           link, first, last, captures
+
+How they are written:
+  parquet, csv, arrow   all of these (layers not as csv)
+  graphml, gexf         edges or hosts as a graph; gexf with the time of each
+  webgraph              edges as BV files: FILE.graph, .properties, .offsets,
+                        .ef, the same of FILE-t, turned, and FILE.urls
+  mtx                   edges as a Matrix Market pattern, numbers from 1
+  networkit             edges as an EdgeListTabOne, numbers from 1
+
+UIDs are numbers of this epoch. --names calls columns as a tool wants them; with
+aut, edges have a row for each capture: crawl_date, src, dest. A time counts the
+captures in it alone.
+
+FILE ends with .parquet, .csv, .arrow, .feather, .graphml, .gexf or .mtx, unless
+--format is given; .gz after it (.csv.gz) compresses text. --out - writes text to
+standard output. FILE gets its name when it is whole, and is not in a store.
+
+One thread writes a file. With --parts each worker writes one, into a directory:
+FILE/part-00000.parquet and so on, one after the other the same table. Several
+processes (--hosts) can do so together on a disk that they share.
+
+Examples:
+  webstrata export STORE --out edges.parquet
+  webstrata export STORE --what nodes --out nodes.parquet
+  webstrata export STORE --from 2006 --to 2006 --format gexf --out 2006.gexf
+  webstrata export STORE --what hosts --fold domain --format csv --out -
+  webstrata export STORE --at 20070601 --format webgraph --out graph
+  webstrata export STORE --parts --format parquet --out edges";
+
+/// Arguments of `export`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(crate) struct ExportArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    /// What the records are
+    #[arg(long, value_name = "WHAT", default_value = What::Edges.name(), value_parser = what())]
+    pub(crate) what: What,
+    /// How they are written; if not given, as the ending of --out says
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub(crate) format: Option<Format>,
+    /// How columns are called
+    #[arg(long, value_name = "NAMES", default_value = Names::Default.name(), value_parser = names())]
+    pub(crate) names: Names,
+    /// File to write, or - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Only the latest capture of each page up to this time
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to"])]
+    pub(crate) at: Option<i64>,
+    /// Only captures from this time on
+    #[arg(long, value_name = "T", value_parser = time_from)]
+    pub(crate) from: Option<i64>,
+    /// Only captures up to this time
+    #[arg(long, value_name = "T", value_parser = time_to)]
+    pub(crate) to: Option<i64>,
+    /// For --what hosts: host, domain or prefix:N
+    #[arg(long, value_name = "FOLD")]
+    pub(crate) fold: Option<Fold>,
+    /// Give URLs in place of UIDs, in tables of edges and events
+    #[arg(long)]
+    pub(crate) urls: bool,
+    /// Make FILE a directory of parts of a table
+    #[arg(long)]
+    pub(crate) parts: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+// The parsers let only these names through.
+
+fn what() -> impl TypedValueParser<Value = What> {
+    let names = What::ALL.iter().map(|what| what.name());
+    PossibleValuesParser::new(names).map(|name| What::from_name(&name).unwrap_or(What::Edges))
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    let names = Format::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new(names).map(|name| Format::from_name(&name).unwrap_or(Format::Parquet))
+}
+
+fn names() -> impl TypedValueParser<Value = Names> {
+    let names = Names::ALL.iter().map(|names| names.name());
+    PossibleValuesParser::new(names).map(|name| Names::from_name(&name).unwrap_or(Names::Default))
+}
+
+impl ExportArgs {
+    fn options(&self) -> anyhow::Result<ExportOptions> {
+        let (from, to) = interval(self.from, self.to)?;
+        let target = Target::of(&self.out);
+        let format = match (self.format, &target) {
+            (Some(format), _) => format,
+            (None, Target::Stream) => Format::Csv,
+            // A directory needs no ending.
+            (None, Target::File(path)) if self.parts && path.extension().is_none() => Format::Parquet,
+            (None, Target::File(path)) => format_of(path).map_err(unfit)?,
+        };
+        Ok(ExportOptions {
+            run: self.run.options(&self.store)?,
+            what: self.what,
+            format,
+            names: self.names,
+            target,
+            window: self.at.map_or(Window::Seen { from, to }, Window::AsOf),
+            fold: self.fold,
+            urls: self.urls,
+            parts: self.parts,
+        })
+    }
+}
+
+pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let options = args.options()?;
+    options.fits().map_err(unfit)?;
+    let (done, run) = args.run.shown(|progress| export(&options, &mut BufWriter::new(io::stdout()), progress))?;
+    args.run.tell(&run, done.as_ref().err())?;
+    let report = match done {
+        Ok(report) => report,
+        // A reader that goes away early is no failure.
+        Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
+        Err(error) => return Err(error).with_context(|| format!("export of {}", args.store)),
+    };
+    tell(&options, report, out)?;
+    Ok(Outcome::Done)
+}
+
+fn tell(options: &ExportOptions, report: ExportReport, out: &mut dyn Write) -> io::Result<()> {
+    if options.format == Format::Gexf && report.nodes > DRAWN_MAX {
+        let (nodes, max) = (HumanCount(report.nodes), HumanCount(DRAWN_MAX));
+        ask::note(&format!(
+            "{nodes} nodes; tools that draw graphs get slow above {max}, so choose a shorter time or hosts"
+        ));
+    }
+    let Target::File(path) = &options.target else { return Ok(()) };
+    let records = HumanCount(report.records);
+    let written = if options.format.is_table() {
+        format!("{records} rows")
+    } else {
+        format!("{records} edges, {} nodes", HumanCount(report.nodes))
+    };
+    writeln!(out, "{}: {written}, epoch {}", path.display(), report.epoch)
+}

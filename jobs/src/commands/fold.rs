@@ -1,0 +1,63 @@
+//! `webstrata fold`: the graph of hosts, domains or paths, by year or month.
+
+use crate::args::{FormatArgs, Outcome, interval, location, time_from, time_to};
+use crate::commands::analyze::{run_shown, target};
+use crate::running::RunArgs;
+use clap::Args;
+use std::io::Write;
+use std::path::PathBuf;
+use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold};
+use webstrata_layers::{Location, RangeLength, Window};
+
+const EXAMPLES: &str = "\
+A row is a period and two parts with a link between them: period, src, dst,
+pages (of src that linked to dst), links (of a page to a URL), captures (that
+had one), occurrences (links in captures). Domains are registrable ones by the
+public suffix list; Parquet files name its version.
+
+Examples:
+  webstrata fold STORE --by domain --every year --out domains.parquet
+  webstrata fold STORE --by host --every month --from 2006 --out hosts.csv
+  webstrata fold STORE --by prefix:1 --every year --out paths.parquet";
+
+/// Arguments of `fold`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FoldArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    /// What URLs are folded into: host, domain, or prefix:N for the host and N
+    /// directories
+    #[arg(long, value_name = "WHAT", default_value = "host")]
+    pub(crate) by: Fold,
+    /// Length of the periods: year, month, day, or a number of days
+    #[arg(long, value_name = "LENGTH", default_value = "year")]
+    pub(crate) every: RangeLength,
+    /// Captures from this time on
+    #[arg(long, value_name = "T", value_parser = time_from)]
+    pub(crate) from: Option<i64>,
+    /// Captures up to this time
+    #[arg(long, value_name = "T", value_parser = time_to)]
+    pub(crate) to: Option<i64>,
+    /// File for the rows, or - for standard output (as CSV): .parquet, .csv,
+    /// .csv.gz, .arrow or .feather
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &FoldArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let (from, to) = interval(args.from, args.to)?;
+    let options = AnalyzeOptions {
+        run: args.run.options(&args.store)?,
+        analysis: Analysis::Folded(args.by, args.every),
+        dates: Dates::One(Window::Seen { from, to }),
+        out: args.out.as_deref().map(target).transpose()?,
+        urls: true,
+    };
+    run_shown(&options, &args.run, args.format.format, out)
+}

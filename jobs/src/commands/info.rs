@@ -1,0 +1,96 @@
+//! `webstrata info`: what a store holds, from its manifest alone.
+
+use crate::args::{Format, FormatArgs, Outcome, location};
+use clap::Args;
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use webstrata_layers::{Counts, Layer, Location, Manifest, Store, format_time};
+
+/// Arguments of `info`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  webstrata info STORE\n  webstrata info STORE --format json | jq .counts.links")]
+pub(crate) struct InfoArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let store = Store::open(&args.store)?;
+    match args.format.format {
+        Format::Text => print_text(store.manifest(), args, out)?,
+        Format::Json => print_json(store.manifest(), args, out)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// (files, bytes) of each layer.
+fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
+    let mut layers = BTreeMap::<Layer, (u64, u64)>::new();
+    for file in manifest.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files) {
+        let sum = layers.entry(file.layer).or_default();
+        sum.0 += 1;
+        sum.1 += file.bytes;
+    }
+    layers
+}
+
+/// What a store or a row holds, a line each.
+pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
+    for (name, count) in [
+        ("URLs", counts.urls),
+        ("pages", counts.pages),
+        ("captures", counts.captures),
+        ("  with unknown links", counts.unknown_captures),
+        ("links (page to URL)", counts.links),
+        ("links in captures", counts.occurrences),
+    ] {
+        writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
+    }
+    Ok(())
+}
+
+fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let counts = &manifest.counts;
+    let rows: Vec<_> = manifest.rows.iter().map(|row| format!("{:06}", row.row)).collect();
+    let partitions: usize = manifest.rows.iter().map(|row| row.partitions.len()).sum();
+    writeln!(out, "{}: format {}, epoch {}", args.store, manifest.format, manifest.epoch)?;
+    writeln!(out, "  rows {}, partitions {partitions}, in-link ranges {}", rows.join(" "), manifest.in_range)?;
+    if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
+        writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
+    }
+    print_counts(counts, out)?;
+    writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;
+    for (layer, (files, bytes)) in layers(manifest) {
+        let bits = match counts.occurrences {
+            0 => "-".to_owned(),
+            occurrences => format!("{:.3}", bytes as f64 * 8.0 / occurrences as f64),
+        };
+        let layer = layer.name();
+        writeln!(out, "  {layer:<10} {files:>6} {:>20} {bits:>24}", BinaryBytes(bytes).to_string())?;
+    }
+    Ok(())
+}
+
+fn print_json(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let layers: serde_json::Map<_, _> = layers(manifest)
+        .into_iter()
+        .map(|(layer, (files, bytes))| (layer.name().to_owned(), json!({"files": files, "bytes": bytes})))
+        .collect();
+    let value = json!({
+        "store": args.store.to_string(),
+        "format": manifest.format,
+        "epoch": manifest.epoch,
+        "in_range": manifest.in_range.to_string(),
+        "counts": manifest.counts,
+        "rows": manifest.rows,
+        "layers": layers,
+        "provenance": manifest.provenance,
+    });
+    writeln!(out, "{value}")?;
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! `webstrata query`: questions as JSON lines in, answers as JSON lines out, in the same order.
+//!
+//! A store is asked one question after the other; servers are asked as many at once as are there, [`BATCH`] at most, which
+//! are in memory with their answers. No question waits for another one: output is buffered while more whole lines are there,
+//! and flushed when none is, so that a program can talk to `query` through a pair of pipes. A line that is no question gets
+//! an answer that says so, and the next line is read; only a store or a stream that cannot be read, or servers that fail,
+//! end the run.
+
+use crate::args::{Outcome, size};
+use crate::ask::{self, SourceArgs};
+use clap::Args;
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use webstrata_datasets::canonical;
+use webstrata_layers::{Links, Precision};
+use webstrata_serve::clerk::{Refused, Remote};
+use webstrata_serve::question::answering::{Answering, BATCH, Long};
+use webstrata_serve::question::{Asked, Kind, Way, captures_of, error_of, links_of, not_there};
+
+const FORMS: &str = r#"A question is one line:
+  {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
+        links of any capture in [from, to]; both ends may be left out
+  {"id", "op": "links", "url", "direction": "out"|"in", "at"}
+        links of the latest capture not after that time
+  {"id", "op": "captures", "url"}
+An answer is one line:
+  {"id", "links": [URL, ...]}   {"id", "captures": [TIME, ...]}
+  {"id", "error": TEXT}         {"line": NUMBER, "error": TEXT}
+"unknown" in an answer: true for as-of links, or a list of captures, where
+links are not known.
+
+Example:
+  webstrata query STORE < questions.jsonl > answers.jsonl
+  webstrata query --server 127.0.0.1:7400 < questions.jsonl"#;
+
+/// Arguments of `query`.
+#[derive(Args, Debug)]
+#[command(after_help = FORMS)]
+pub(crate) struct QueryArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Memory for pages that were read lately, where there are no cells
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub(crate) memory: usize,
+}
+
+pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let mut lines = Lines { input: BufReader::with_capacity(1 << 16, questions), line: Vec::new(), number: 0 };
+    match args.source.servers()? {
+        Some(servers) => of_servers(&servers, &mut lines, out)?,
+        None => of_store(&*args.source.open(args.memory)?, &mut lines, out)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// Lines of the input; empty ones are counted and passed over.
+struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+enum Line {
+    Asked(Asked),
+    Empty,
+    End,
+}
+
+impl<R: Read> Lines<R> {
+    /// The next one; waits for it, and gives `None` at the end.
+    fn next(&mut self) -> io::Result<Option<Asked>> {
+        loop {
+            match self.read()? {
+                Line::Asked(asked) => return Ok(Some(asked)),
+                Line::Empty => {}
+                Line::End => return Ok(None),
+            }
+        }
+    }
+
+    /// The next one, where it is there without a wait.
+    fn next_there(&mut self) -> io::Result<Option<Asked>> {
+        while self.input.buffer().contains(&b'\n') {
+            if let Line::Asked(asked) = self.read()? {
+                return Ok(Some(asked));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next one without a wait, or else after what was written has been flushed: whoever asks may wait for an answer
+    /// before it asks on, also in the middle of a line.
+    fn next_after(&mut self, out: &mut dyn Write) -> io::Result<Option<Asked>> {
+        if let Some(asked) = self.next_there()? {
+            return Ok(Some(asked));
+        }
+        out.flush()?;
+        self.next()
+    }
+
+    /// Reads one line.
+    fn read(&mut self) -> io::Result<Line> {
+        self.line.clear();
+        if self.input.read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(Line::End);
+        }
+        self.number += 1;
+        let is_empty = self.line.trim_ascii().is_empty();
+        let asked = || Asked::of(self.number, &self.line, |url| canonical(None, url).ok());
+        Ok(if is_empty { Line::Empty } else { Line::Asked(asked()) })
+    }
+}
+
+fn of_store<R: Read>(links: &dyn Links, lines: &mut Lines<R>, out: &mut dyn Write) -> anyhow::Result<()> {
+    while let Some(asked) = lines.next_after(out)? {
+        write(out, &asked.line(links.epoch(), answer(links, &asked)?))?;
+    }
+    Ok(())
+}
+
+fn of_servers<R: Read>(servers: &Remote, lines: &mut Lines<R>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut answering = Answering::new(servers.pinned().clone(), Long::Whole);
+    while let Some(first) = lines.next_after(out)? {
+        answering.push(first);
+        let mut left = 1;
+        while left < BATCH {
+            let Some(asked) = lines.next_there()? else { break };
+            answering.push(asked);
+            left += 1;
+        }
+        while left > 0 {
+            let answers = servers.wait(answering.next());
+            left -= answers.len();
+            for (asked, answer) in answers {
+                write(out, &asked.line(answering.epoch(), answer.map_err(Refused)?))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write(out: &mut dyn Write, line: &Value) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}
+
+/// The answer without its id; an error only where the store cannot be read.
+fn answer(links: &dyn Links, asked: &Asked) -> anyhow::Result<Value> {
+    let (kind, url) = match asked.question() {
+        Ok(question) => question,
+        Err(error) => return Ok(error_of(error)),
+    };
+    let Some(uid) = links.uid(url)? else { return Ok(not_there()) };
+    let (way, window) = match kind {
+        Kind::Captures => return Ok(captures_of(&links.captures(uid)?)),
+        Kind::Links(way, window) => (way, window),
+    };
+    let found = match way {
+        Way::Out => links.out_links(uid, window)?,
+        Way::In => links.in_links(uid, window, Precision::Exact)?,
+    };
+    let is_unknown = way == Way::Out && ask::is_unknown(links, uid, window)?;
+    Ok(links_of(links.urls_of(&found)?, is_unknown))
+}

@@ -1,0 +1,313 @@
+//! `webstrata serve`: answers questions about a store over the network, alone or in a cluster.
+
+use crate::args::{Outcome, Usage, location, size};
+use clap::Args;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use webstrata_layers::Location;
+use webstrata_serve::cluster::ClusterOptions;
+use webstrata_serve::guard::drain::End;
+use webstrata_serve::guard::limits::Limits;
+use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::server::{Alone, Server, ServerOptions};
+
+use crate::signals::{self, Signals};
+use crate::{ask, spans};
+
+const ABOUT: &str = "\
+Answers gRPC and HTTP/JSON on one port: see `curl http://HOST:PORT/`, and
+`grpcurl -plaintext HOST:PORT list`. More servers of the same store join by
+--join with the address of any of them; each cell of the store is then on
+--replicas of them, and one less than that may be lost without a failed call.
+New epochs of the store are loaded as they come. SIGTERM and Ctrl-C let others
+take over, and end the server when its calls are answered. SIGHUP reads the
+certificates, the key and the tokens again.
+
+A server that joins nobody needs neither --advertise nor --tls-ca. Without them,
+where it listens at all addresses or speaks TLS, no other server can join it.
+
+Cells come from STORE/cells, from other servers, or are made from the layers.
+
+Examples:
+  webstrata serve STORE
+  webstrata serve STORE --listen 10.0.0.2:7400 --join 10.0.0.1:7400
+  webstrata serve STORE --listen 0.0.0.0:7400 --admin 127.0.0.1:7401 \
+    --tls-cert cert.pem --tls-key key.pem --tokens tokens
+  webstrata links --server 10.0.0.1:7400 http://example.org/";
+
+/// Arguments of `serve`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(crate) struct ServeArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    store: Location,
+    /// Where to listen: IP:PORT, port 0 for any that is free
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400")]
+    listen: SocketAddr,
+    /// Where other servers and clerks reach it, if not at --listen; needed in a
+    /// cluster where --listen is at all addresses
+    #[arg(long, value_name = "ADDR")]
+    advertise: Option<SocketAddr>,
+    /// Also answer /livez, /readyz, /metrics and gRPC health here, in plain
+    /// text and without tokens
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<SocketAddr>,
+    /// Servers of the cluster to join: HOST:PORT, as often as needed
+    #[arg(long, value_name = "ADDR")]
+    join: Vec<String>,
+    /// Its name, the same after a restart [default: its address]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    name: String,
+    /// Name of the cluster; servers of others are not let in
+    #[arg(long, value_name = "NAME", default_value = "webstrata")]
+    cluster: String,
+    /// Servers that have each cell
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    replicas: u16,
+    /// Memory for cells; what does not fit is read from mapped files
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
+    memory: usize,
+    /// The one epoch to answer, instead of the newest
+    #[arg(long, value_name = "E")]
+    epoch: Option<u64>,
+    /// Directory for images of cells [default: in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Seconds for which an epoch is answered after the next
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    grace: f64,
+    /// Seconds between looks for a new epoch
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
+    watch: f64,
+    /// Seconds for which members must be the same before cells move
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = seconds)]
+    settle: f64,
+    /// Seconds between rounds of gossip
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
+    gossip: f64,
+    /// Calls at once of each kind; more wait, and more still are refused
+    /// [default: 16 for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    calls: Option<u16>,
+    /// Open connections, at most; one caller has half of them, of places of
+    /// calls and of calls that wait [default: by the processors, from 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    connections: Option<u32>,
+    /// UIDs or URLs in one call, at most
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    batch: u32,
+    /// Seconds for calls to end, and for others to take over, at the end
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
+    drain: f64,
+    /// Certificate of this server, in PEM: speaks TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Callers must have a certificate signed by this one
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    caller: CallerArgs,
+    /// Log to standard error: off, error, warn, info, debug or trace, of this
+    /// program; others by name, as in info,h2=debug
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = spans::filter)]
+    log: tracing_subscriber::filter::Targets,
+    /// Send spans of calls to this collector, as OpenTelemetry's OTLP
+    #[arg(long, value_name = "http://HOST:PORT")]
+    otlp: Option<String>,
+}
+
+/// How servers are called.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CallerArgs {
+    /// Servers are trusted whose certificate is signed by this one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// The name in their certificates
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub(crate) tls_name: String,
+    /// File of bearer tokens, one a line: the first is sent, all are valid
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokens: Option<PathBuf>,
+}
+
+/// A number of seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e6).contains(seconds));
+    seconds.ok_or_else(|| format!("{text:?} is no number of seconds from 0.001 to 1000000"))
+}
+
+pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let in_cluster = args.advertise.is_some() || !args.join.is_empty();
+    if in_cluster && args.advertise.is_none() && args.listen.ip().is_unspecified() {
+        let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers reach \
+                      this one)";
+        return Err(Usage(needed).into());
+    }
+    if in_cluster && args.tls_cert.is_some() && args.caller.tls_ca.is_none() {
+        let needed = "--tls-cert needs --tls-ca (the CA that signs the other servers' certificates)";
+        return Err(Usage(needed).into());
+    }
+    let alone = match (args.listen.ip().is_unspecified(), args.tls_cert.is_some() && args.caller.tls_ca.is_none()) {
+        _ if in_cluster => None,
+        (true, _) => Some(Alone::Unaddressed),
+        (_, true) => Some(Alone::Unsigned),
+        _ => None,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let signals = Arc::new(Signals::default());
+    signals::watch(&signals)?;
+    let end = runtime.block_on(async {
+        let spans = spans::start(args.log.clone(), args.otlp.as_deref())?;
+        let end = match options(args) {
+            Ok(options) => {
+                warn_of_strangers(args);
+                let options = ServerOptions { alone, ..options };
+                let reloads = tokio::spawn(reload(signals.clone(), options.security.clone(), files(args)));
+                let end = serve(args, options, &signals.end, out).await;
+                reloads.abort();
+                end
+            }
+            Err(error) => Err(error),
+        };
+        spans.end().await;
+        end
+    });
+    // What still blocks is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    match end? {
+        End::Whole => Ok(Outcome::Done),
+        End::Cut { connections } => {
+            ask::note(&format!("{connections} connections were cut"));
+            Ok(Outcome::Failed)
+        }
+    }
+}
+
+/// Says who may call, where that is everybody.
+fn warn_of_strangers(args: &ServeArgs) {
+    let is_open = args.caller.tokens.is_none() && args.tls_client_ca.is_none();
+    if !args.listen.ip().is_loopback() && is_open {
+        let plain = if args.tls_cert.is_none() { ", in plain text" } else { "" };
+        tracing::warn!(
+            "everybody who reaches {} can call this server{plain}: give --tokens or --tls-client-ca where the network is not \
+             trusted",
+            args.listen
+        );
+    }
+}
+
+/// Reads certificates and tokens again whenever that is asked for.
+async fn reload(signals: Arc<Signals>, security: Security, files: SecurityOptions) {
+    loop {
+        signals.reload.notified().await;
+        match security.reload(&files) {
+            Ok(()) => ask::note(
+                "certificates and tokens were read again; calls to other servers keep the certificate of the start",
+            ),
+            Err(error) => ask::note(&format!("certificates and tokens stay as they were: {error}")),
+        }
+    }
+}
+
+/// Serves until it is told to end, and has.
+async fn serve(
+    args: &ServeArgs,
+    options: ServerOptions,
+    ended: &tokio::sync::Notify,
+    out: &mut dyn Write,
+) -> anyhow::Result<End> {
+    let mut server = Server::start(args.store.clone(), args.listen, options).await?;
+    writeln!(out, "listening on {}", server.address())?;
+    if let Some(address) = server.admin() {
+        writeln!(out, "admin on {address}")?;
+    }
+    out.flush()?;
+    let exchanged = server.shared().cluster.clone();
+    tokio::select! {
+        () = server.ready() => {
+            let pinned = server.shared().clerk.at_last(None).await?;
+            writeln!(out, "ready: epoch {}, {} URLs", pinned.epoch(), pinned.len())?;
+            out.flush()?;
+        }
+        found = exchanged.exchanged() => anyhow::bail!(found),
+        () = ended.notified() => return Ok(server.end().await?),
+    }
+    tokio::select! {
+        end = server.ended() => return Ok(end?),
+        () = ended.notified() => {}
+    }
+    ask::note("ending when calls are answered and others have the cells; once more to end at once");
+    tokio::select! {
+        end = server.end() => Ok(end?),
+        () = ended.notified() => Ok(End::Cut { connections: 0 }),
+    }
+}
+
+fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
+    let period = Duration::from_secs_f64;
+    let mut limits = args.calls.map_or_else(Limits::default, |calls| {
+        let calls = usize::from(calls);
+        Limits { calls, queue: 32 * calls, ..Limits::default() }
+    });
+    limits.batch = usize::try_from(args.batch)?;
+    if let Some(connections) = args.connections {
+        limits.connections = usize::try_from(connections)?;
+    }
+    let security = Security::open(&files(args))?;
+    let address = args.advertise.unwrap_or(args.listen);
+    let data = match &args.data {
+        Some(data) => data.clone(),
+        None => cache(&args.store, address)?,
+    };
+    Ok(ServerOptions {
+        limits,
+        security,
+        admin: args.admin,
+        peer_name: args.caller.tls_name.clone(),
+        patience: period(args.drain),
+        ..ServerOptions::new(ClusterOptions {
+            name: args.name.clone(),
+            address,
+            join: args.join.clone(),
+            cluster: args.cluster.clone(),
+            replicas: usize::from(args.replicas),
+            memory: args.memory as u64,
+            epoch: args.epoch,
+            watch: period(args.watch),
+            grace: period(args.grace),
+            settle: period(args.settle),
+            gossip: period(args.gossip),
+            ..ClusterOptions::new(data)
+        })
+    })
+}
+
+fn files(args: &ServeArgs) -> SecurityOptions {
+    SecurityOptions {
+        cert: args.tls_cert.clone(),
+        key: args.tls_key.clone(),
+        client_ca: args.tls_client_ca.clone(),
+        server_ca: args.caller.tls_ca.clone(),
+        tokens: args.caller.tokens.clone(),
+    }
+}
+
+/// Where images of a store's cells are kept for a server of this address.
+fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
+    let caches = caches.ok_or(Usage("--data is needed: there is no HOME to keep images of cells in"))?;
+    let mut name: String = store.to_string();
+    if let Some(directory) = store.directory() {
+        name = std::path::absolute(directory)?.display().to_string();
+    }
+    let name: String = name.chars().map(|own| if own.is_ascii_alphanumeric() { own } else { '-' }).collect();
+    Ok(caches.join("webstrata").join(format!("{}-{}", name.trim_matches('-'), address.port())))
+}

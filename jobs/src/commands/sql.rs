@@ -1,0 +1,167 @@
+//! `webstrata sql`: views of a store for DuckDB or Spark, over the layers as they lie in the store.
+//!
+//! `sql/views.sql` and `sql/views-spark.sql` are the texts, which say what the views have; here they get the files of the
+//! current epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a page, and
+//! so answer as `webstrata links` does, in both dialects alike.
+
+use crate::args::{Outcome, location, unfit};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use std::path::PathBuf;
+use webstrata_analysis::{Ending, Target, format_of, write_file};
+use webstrata_layers::{Layer, Location, RowEntry, Store};
+
+const DUCKDB: &str = include_str!("sql/views.sql");
+const SPARK: &str = include_str!("sql/views-spark.sql");
+
+/// The layers that views read, with the columns of theirs that Spark is told. Numbers are below 2^63, and Spark reads unsigned
+/// ones as decimals where it is not told otherwise.
+const SPARK_COLUMNS: [(Layer, &str); 5] = [
+    (Layer::Url, "uid BIGINT, url STRING, surt STRING"),
+    (Layer::Ol, "uid BIGINT, links ARRAY<BIGINT>"),
+    (Layer::Ts, "uid BIGINT, timestamps ARRAY<TIMESTAMP>, unknown ARRAY<BIGINT>"),
+    (Layer::Bv, "uid BIGINT, changes BINARY"),
+    (Layer::Rv, "uid BIGINT, revisits ARRAY<BIGINT>"),
+];
+
+const ABOUT: &str = "\
+Views over the Parquet files of the current epoch, in DuckDB or Spark 4:
+  urls            uid, url, surt, host
+  pages           uid, url, captures, known_captures, first_capture,
+                  last_capture
+  captures        uid, timestamp, known, revisit
+  links           src, dst, first_seen, last_seen, captures,
+                  captures_with_link
+  link_intervals  src, dst, first_seen, last_seen, captures: a row for each run
+                  of captures that have the link
+  link_captures   src, dst, timestamp: a row for each capture that has it
+
+They name files of this epoch: print them again after an update or a merge.
+docs/sql.md answers the usual questions with them. For other engines, export
+edges or layers.
+
+Examples:
+  webstrata sql STORE > views.sql
+  duckdb -init views.sql -c 'SELECT count(*) FROM link_intervals'
+
+  webstrata sql STORE --dialect spark --out views.sql
+  spark-sql -i views.sql -e 'SELECT count(*) FROM link_intervals'";
+
+/// Arguments of `sql`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(crate) struct SqlArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    /// The engine that reads the views
+    #[arg(long, value_name = "DIALECT", value_enum, default_value_t)]
+    pub(crate) dialect: Dialect,
+    /// File to write, whose name ends with .sql; - for standard output
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+}
+
+/// An engine whose SQL is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// DuckDB
+    #[default]
+    Duckdb,
+    /// Apache Spark 4.0 or later; s3a:// in place of s3://
+    Spark,
+}
+
+/// What the name of a file of views says.
+#[derive(Clone, Copy)]
+struct Views;
+
+impl Ending for Views {
+    const ENDINGS: &'static [(&'static str, Self, bool)] = &[("sql", Views, false)];
+}
+
+pub(crate) fn run(args: &SqlArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let target = Target::of(&args.out);
+    if let Target::File(path) = &target {
+        format_of::<Views>(path).map_err(unfit)?;
+    }
+    let store = Store::open(&args.store)?;
+    let rows = &store.manifest().rows;
+    // A view may be asked from any directory.
+    let directory = args.store.directory().map(std::fs::canonicalize).transpose()?;
+    let place = directory.map_or_else(|| args.store.to_string(), |directory| directory.display().to_string());
+    let views = match args.dialect {
+        Dialect::Duckdb => duckdb(&place, rows),
+        Dialect::Spark => spark(&place, rows),
+    };
+    // A comment is one line, whatever the name of the store.
+    let name = args.store.to_string().replace(char::is_control, " ");
+    let text = views.replace("{store}", &name).replace("{epoch}", &store.manifest().epoch.to_string());
+    match target {
+        Target::Stream => out.write_all(text.as_bytes())?,
+        Target::File(path) => write_file(&path, text.as_bytes())?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// The paths of the files of a layer of a row, in the store.
+fn files(row: &RowEntry, layer: Layer) -> impl Iterator<Item = &str> {
+    let files = row.partitions.iter().flat_map(|partition| &partition.files);
+    files.filter(move |file| file.layer == layer).map(|file| file.path.as_str())
+}
+
+fn duckdb(place: &str, rows: &[RowEntry]) -> String {
+    let quoted = |row, layer| {
+        let texts = files(row, layer).map(|path| format!("'{}'", format!("{place}/{path}").replace('\'', "''")));
+        texts.collect::<Vec<_>>()
+    };
+    let records = |part: usize, row| {
+        let [ol, ts, bv, rv] = [Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv]
+            .map(|layer| format!("read_parquet([{}])", quoted(row, layer).join(", ")));
+        format!(
+            "SELECT {part} AS part, ol.uid, ol.links, ts.timestamps, ts.unknown, bv.changes, rv.revisits\n\
+            FROM {ol} ol\nJOIN {ts} ts USING (uid)\nJOIN {bv} bv USING (uid)\nJOIN {rv} rv USING (uid)"
+        )
+    };
+    let urls: Vec<String> = rows.iter().flat_map(|row| quoted(row, Layer::Url)).collect();
+    let records: Vec<String> = (0..).zip(rows).map(|(part, row)| records(part, row)).collect();
+    DUCKDB.replace("{urls}", &urls.join(",\n    ")).replace("{records}", &records.join("\nUNION ALL\n"))
+}
+
+/// A view of each layer of each row, over a pattern that names its files, and the views over these.
+fn spark(place: &str, rows: &[RowEntry]) -> String {
+    let place = match place.strip_prefix("s3://") {
+        Some(rest) => format!("s3a://{rest}"),
+        // Without its scheme a path may be one of another file system.
+        None => format!("file://{place}"),
+    };
+    let place = escaped(&escaped(&place, "\\{}[]*?"), "\\'");
+    let mut layers = Vec::new();
+    let mut text = SPARK.to_owned();
+    for (layer, columns) in SPARK_COLUMNS {
+        let mut records = Vec::new();
+        for (part, row) in rows.iter().enumerate() {
+            let view = format!("{}_{:06}", layer.name(), row.row);
+            let paths: Vec<&str> = files(row, layer).collect();
+            let paths = if let [path] = paths[..] { path.to_owned() } else { format!("{{{}}}", paths.join(",")) };
+            layers.push(format!(
+                "CREATE OR REPLACE TEMPORARY VIEW {view} ({columns})\nUSING parquet OPTIONS (path '{place}/{paths}');"
+            ));
+            records.push(format!("SELECT {part} AS part, * FROM {view}"));
+        }
+        text = text.replace(&format!("{{{}}}", layer.name()), &records.join("\n    UNION ALL "));
+    }
+    text.replace("{layers}", &layers.join("\n"))
+}
+
+/// A text with a backslash before each of these characters.
+fn escaped(text: &str, special: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if special.contains(character) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}

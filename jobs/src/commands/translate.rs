@@ -1,0 +1,60 @@
+//! `webstrata uids --translate`: UIDs of one epoch as those of another.
+//!
+//! Reads UIDs from the command line, else from standard input, one a line.
+//! Memory: the translations of the merges between the two epochs.
+
+use crate::args::{Format, FormatArgs};
+use anyhow::{Context, anyhow};
+use clap::Args;
+use serde_json::json;
+use std::io::{BufRead, Write};
+use webstrata_layers::{Location, Store, Translations};
+
+/// The options of `uids` that are about translation.
+#[derive(Args, Debug)]
+pub(crate) struct TranslateArgs {
+    /// Translate UIDs of this epoch to the current one
+    #[arg(
+        long,
+        value_name = "EPOCH",
+        conflicts_with_all = ["from", "to", "all", "part"],
+        help_heading = "Translation"
+    )]
+    pub(crate) translate: Option<u64>,
+    /// The other way: from the current epoch to that one
+    #[arg(long, requires = "translate", help_heading = "Translation")]
+    pub(crate) back: bool,
+    /// UIDs to translate [default: those on standard input]
+    #[arg(value_name = "UID", requires = "translate")]
+    pub(crate) uids: Vec<u64>,
+}
+
+/// Translates UIDs between the epoch `from` and the current one.
+pub(crate) fn run(
+    store: &Location,
+    from: u64,
+    args: &TranslateArgs,
+    format: FormatArgs,
+    input: impl BufRead,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let way = Translations::between(&Store::open(store)?, from)?;
+    let mut answer = |uid: u64| -> anyhow::Result<()> {
+        let translated = if args.back { way.backward(uid) } else { way.forward(uid) };
+        match (format.format, translated) {
+            (Format::Text, Some(translated)) => writeln!(out, "{translated}")?,
+            (Format::Text, None) => writeln!(out, "-")?,
+            (Format::Json, translated) => writeln!(out, "{}", json!({"uid": uid, "translated": translated}))?,
+        }
+        Ok(())
+    };
+    if !args.uids.is_empty() {
+        return args.uids.iter().try_for_each(|&uid| answer(uid));
+    }
+    for (number, line) in (1u64..).zip(input.lines()) {
+        let line = line.with_context(|| format!("standard input, line {number}"))?;
+        let uid = line.trim().parse().map_err(|_| anyhow!("standard input, line {number}: {line:?} is no UID"))?;
+        answer(uid)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! `webstrata uids`: the URLs of a store, of a host, a domain or a path, or those captured in a time, in order of UIDs;
+//! or UIDs of one epoch as those of another (`translate`).
+//!
+//! Printed as they are found, a line each; nothing is kept.
+
+use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to};
+use crate::ask;
+use crate::commands::translate::{self, TranslateArgs};
+use clap::Args;
+use serde_json::json;
+use std::io::Write;
+use std::ops::ControlFlow;
+use webstrata_datasets::canonical;
+use webstrata_layers::Location;
+use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
+
+const EXAMPLES: &str = "\
+A line is a UID and a URL. UIDs are numbers in the order of the store, which
+keeps URLs of one host together; another build may give others. Times are as in
+`webstrata links`.
+
+A merge gives new UIDs. --translate tells what UIDs of an earlier epoch are now,
+one a line, and `-` where there is none; the epoch itself may be gone.
+
+Examples:
+  webstrata uids STORE --from 2006 --to 200803
+  webstrata uids STORE --domain example.org --all
+  webstrata uids STORE --prefix http://example.org/news/
+  webstrata uids STORE --translate 6 < uids-of-epoch-6.txt
+  webstrata uids STORE --translate 6 --back 17 18";
+
+/// Arguments of `uids`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UidsArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    /// Pages with a capture from this time on
+    #[arg(long, value_name = "T", value_parser = time_from)]
+    pub(crate) from: Option<i64>,
+    /// Pages with a capture up to this time
+    #[arg(long, value_name = "T", value_parser = time_to)]
+    pub(crate) to: Option<i64>,
+    /// Also URLs that were linked to and never captured
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    pub(crate) all: bool,
+    /// Only URLs of this host
+    #[arg(long, value_name = "HOST", group = "part")]
+    pub(crate) host: Option<String>,
+    /// Only URLs of this host and its subdomains
+    #[arg(long, value_name = "HOST", group = "part")]
+    pub(crate) domain: Option<String>,
+    /// Only URLs that begin so, of any scheme and port
+    #[arg(long, value_name = "URL", group = "part")]
+    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) translate: TranslateArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    if let Some(epoch) = args.translate.translate {
+        translate::run(&args.store, epoch, &args.translate, args.format, std::io::stdin().lock(), out)?;
+        return Ok(Outcome::Done);
+    }
+    let (from, to) = interval(args.from, args.to)?;
+    let prefix = prefix(args)?;
+    let links = ask::open(&args.store, ask::READ_MEMORY)?;
+    let uids = match prefix {
+        Some(prefix) => links.with_prefix(&prefix)?,
+        None => std::iter::once(0..links.urls()).collect(),
+    };
+    let (mut url, mut failed, epoch) = (Vec::new(), None, links.epoch());
+    let mut line = |uid: u64| -> anyhow::Result<()> {
+        links.url_into(uid, &mut url)?;
+        match args.format.format {
+            Format::Text => {
+                write!(out, "{uid} ")?;
+                out.write_all(&url)?;
+                out.write_all(b"\n")?;
+            }
+            Format::Json => {
+                writeln!(out, "{}", json!({"uid": uid, "epoch": epoch, "url": String::from_utf8_lossy(&url)}))?
+            }
+        }
+        Ok(())
+    };
+    if args.all {
+        uids.into_iter().flatten().try_for_each(line)?;
+        return Ok(Outcome::Done);
+    }
+    for uids in uids {
+        links.uids(uids, (from, to), &mut |uid| match line(uid) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failed.take().map_or(Ok(()), Err)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// With what the keys of the wanted URLs begin.
+fn prefix(args: &UidsArgs) -> anyhow::Result<Option<Vec<u8>>> {
+    let of_host = |host: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
+        ask::host(host).and_then(|host| prefix(&host)).ok_or(Usage("--host and --domain want the name of a host"))
+    };
+    Ok(match (&args.host, &args.domain, &args.prefix) {
+        (Some(host), ..) => Some(of_host(host, host_prefix)?),
+        (_, Some(host), _) => Some(of_host(host, domain_prefix)?),
+        (.., Some(url)) => {
+            let url = canonical(None, url).map_err(|_| Usage("--prefix wants a URL with its scheme"))?;
+            Some(url_prefix(&url))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,93 @@
+//! `webstrata update`: the captures of one more crawl, as a new row of a store; then the merge that is due.
+
+use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::commands::build::{ReadArgs, json_of, kinds, outcome, print_tally, write_report};
+use crate::commands::info::print_counts;
+use crate::commands::merge;
+use crate::running::RunArgs;
+use clap::Args;
+use indicatif::HumanCount;
+use std::io::{self, Write};
+use webstrata_layers::{Location, RangeLength, Store};
+use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, build, scheduled};
+
+const EXAMPLES: &str = "\
+Known URLs keep their UIDs, new ones get the next. Captures may be older than
+what the store has; those that it has already are counted and change nothing.
+
+An update makes a new epoch. Then the newest rows are merged, so that there are
+few: after update e, with m trailing zeros in e, the m + 1 newest. One that was
+killed is given again, with the same words, and does what was left to do.
+
+Examples:
+  webstrata update STORE crawl-2026-11/
+  webstrata update STORE --no-merge today.warc.gz";
+
+/// Arguments of `update`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UpdateArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Leave the new row as it is
+    #[arg(long)]
+    pub(crate) no_merge: bool,
+    /// About how many URLs make a partition, one file a layer; by default a row
+    /// has 8 partitions, of 8192 to 524288 URLs each
+    #[arg(long, value_name = "URLS")]
+    pub(crate) partition_urls: Option<u64>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let options = BuildOptions {
+        run: args.run.options(&args.store)?,
+        inputs: args.read.inputs.clone(),
+        generate: args.read.generate.clone(),
+        update: true,
+        kinds: kinds(&args.read.links),
+        url_bytes_max: args.read.url_bytes,
+        in_range: RangeLength::Month,
+        min_sources: args.read.min_sources,
+        partition_urls: args.partition_urls,
+    };
+    let (updated, run) = args.run.shown(|progress| build(&options, progress))?;
+    if let Some(path) = &args.run.report {
+        write_report(path, &updated, &run)?;
+    }
+    let report = updated?;
+    match args.format.format {
+        Format::Text => print_text(&report, run.seconds, args, out)?,
+        Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.store))?,
+    }
+    out.flush()?;
+    // Also where nothing was new: an update that was killed in its merge is given again. Of a cluster every process sees the
+    // epoch that all have made.
+    let rows = scheduled(&Store::open_epoch(&args.store, report.epoch)?.manifest().rows);
+    if rows > 1 && !args.no_merge {
+        let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };
+        // The report is that of the update, and what serves its figures still does.
+        let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
+        merge::run_shown(&options, &quiet, args.format.format, out)?;
+    }
+    outcome(&report, args.read.strict, out)
+}
+
+fn print_text(report: &BuildReport, seconds: f64, args: &UpdateArgs, out: &mut dyn Write) -> io::Result<()> {
+    let (epoch, counts) = (report.epoch, &report.counts);
+    if (counts.urls, counts.pages) == (0, 0) {
+        writeln!(out, "{}: nothing new, epoch {epoch} stays; {seconds:.1} s", args.store)?;
+    } else {
+        writeln!(out, "{}: epoch {epoch}, updated in {seconds:.1} s with a row of", args.store)?;
+        print_counts(counts, out)?;
+    }
+    writeln!(out, "  captures read          {:>15}", HumanCount(report.captures_read).to_string())?;
+    writeln!(out, "  stored before          {:>15}", HumanCount(report.captures_stored).to_string())?;
+    print_tally(&report.tally, out)
+}

@@ -1,0 +1,245 @@
+//! What revisits of a page refer to, and what later ones may: the layer rv, aligned with ol, ts and bv.
+//!
+//! The other layers say what links a capture has; this one what is needed to find that out again when captures are added:
+//! the digest of each capture, which captures are revisits, and what these say of the capture that they refer to. Memory
+//! of the writer: what it is given between two row groups of ol. Nothing of it is read for answers.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow::error::ArrowError;
+
+use crate::error::{Damage, Error};
+use crate::file::parquet::{LayerFile, LayerWriter};
+use crate::file::records::{Lists, list};
+use crate::file::schema::{self, Layer};
+use crate::read::blocks::uids_of;
+use crate::record::page::Flaw;
+use crate::store::RowDir;
+use crate::store::manifest::FileEntry;
+
+/// A capture without links of its own, which has those of another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revisit {
+    /// Index of the capture in the page's timestamps.
+    pub capture: u32,
+    /// Whether the server said that nothing had changed: then it has the links of the latest capture before it, else of
+    /// the one with its digest, or at the time that it names.
+    pub not_modified: bool,
+    /// Time of the capture that it refers to, in seconds, where it names one.
+    pub referred: Option<i64>,
+    /// Links that stand in the revisit itself, besides those: UIDs, rising, each once.
+    pub links: Vec<u64>,
+}
+
+/// What a page's captures say of one another: a record of RV.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// For each capture 64 bits of the digest of its payload (of a revisit: of the payload that it refers to), 0 without
+    /// one; empty where no capture has one.
+    pub digests: Vec<u64>,
+    /// The captures that are revisits, in order.
+    pub revisits: Vec<Revisit>,
+}
+
+impl Evidence {
+    /// The digest of a capture; 0 without one.
+    pub fn digest(&self, capture: usize) -> u64 {
+        self.digests.get(capture).copied().unwrap_or(0)
+    }
+
+    /// The revisit at a capture.
+    pub fn revisit(&self, capture: u32) -> Option<&Revisit> {
+        let at = self.revisits.binary_search_by_key(&capture, |revisit| revisit.capture).ok()?;
+        self.revisits.get(at)
+    }
+
+    /// What is wrong with it, beside a page of so many captures.
+    pub fn flaw(&self, captures: usize) -> Option<Flaw> {
+        if !self.digests.is_empty() && (self.digests.len() != captures || self.digests.iter().all(|&own| own == 0)) {
+            return Some(Flaw::Digests(self.digests.len()));
+        }
+        let disorder = self.revisits.windows(2).find(|pair| pair[0].capture >= pair[1].capture);
+        let last = self.revisits.last().filter(|last| last.capture as usize >= captures);
+        let wrong = disorder.map(|pair| &pair[1]).or(last);
+        let links = |revisit: &&Revisit| !revisit.links.is_sorted_by(|one, other| one < other);
+        wrong.or_else(|| self.revisits.iter().find(links)).map(|revisit| Flaw::Revisit(revisit.capture))
+    }
+}
+
+/// Writes rv of one partition, in step with the writer of ol.
+pub(crate) struct EvidenceWriter {
+    file: LayerWriter,
+    uids: Vec<u64>,
+    digests: Lists<u64>,
+    revisits: Lists<u32>,
+    not_modified: Lists<u32>,
+    referring: Lists<u32>,
+    referred: Lists<i64>,
+    with_links: Lists<u32>,
+    links: Lists<u64>,
+}
+
+impl EvidenceWriter {
+    pub(crate) fn create(row: &RowDir, partition: u32) -> Result<Self, Error> {
+        Ok(Self {
+            file: LayerWriter::create(row, Layer::Rv, partition)?,
+            uids: Vec::new(),
+            digests: Lists::new(),
+            revisits: Lists::new(),
+            not_modified: Lists::new(),
+            referring: Lists::new(),
+            referred: Lists::new(),
+            with_links: Lists::new(),
+            links: Lists::new(),
+        })
+    }
+
+    /// Adds a record without flaw.
+    pub(crate) fn push(&mut self, uid: u64, evidence: &Evidence) -> Result<(), Error> {
+        self.add(uid, evidence).map_err(|flaw| Error::BadRecord { uid, flaw })
+    }
+
+    fn add(&mut self, uid: u64, evidence: &Evidence) -> Result<(), Flaw> {
+        self.uids.push(uid);
+        self.digests.push(&evidence.digests)?;
+        for revisit in &evidence.revisits {
+            let capture = revisit.capture;
+            self.revisits.values.push(capture);
+            if revisit.not_modified {
+                self.not_modified.values.push(capture);
+            }
+            if let Some(time) = revisit.referred {
+                self.referring.values.push(capture);
+                self.referred.values.push(time.checked_mul(1000).ok_or(Flaw::TimeOutside(time))?);
+            }
+            self.with_links.values.extend(revisit.links.iter().map(|_| capture));
+            self.links.values.extend_from_slice(&revisit.links);
+        }
+        for list in [&mut self.revisits, &mut self.not_modified, &mut self.referring, &mut self.with_links] {
+            list.end()?;
+        }
+        self.referred.end()?;
+        self.links.end()
+    }
+
+    /// Ends a row group.
+    pub(crate) fn end_group(&mut self) -> Result<(), Error> {
+        if self.uids.is_empty() {
+            return Ok(());
+        }
+        let columns = self.columns().map_err(Error::arrow(self.file.path()))?;
+        self.file.write_group(columns)
+    }
+
+    fn columns(&mut self) -> Result<Vec<Arc<dyn Array>>, ArrowError> {
+        let nulls = |valid| Some(NullBuffer::from(valid));
+        let wide = |lists: &mut Lists<u64>| {
+            let (ends, values, valid) = lists.take();
+            list(ends, UInt64Array::from(values), nulls(valid))
+        };
+        let narrow = |lists: &mut Lists<u32>| {
+            let (ends, values, valid) = lists.take();
+            list(ends, UInt32Array::from(values), nulls(valid))
+        };
+        let uids = Arc::new(UInt64Array::from(std::mem::take(&mut self.uids)));
+        let (ends, values, valid) = self.referred.take();
+        let times = TimestampMillisecondArray::from(values).with_data_type(schema::time());
+        Ok(vec![
+            uids,
+            wide(&mut self.digests)?,
+            narrow(&mut self.revisits)?,
+            narrow(&mut self.not_modified)?,
+            narrow(&mut self.referring)?,
+            list(ends, times, nulls(valid))?,
+            narrow(&mut self.with_links)?,
+            wide(&mut self.links)?,
+        ])
+    }
+
+    pub(crate) fn finish(mut self) -> Result<FileEntry, Error> {
+        self.end_group()?;
+        self.file.finish()
+    }
+}
+
+/// A row group of rv.
+pub(crate) struct EvidenceBlock {
+    uids: ScalarBuffer<u64>,
+    lists: [ListArray; 7],
+}
+
+impl EvidenceBlock {
+    pub(crate) fn read(file: &LayerFile, group: usize) -> Result<Self, Error> {
+        let batch = file.read(group, usize::MAX)?;
+        let first_row = file.groups[group].first_row;
+        let null = || file.damaged(first_row, Damage::Null);
+        let uids = uids_of(&batch, false).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
+        let lists: Option<Vec<ListArray>> =
+            batch.columns()[1..].iter().map(|column| column.as_list_opt::<i32>().cloned()).collect();
+        let lists = lists.and_then(|lists| lists.try_into().ok()).ok_or_else(null)?;
+        Ok(Self { uids, lists })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        8 * self.uids.len() + self.lists.iter().map(Array::get_array_memory_size).sum::<usize>()
+    }
+
+    /// Whether the captures of a UID have a revisit.
+    pub(crate) fn has_revisit(&self, uid: u64) -> bool {
+        let [_, revisits, ..] = &self.lists;
+        self.uids.binary_search(&uid).is_ok_and(|row| revisits.is_valid(row))
+    }
+
+    /// The own links of all revisits.
+    pub(crate) fn own_links(&self) -> Vec<u64> {
+        let [.., links] = &self.lists;
+        links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| links.values().to_vec())
+    }
+
+    /// The record of a row, which must be of this UID and so many captures, without flaw.
+    pub(crate) fn of(&self, row: usize, uid: u64, captures: usize) -> Result<Evidence, Damage> {
+        if self.uids.get(row) != Some(&uid) {
+            return Err(Damage::NotAligned);
+        }
+        let evidence = self.get(row)?;
+        evidence.flaw(captures).map_or(Ok(evidence), |flaw| Err(flaw.into()))
+    }
+
+    fn get(&self, row: usize) -> Result<Evidence, Damage> {
+        let [digests, revisits, not_modified, referring, referred, with_links, links] = &self.lists;
+        let wide = |lists: &ListArray| -> Result<Vec<u64>, Damage> {
+            let own = lists.value(row);
+            Ok(own.as_primitive_opt::<UInt64Type>().ok_or(Damage::Null)?.values().to_vec())
+        };
+        let narrow = |lists: &ListArray| -> Result<Vec<u32>, Damage> {
+            let own = lists.value(row);
+            Ok(own.as_primitive_opt::<UInt32Type>().ok_or(Damage::Null)?.values().to_vec())
+        };
+        let mut evidence = Evidence { digests: wide(digests)?, revisits: Vec::new() };
+        if revisits.is_null(row) {
+            return Ok(evidence);
+        }
+        let (not_modified, referring, with_links) = (narrow(not_modified)?, narrow(referring)?, narrow(with_links)?);
+        let links = wide(links)?;
+        let times = referred.value(row);
+        let times = times.as_primitive_opt::<TimestampMillisecondType>().ok_or(Damage::Null)?.values();
+        if times.len() != referring.len() || links.len() != with_links.len() {
+            return Err(Damage::NotAligned);
+        }
+        for capture in narrow(revisits)? {
+            let first = with_links.partition_point(|&own| own < capture);
+            let count = with_links[first..].partition_point(|&own| own == capture);
+            evidence.revisits.push(Revisit {
+                capture,
+                not_modified: not_modified.binary_search(&capture).is_ok(),
+                referred: referring.binary_search(&capture).ok().map(|at| times[at].div_euclid(1000)),
+                links: links[first..first + count].to_vec(),
+            });
+        }
+        Ok(evidence)
+    }
+}

@@ -1,0 +1,52 @@
+//! Writes the out side of one partition, page by page: the layers ol, ts, bv and rv.
+
+use crate::error::Error;
+use crate::file::evidence::{Evidence, EvidenceWriter};
+use crate::file::records::Record;
+use crate::file::schema::Layer;
+use crate::file::side::SideWriter;
+use crate::record::page::Page;
+use crate::store::RowDir;
+use crate::store::manifest::FileEntry;
+
+/// Writes ol, ts, bv and rv of one partition. Memory: one row group, some 50 MB at most, and what Parquet holds of it.
+/// Nothing is written where `finish` is not called.
+pub struct OutlinksWriter {
+    side: SideWriter,
+    evidence: EvidenceWriter,
+}
+
+impl OutlinksWriter {
+    /// Creates the files.
+    ///
+    /// # Errors
+    /// When a file or its directory cannot be created.
+    pub fn create(row: &RowDir, partition: u32) -> Result<Self, Error> {
+        let side = SideWriter::create(row, partition, [Layer::Ol, Layer::Ts, Layer::Bv])?;
+        Ok(Self { side, evidence: EvidenceWriter::create(row, partition)? })
+    }
+
+    /// Adds a page, whose UID must be above that of the page before it, and what its captures say of one another.
+    ///
+    /// # Errors
+    /// Pages out of order, pages that break an invariant (see [`Page::flaw`], [`Evidence::flaw`]), and what the disk
+    /// refuses.
+    pub fn push(&mut self, page: &Page, evidence: &Evidence) -> Result<(), Error> {
+        let Page { uid, timestamps: times, unknown, links, changes } = page;
+        let flaw = page.flaw().or_else(|| evidence.flaw(times.len()));
+        if self.side.push(&Record { uid: *uid, links, times, unknown, changes }, flaw)? {
+            self.evidence.end_group()?;
+        }
+        self.evidence.push(*uid, evidence)
+    }
+
+    /// Writes what is left, and says what was written: ol, ts, bv, rv.
+    ///
+    /// # Errors
+    /// What the disk refuses.
+    pub fn finish(self) -> Result<Vec<FileEntry>, Error> {
+        let mut files = self.side.finish()?;
+        files.push(self.evidence.finish()?);
+        Ok(files)
+    }
+}

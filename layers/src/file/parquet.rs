@@ -1,0 +1,355 @@
+//! Layer files as Parquet: the only file that knows it.
+//!
+//! Reads and writes one file of one layer, a row group at a time, as Arrow arrays in the layer's schema.
+//!
+//! Choices, measured for size on monthly crawls (bits a link occurrence) and kept by the golden test:
+//! - data pages of version 1 (version 2 leaves the levels of lists uncompressed: +0.1 bit), one page a column chunk, so
+//!   that the compressor sees all of it; hence no page index. Memory is bounded by row groups, see [`crate::file::records`].
+//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary; changes with
+//!   their lengths delta packed; URLs front coded.
+//! - statistics only for `uid`, for look-ups; no embedded Arrow schema, no dates: the same rows give the same bytes.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::datatypes::{Field, Schema};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
+};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::reader::ChunkReader;
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Damage, Error};
+use crate::file::helpers::{Answer, Helpers};
+use crate::file::schema::Layer;
+use crate::location::Location;
+use crate::location::body::Body;
+use crate::store::manifest::FileEntry;
+use crate::store::{Effort, RowDir};
+
+mod table;
+
+pub(crate) use table::{TableWriter, read_table};
+
+/// Larger than any page: pages end where row groups end.
+const PAGE_MAX: usize = 1 << 30;
+
+/// How a layer is encoded and compressed.
+fn properties(layer: Layer, effort: Effort) -> Result<WriterProperties, ParquetError> {
+    let level = match (effort, layer) {
+        (Effort::Quick, _) => 6,
+        // The last level takes a seventh more of a build's time than this one, for 0.8 % of the bytes.
+        (Effort::Thorough, Layer::Ol) => 18,
+        (Effort::Thorough, Layer::Ts | Layer::Bv) => 19,
+        (Effort::Thorough, Layer::Url | Layer::Il | Layer::Tr | Layer::Ibv | Layer::Rv) => 9,
+    };
+    let column = |path: &[&str]| ColumnPath::new(path.iter().map(|&name| name.to_owned()).collect());
+    // Mini blocks of 32: UIDs of pages come in bursts, so their widths change often.
+    let delta = DeltaBinaryPackedEncoderOptions::try_new(128, 4)?;
+    let builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_created_by("webstrata layers format 3".to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(level)?))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_column_statistics_enabled(column(&["uid"]), EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_data_page_size_limit(PAGE_MAX)
+        .set_data_page_row_count_limit(PAGE_MAX)
+        .set_max_row_group_row_count(None)
+        .set_dictionary_enabled(false)
+        .set_delta_binary_packed_encoder_options(delta)
+        .set_column_encoding(column(&["uid"]), Encoding::DELTA_BINARY_PACKED);
+    let times = |name| column(&[name, "list", "element"]);
+    Ok(match layer {
+        Layer::Url => builder
+            .set_column_encoding(column(&["url"]), Encoding::DELTA_BYTE_ARRAY)
+            .set_column_encoding(column(&["surt"]), Encoding::DELTA_BYTE_ARRAY),
+        Layer::Ol | Layer::Il => {
+            builder.set_column_encoding(column(&["links", "list", "element"]), Encoding::BYTE_STREAM_SPLIT)
+        }
+        // Crawls by the month have few times; others nearly one a capture: then split byte streams, 31 bits against 53.
+        Layer::Ts => builder
+            .set_column_dictionary_enabled(times("timestamps"), true)
+            .set_column_dictionary_page_size_limit(times("timestamps"), 1 << 17)
+            .set_column_encoding(times("timestamps"), Encoding::BYTE_STREAM_SPLIT),
+        Layer::Tr => builder
+            .set_column_dictionary_enabled(times("ranges"), true)
+            .set_column_encoding(times("ranges"), Encoding::BYTE_STREAM_SPLIT),
+        Layer::Bv | Layer::Ibv => builder.set_column_encoding(column(&["changes"]), Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        // Captures of a page that did not change have one digest.
+        Layer::Rv => builder
+            .set_column_dictionary_enabled(times("digests"), true)
+            .set_column_encoding(times("digests"), Encoding::BYTE_STREAM_SPLIT),
+    }
+    .build())
+}
+
+/// Writes the file of one layer and partition. The file is there when it is finished; in a directory, a part of it is
+/// before.
+pub(crate) struct LayerWriter {
+    file: SerializedFileWriter<Sink>,
+    columns: ArrowRowGroupWriterFactory,
+    helpers: Helpers,
+    /// A row group that may not be encoded yet.
+    waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
+    schema: Arc<Schema>,
+    location: Location,
+    /// What errors of writing are about.
+    path: PathBuf,
+    entry: FileEntry,
+}
+
+impl LayerWriter {
+    /// Begins the file of a row; a file of that name is replaced.
+    pub(crate) fn create(row: &RowDir, layer: Layer, partition: u32) -> Result<Self, Error> {
+        let name = row.file(layer, partition);
+        let location = row.location().clone();
+        let (file, path) = location.place().begin(&name, row.staging())?;
+        let schema = layer.schema();
+        let options = || -> Result<_, ParquetError> {
+            Ok(ArrowWriterOptions::new()
+                .with_properties(properties(layer, row.effort())?)
+                .with_skip_arrow_metadata(true)
+                .with_schema_root("webstrata".to_owned()))
+        };
+        let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
+        let (file, columns) = options()
+            .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
+            .and_then(ArrowWriter::into_serialized_writer)
+            .map_err(Error::parquet(&path))?;
+        let checksum = String::new();
+        let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
+        let helpers = row.helpers().clone();
+        Ok(Self { file, columns, helpers, waiting: None, schema, location, path, entry })
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes one row group, to be in the file before the next one.
+    pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
+        self.settle()?;
+        let group = self.file.flushed_row_groups().len();
+        let writers = self.columns.create_column_writers(group).map_err(Error::parquet(&self.path))?;
+        self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
+        let schema = Arc::clone(&self.schema);
+        self.waiting = Some(self.helpers.ask(move || encode(&schema, columns, writers)));
+        Ok(())
+    }
+
+    /// Writes the row group that waits.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Some(waiting) = self.waiting.take() else { return Ok(()) };
+        let lost = || Err(ParquetError::General("a row group was not encoded".to_owned()));
+        let write = || {
+            let chunks = waiting.get(&self.helpers).unwrap_or_else(lost)?;
+            let mut group = self.file.next_row_group()?;
+            chunks.into_iter().try_for_each(|chunk| chunk.append_to_row_group(&mut group))?;
+            group.close().map(|_| ())
+        };
+        write().map_err(Error::parquet(&self.path))
+    }
+
+    /// Writes the footer, puts the file where it belongs, and says what was written.
+    pub(crate) fn finish(mut self) -> Result<FileEntry, Error> {
+        self.settle()?;
+        let Self { file, location, path, mut entry, .. } = self;
+        let sink = file.into_inner().map_err(Error::parquet(&path))?;
+        let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
+        location.place().finish(&entry.path, file)?;
+        entry.bytes = sink.bytes;
+        entry.checksum = format!("{:016x}", sink.hash.digest());
+        Ok(entry)
+    }
+}
+
+/// Encodes a row group, column after column: each array is let go before its values are compressed, which takes most
+/// memory.
+fn encode(
+    schema: &Schema,
+    columns: Vec<ArrayRef>,
+    writers: Vec<ArrowColumnWriter>,
+) -> Result<Vec<ArrowColumnChunk>, ParquetError> {
+    let columns = schema.fields().iter().zip(columns).zip(writers);
+    let encoded = columns.map(|((field, column), mut writer)| {
+        let leaves = compute_leaves(field, &column)?;
+        drop(column);
+        // A column of any layer has one leaf.
+        leaves.into_iter().try_for_each(|leaf| writer.write(&leaf))?;
+        writer.close()
+    });
+    encoded.collect()
+}
+
+/// A file that is hashed and measured while it is written.
+struct Sink {
+    file: BufWriter<File>,
+    hash: Xxh3,
+    bytes: u64,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A row group: where it lies in its file, and which UIDs it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Rows of the file before it.
+    pub(crate) first_row: u64,
+    /// Its rows; never 0.
+    pub(crate) rows: usize,
+    /// Its lowest UID.
+    pub(crate) first_uid: u64,
+    /// Its highest UID.
+    pub(crate) last_uid: u64,
+}
+
+/// Names and types of columns, for messages.
+fn columns_of(schema: &Schema) -> String {
+    let column = |field: &Arc<Field>| {
+        let null = if field.is_nullable() { " or null" } else { "" };
+        format!("{} {}{null}", field.name(), field.data_type())
+    };
+    schema.fields().iter().map(column).collect::<Vec<_>>().join(", ")
+}
+
+/// What the footer of a layer file tells.
+pub(crate) struct Footer {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    /// The row groups, in UID order.
+    pub(crate) groups: Vec<Group>,
+}
+
+impl Footer {
+    /// Reads the footer; compares size, rows and columns with what they must be. The file's checksum must have been
+    /// verified: on some damaged files the Parquet library panics.
+    pub(crate) fn read(path: PathBuf, body: &Body, entry: &FileEntry) -> Result<Self, Error> {
+        let got = body.len(&path)?;
+        if got != entry.bytes {
+            return Err(Error::Size { path, expected: entry.bytes, got });
+        }
+        let options = ArrowReaderOptions::new();
+        let metadata = match body {
+            Body::File(file) => ArrowReaderMetadata::load(&file.open()?, options),
+            #[cfg(feature = "s3")]
+            Body::Fetched(bytes) => ArrowReaderMetadata::load(bytes, options),
+        };
+        let metadata = metadata.map_err(Error::parquet(&path))?;
+        let expected = entry.layer.schema();
+        if metadata.schema().fields() != expected.fields() {
+            return Err(Error::Schema { got: columns_of(metadata.schema()), expected: columns_of(&expected), path });
+        }
+        let repeats = entry.layer.has_repeated_uids();
+        let (mut groups, mut first_row, mut next_uid) = (Vec::new(), 0u64, 0u64);
+        for group in metadata.metadata().row_groups() {
+            let damaged = |damage| Error::Damaged { path: path.clone(), row: first_row, damage };
+            let rows = u64::try_from(group.num_rows()).map_err(|_| damaged(Damage::NotAligned))?;
+            let Some(Statistics::Int64(uids)) = group.columns().first().and_then(|column| column.statistics()) else {
+                return Err(damaged(Damage::Null));
+            };
+            let bound = |bound: Option<&i64>| bound.copied().and_then(|uid| u64::try_from(uid).ok());
+            let (Some(first_uid), Some(last_uid)) = (bound(uids.min_opt()), bound(uids.max_opt())) else {
+                return Err(damaged(Damage::Null));
+            };
+            let dense = repeats || last_uid.saturating_sub(first_uid) >= rows.saturating_sub(1);
+            if first_uid < next_uid || last_uid < first_uid || !dense || rows == 0 {
+                return Err(damaged(Damage::Order { previous: next_uid.max(last_uid), got: first_uid }));
+            }
+            let fits = rows <= entry.rows - first_row;
+            let rows = usize::try_from(rows).ok().filter(|_| fits).ok_or_else(|| damaged(Damage::NotAligned))?;
+            groups.push(Group { first_row, rows, first_uid, last_uid });
+            first_row += rows as u64;
+            next_uid = if repeats { last_uid } else { last_uid.saturating_add(1) };
+        }
+        if first_row != entry.rows {
+            return Err(Error::Damaged { path, row: first_row, damage: Damage::NotAligned });
+        }
+        Ok(Self { path, metadata, groups })
+    }
+
+    /// For errors about a row.
+    pub(crate) fn damaged(&self, row: u64, damage: Damage) -> Error {
+        Error::Damaged { path: self.path.clone(), row, damage }
+    }
+
+    /// The number of the first row group that has a UID, if one has it at all.
+    pub(crate) fn group_of(&self, uid: u64) -> Option<usize> {
+        let at = self.groups.partition_point(|group| group.last_uid < uid);
+        self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)
+    }
+
+    /// See [`LayerFile::read`].
+    fn batch(&self, from: impl ChunkReader + 'static, group: usize, columns: usize) -> Result<RecordBatch, Error> {
+        let Group { first_row, rows, .. } = self.groups[group];
+        let mask = ProjectionMask::roots(
+            self.metadata.metadata().file_metadata().schema_descr(),
+            0..columns.min(self.metadata.schema().fields().len()),
+        );
+        let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(from, self.metadata.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(rows)
+            .with_projection(mask)
+            .build()
+            .map_err(Error::parquet(&self.path))?;
+        let short = || Error::Damaged { path: self.path.clone(), row: first_row, damage: Damage::NotAligned };
+        let batch = batches.next().ok_or_else(short)?.map_err(Error::arrow(&self.path))?;
+        if batch.num_rows() == rows { Ok(batch) } else { Err(short()) }
+    }
+}
+
+/// A file of one layer, open for reading.
+pub(crate) struct LayerFile {
+    pub(crate) footer: Arc<Footer>,
+    pub(crate) body: Body,
+}
+
+impl Deref for LayerFile {
+    type Target = Footer;
+
+    fn deref(&self) -> &Footer {
+        &self.footer
+    }
+}
+
+impl LayerFile {
+    /// Opens a file whose checksum was verified; see [`Footer::read`].
+    pub(crate) fn open(location: &Location, entry: &FileEntry) -> Result<Self, Error> {
+        let body = location.place().body(&entry.path)?;
+        let footer = Arc::new(Footer::read(location.path(&entry.path), &body, entry)?);
+        Ok(Self { footer, body })
+    }
+
+    /// The first `columns` columns of a row group (all, where it has fewer).
+    pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
+        match &self.body {
+            Body::File(file) => self.footer.batch(file.open()?, group, columns),
+            #[cfg(feature = "s3")]
+            Body::Fetched(bytes) => self.footer.batch(bytes.clone(), group, columns),
+        }
+    }
+}

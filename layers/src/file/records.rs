@@ -1,0 +1,145 @@
+//! Rows of one row group of the three layers of a side: out (ol, ts, bv) or in (il, tr, ibv).
+//!
+//! Collects records up to the bounds of a row group and turns them into columns. Row groups end after [`ROWS_MAX`] rows, or
+//! before the row that would bring the values (links, times, bytes of changes) above [`VALUES_MAX`]; so their bounds follow
+//! from the rows alone, and memory is some 50 MB at most (a single record that is larger is a row group of its own).
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
+};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::ArrowPrimitiveType;
+use arrow::error::ArrowError;
+
+use crate::file::schema;
+use crate::record::page::Flaw;
+use crate::record::presence::{self, Change};
+
+/// Rows of a row group, at most.
+pub(crate) const ROWS_MAX: usize = 1 << 16;
+/// Links, times and bytes of changes of a row group, together, at most.
+pub(crate) const VALUES_MAX: usize = 1 << 21;
+
+/// Lists of values, one after the other.
+pub(crate) struct Lists<T> {
+    /// Where each list ends, after a 0.
+    ends: Vec<i32>,
+    pub(crate) values: Vec<T>,
+    /// Which lists are not null.
+    valid: Vec<bool>,
+}
+
+impl<T: Copy> Lists<T> {
+    pub(crate) fn new() -> Self {
+        Self { ends: vec![0], values: Vec::new(), valid: Vec::new() }
+    }
+
+    /// Ends a list whose values were pushed to `values`.
+    pub(crate) fn end(&mut self) -> Result<(), Flaw> {
+        let end = i32::try_from(self.values.len()).map_err(|_| Flaw::TooLarge)?;
+        self.valid.push(self.ends.last() != Some(&end));
+        self.ends.push(end);
+        Ok(())
+    }
+
+    pub(crate) fn push(&mut self, values: &[T]) -> Result<(), Flaw> {
+        self.values.extend_from_slice(values);
+        self.end()
+    }
+
+    /// The offsets and values; empties this.
+    pub(crate) fn take(&mut self) -> (OffsetBuffer<i32>, Vec<T>, Vec<bool>) {
+        let Self { ends, values, valid } = std::mem::replace(self, Self::new());
+        (OffsetBuffer::new(ScalarBuffer::from(ends)), values, valid)
+    }
+}
+
+/// Records that wait for their row group to be full.
+pub(crate) struct Records {
+    uids: Vec<u64>,
+    links: Lists<u64>,
+    times: Lists<i64>,
+    unknown: Lists<u32>,
+    changes: Lists<u8>,
+    coded: Vec<u8>,
+}
+
+/// One record of a side, borrowed.
+pub(crate) struct Record<'a> {
+    pub(crate) uid: u64,
+    pub(crate) links: &'a [u64],
+    pub(crate) times: &'a [i64],
+    pub(crate) unknown: &'a [u32],
+    pub(crate) changes: &'a [Change],
+}
+
+/// The columns of a row group.
+pub(crate) struct Columns {
+    pub(crate) uids: ArrayRef,
+    pub(crate) links: ArrayRef,
+    pub(crate) times: ArrayRef,
+    pub(crate) unknown: ArrayRef,
+    pub(crate) changes: ArrayRef,
+}
+
+impl Records {
+    pub(crate) fn new() -> Self {
+        Self {
+            uids: Vec::new(),
+            links: Lists::new(),
+            times: Lists::new(),
+            unknown: Lists::new(),
+            changes: Lists::new(),
+            coded: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.uids.is_empty()
+    }
+
+    /// Takes a record; when that would make the row group too large, first gives the columns of those before it.
+    pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<Option<Result<Columns, ArrowError>>, Flaw> {
+        self.coded.clear();
+        presence::encode(record.changes, record.times.len(), &mut self.coded);
+        let values = record.links.len() + record.times.len() + self.coded.len();
+        let held = self.links.values.len() + self.times.values.len() + self.changes.values.len();
+        let full = self.uids.len() == ROWS_MAX || held.saturating_add(values) > VALUES_MAX;
+        let columns = (full && !self.is_empty()).then(|| self.take());
+        self.uids.push(record.uid);
+        self.links.push(record.links)?;
+        for &time in record.times {
+            self.times.values.push(time.checked_mul(1000).ok_or(Flaw::TimeOutside(time))?);
+        }
+        self.times.end()?;
+        self.unknown.push(record.unknown)?;
+        self.changes.push(&self.coded)?;
+        Ok(columns)
+    }
+
+    /// The columns of the records; empties this.
+    pub(crate) fn take(&mut self) -> Result<Columns, ArrowError> {
+        let uids = Arc::new(UInt64Array::from(std::mem::take(&mut self.uids)));
+        let (ends, values, _) = self.links.take();
+        let links = list(ends, UInt64Array::from(values), None)?;
+        let (ends, values, _) = self.times.take();
+        let times = list(ends, TimestampMillisecondArray::from(values).with_data_type(schema::time()), None)?;
+        let (ends, values, valid) = self.unknown.take();
+        let unknown = list(ends, UInt32Array::from(values), Some(NullBuffer::from(valid)))?;
+        let (ends, values, valid) = self.changes.take();
+        let changes = BinaryArray::try_new(ends, Buffer::from_vec(values), Some(NullBuffer::from(valid)))?;
+        Ok(Columns { uids, links, times, unknown, changes: Arc::new(changes) })
+    }
+}
+
+/// A column of lists.
+pub(crate) fn list<T: ArrowPrimitiveType>(
+    ends: OffsetBuffer<i32>,
+    values: PrimitiveArray<T>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ArrowError> {
+    let element = schema::element(values.data_type().clone());
+    Ok(Arc::new(ListArray::try_new(element, ends, Arc::new(values), nulls)?))
+}

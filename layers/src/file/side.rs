@@ -1,0 +1,63 @@
+//! Writes one side of one partition: three layers, aligned row by row and row group by row group.
+//!
+//! What [`crate::OutlinksWriter`] (ol, ts, bv) and [`crate::InlinksWriter`] (il, tr, ibv) share. Reads records in UID order;
+//! writes three files: links, times, changes. Memory: one row group (see `records`) and what Parquet holds of it.
+
+use crate::error::Error;
+use crate::file::parquet::LayerWriter;
+use crate::file::records::{Columns, Record, Records};
+use crate::file::schema::Layer;
+use crate::record::page::Flaw;
+use crate::store::RowDir;
+use crate::store::manifest::FileEntry;
+
+/// The three files of a side, open. Nothing is written where `finish` is not called.
+pub(crate) struct SideWriter {
+    files: [LayerWriter; 3],
+    /// Whether the layer of times tells the captures of unknown links.
+    has_unknown: bool,
+    records: Records,
+    last: Option<u64>,
+}
+
+impl SideWriter {
+    /// Creates the files of the layers of links, times and changes.
+    pub(crate) fn create(row: &RowDir, partition: u32, layers: [Layer; 3]) -> Result<Self, Error> {
+        let has_unknown = layers[1] == Layer::Ts;
+        let [links, times, changes] = layers.map(|layer| LayerWriter::create(row, layer, partition));
+        Ok(Self { files: [links?, times?, changes?], has_unknown, records: Records::new(), last: None })
+    }
+
+    /// Adds a record, whose UID must be above that of the one before it (of in-links, it may be the same), and in which no
+    /// `flaw` was found; whether it begins another row group.
+    pub(crate) fn push(&mut self, record: &Record<'_>, flaw: Option<Flaw>) -> Result<bool, Error> {
+        let uid = record.uid;
+        if let Some(previous) = self.last.filter(|&previous| previous > uid || (previous == uid && self.has_unknown)) {
+            return Err(Error::OutOfOrder { what: "UID", previous: previous.to_string(), got: uid.to_string() });
+        }
+        let bad = |flaw| Error::BadRecord { uid, flaw };
+        flaw.map_or(Ok(()), |flaw| Err(bad(flaw)))?;
+        self.last = Some(uid);
+        let full = self.records.push(record).map_err(bad)?;
+        let begins = full.is_some();
+        full.map_or(Ok(()), |columns| self.write(columns)).map(|()| begins)
+    }
+
+    /// Writes what is left, and says what was written, in the order of the layers.
+    pub(crate) fn finish(mut self) -> Result<Vec<FileEntry>, Error> {
+        if !self.records.is_empty() {
+            let columns = self.records.take();
+            self.write(columns)?;
+        }
+        self.files.into_iter().map(LayerWriter::finish).collect()
+    }
+
+    fn write(&mut self, columns: Result<Columns, arrow::error::ArrowError>) -> Result<(), Error> {
+        let [links_file, times_file, changes_file] = &mut self.files;
+        let Columns { uids, links, times, unknown, changes } = columns.map_err(Error::arrow(links_file.path()))?;
+        links_file.write_group(vec![uids.clone(), links])?;
+        let unknown = self.has_unknown.then_some(unknown);
+        times_file.write_group([uids.clone(), times].into_iter().chain(unknown).collect())?;
+        changes_file.write_group(vec![uids, changes])
+    }
+}

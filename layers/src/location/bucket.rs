@@ -1,0 +1,360 @@
+//! A store in an S3 bucket: files are objects, their names under a prefix; only with the feature `s3`.
+//!
+//! Objects come into being whole. Layer files are written to unnamed files in a staging directory, which vanish with
+//! the process, and uploaded when finished: in one request up to [`PART_BYTES`], else in parts, [`PARTS_AT_ONCE`] at a
+//! time; fetched likewise. The lock is an object made on condition that there is none (`If-None-Match: *`, which the
+//! server must know), with the text of the writer. It outlives a writer that is killed; the same text takes it over
+//! again. The lock of a note ([`crate::store::notes`]) is one that the last who asks has.
+//!
+//! Memory: small objects and those fetched whole; of uploads the parts under way. Requests run on one small runtime of
+//! the process, and callers wait: asynchronous code calls from threads that may block.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::future::Future;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, ErrorKind, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::aws::AmazonS3Builder;
+use object_store::memory::InMemory;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, WriteMultipart};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::error::Error;
+use crate::location::body::Body;
+use crate::location::{Lock, Place};
+use crate::store::LOCK;
+use crate::store::lease::{Leased, Retiring};
+
+mod leases;
+
+/// Bytes of a request that fetches or uploads a part of an object; more where an object would have too many parts.
+const PART_BYTES: u64 = 8 << 20;
+/// Parts of one object under way.
+const PARTS_AT_ONCE: usize = 4;
+/// Parts of one object, at most (S3 allows 10,000).
+const PARTS_MAX: u64 = 9_000;
+
+/// The objects of a bucket under a prefix.
+#[derive(Clone)]
+pub(crate) struct Bucket {
+    objects: Arc<dyn ObjectStore>,
+    /// `s3://bucket/prefix`, for messages.
+    url: String,
+    prefix: Key,
+}
+
+type Answer<T> = Result<T, object_store::Error>;
+
+impl Bucket {
+    /// A bucket on the server that the environment names.
+    pub(crate) fn open(bucket: &str, prefix: &str) -> Result<Self, Error> {
+        let url = format!("s3://{bucket}/{prefix}").trim_end_matches('/').to_owned();
+        let why = "its prefix has empty names, \".\", \"..\" or control characters";
+        let prefix = Key::parse(prefix).map_err(|_| Error::BadLocation { location: url.clone(), why })?;
+        let objects = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
+        let objects = Arc::new(objects.map_err(|error| Error::Io { path: url.clone().into(), source: error.into() })?);
+        Ok(Self { objects, url, prefix })
+    }
+
+    /// Objects in memory, for tests.
+    pub(crate) fn in_memory() -> Self {
+        Self { objects: Arc::new(InMemory::new()), url: "s3://memory".to_owned(), prefix: Key::ROOT }
+    }
+
+    fn key(&self, name: &str) -> Key {
+        name.split('/').filter(|part| !part.is_empty()).fold(self.prefix.clone(), |key, part| key.join(part))
+    }
+
+    /// Runs requests about a file, and waits for the answer.
+    fn wait<T, E: Into<io::Error>>(
+        &self,
+        name: &str,
+        requests: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Error> {
+        let answer = runtime().and_then(|runtime| runtime.block_on(requests).map_err(Into::into));
+        answer.map_err(|source| Error::Io { path: self.path(name), source })
+    }
+
+    /// The text of who holds a lock.
+    fn holder(&self, lock: &str) -> Result<Option<String>, Error> {
+        Ok(self.read(lock)?.map(|text| String::from_utf8_lossy(&text).trim().to_owned()))
+    }
+
+    /// Sizes of the objects below a directory, by key.
+    async fn sizes(&self, dir: &str) -> Answer<BTreeMap<Key, u64>> {
+        let objects = self.objects.list(Some(&self.key(dir)));
+        objects.map_ok(|object| (object.location, object.size)).try_collect().await
+    }
+
+    async fn fetch(&self, key: &Key) -> Answer<Vec<u8>> {
+        let size = self.objects.head(key).await?.size;
+        let step = usize::try_from(PART_BYTES).unwrap_or(usize::MAX);
+        let starts = (0..size).step_by(step);
+        let parts = starts.map(|start| self.objects.get_range(key, start..size.min(start + PART_BYTES)));
+        let mut parts = stream::iter(parts).buffered(PARTS_AT_ONCE);
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        while let Some(part) = parts.try_next().await? {
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes)
+    }
+
+    async fn upload(&self, key: &Key, mut file: File) -> io::Result<()> {
+        file.rewind()?;
+        let size = file.metadata()?.len();
+        let part_bytes = PART_BYTES.max(size / PARTS_MAX + 1);
+        let mut next = || -> io::Result<Bytes> {
+            let mut part = Vec::new();
+            (&mut file).take(part_bytes).read_to_end(&mut part)?;
+            Ok(part.into())
+        };
+        if size <= PART_BYTES {
+            self.objects.put(key, PutPayload::from(next()?)).await?;
+            return Ok(());
+        }
+        let upload = self.objects.put_multipart(key).await?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, usize::try_from(part_bytes).unwrap_or(usize::MAX));
+        loop {
+            let free = upload.wait_for_capacity(PARTS_AT_ONCE).await;
+            match free.map_err(io::Error::from).and_then(|()| next()) {
+                Ok(part) if part.is_empty() => break,
+                Ok(part) => upload.put(part),
+                Err(error) => {
+                    // Parts that stay are invisible; the first error is the one to tell.
+                    let _ = upload.abort().await;
+                    return Err(error);
+                }
+            }
+        }
+        upload.finish().await?;
+        Ok(())
+    }
+}
+
+/// `None` for what is missing.
+fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
+    match answer {
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+/// The runtime of all requests of this process.
+fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("s3").enable_all().build()?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+impl Place for Bucket {
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.url.clone().into() } else { format!("{}/{name}", self.url).into() }
+    }
+
+    fn prepare(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// A lock is removed with its writer.
+    fn forsake(&self, _: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let key = self.key(name);
+        self.wait(name, async { found(self.fetch(&key).await) })
+    }
+
+    fn body(&self, name: &str) -> Result<Body, Error> {
+        let bytes = self.wait(name, self.fetch(&self.key(name)))?;
+        Ok(Body::Fetched(bytes.into()))
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+        let (key, payload) = (self.key(name), PutPayload::from(bytes.to_vec()));
+        self.wait(name, async {
+            match self.objects.put_opts(&key, payload, PutMode::Create.into()).await {
+                Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+                answer => answer.map(|_| true),
+            }
+        })
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.wait(name, self.objects.put(&self.key(name), PutPayload::from(bytes.to_vec()))).map(|_| ())
+    }
+
+    fn names(&self, dir: &str) -> Result<Vec<String>, Error> {
+        let key = self.key(dir);
+        let list = self.wait(dir, self.objects.list_with_delimiter(Some(&key)))?;
+        let keys = list.common_prefixes.into_iter().chain(list.objects.into_iter().map(|object| object.location));
+        Ok(keys.filter_map(|key| key.filename().map(str::to_owned)).collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        let key = self.key(name);
+        self.wait(name, async { found(self.objects.delete(&key).await) }).map(|_| ())
+    }
+
+    fn remove_all(&self, dir: &str) -> Result<(), Error> {
+        self.wait(dir, async {
+            let keys = self.sizes(dir).await?.into_keys().map(Ok);
+            self.objects.delete_stream(stream::iter(keys).boxed()).try_for_each(|_| async { Ok(()) }).await
+        })
+    }
+
+    fn begin(&self, _: &str, staging: &Path) -> Result<(File, PathBuf), Error> {
+        Ok((tempfile::tempfile_in(staging).map_err(Error::io(staging))?, staging.to_owned()))
+    }
+
+    fn finish(&self, name: &str, file: File) -> Result<(), Error> {
+        self.wait(name, self.upload(&self.key(name), file))
+    }
+
+    /// Objects are durable once uploaded; this compares their sizes.
+    fn settle(&self, files: &[(&str, u64)]) -> Result<(), Error> {
+        let dirs: BTreeSet<&str> =
+            files.iter().filter_map(|(name, _)| name.rsplit_once('/')).map(|(dir, _)| dir).collect();
+        let mut sizes = BTreeMap::new();
+        for dir in dirs {
+            sizes.extend(self.wait(dir, self.sizes(dir))?);
+        }
+        for &(name, expected) in files {
+            let path = self.path(name);
+            match sizes.get(&self.key(name)) {
+                Some(&got) if got == expected => {}
+                Some(&got) => return Err(Error::Size { path, expected, got }),
+                None => return Err(Error::Io { path, source: ErrorKind::NotFound.into() }),
+            }
+        }
+        Ok(())
+    }
+
+    fn modified(&self, name: &str) -> Result<Option<i64>, Error> {
+        let key = self.key(name);
+        let head = self.wait(name, async { found(self.objects.head(&key).await) })?;
+        Ok(head.map(|object| object.last_modified.timestamp()))
+    }
+
+    fn lease(&self, epoch: u64) -> Result<Leased, Error> {
+        self.take_lease(epoch, leases::RENEWED_EVERY)
+    }
+
+    fn is_leased(&self, epoch: u64) -> Result<bool, Error> {
+        self.has_lease(epoch)
+    }
+
+    fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
+        self.retire_after(epoch, leases::DEAD_AFTER)
+    }
+
+    fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {
+        let owner = owner.trim();
+        while !self.create(LOCK, owner.as_bytes())? {
+            match self.holder(LOCK)? {
+                Some(holder) if holder == owner => break,
+                Some(owner) => return Err(Error::Locked { path: self.path(LOCK), owner, outlives: true }),
+                // Released between the two requests.
+                None => {}
+            }
+        }
+        Ok(Box::new(BucketLock { bucket: self.clone(), name: LOCK.to_owned(), owner: owner.to_owned() }))
+    }
+
+    fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error> {
+        let owner = format!("process {}, {:016x}", std::process::id(), random());
+        self.replace(name, owner.as_bytes())?;
+        Ok(Box::new(BucketLock { bucket: self.clone(), name: name.to_owned(), owner }))
+    }
+}
+
+/// A number that no other process has.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// An object with the text of its holder.
+struct BucketLock {
+    bucket: Bucket,
+    name: String,
+    owner: String,
+}
+
+impl Lock for BucketLock {
+    fn check(&self) -> Result<(), Error> {
+        match self.bucket.holder(&self.name)? {
+            Some(holder) if holder == self.owner => Ok(()),
+            holder => Err(Error::LockLost { path: self.bucket.path(&self.name), owner: holder.unwrap_or_default() }),
+        }
+    }
+}
+
+impl Drop for BucketLock {
+    fn drop(&mut self) {
+        if self.check().is_ok() {
+            // Where the server is gone the lock stays: the next writer is told what to do, that of a note is taken over.
+            let _ = self.bucket.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn objects_of_any_size_come_back() {
+        let (bucket, staging) = (Bucket::in_memory(), tempfile::tempdir().unwrap());
+        let all: Vec<u8> = (0..2 * PART_BYTES + 12_345).map(|at| at.to_le_bytes()[(at % 3) as usize]).collect();
+        let part = usize::try_from(PART_BYTES).unwrap();
+        for size in [0, 1, part - 1, part, part + 1, 2 * part, all.len()] {
+            let (mut file, _) = bucket.begin("a/b", staging.path()).unwrap();
+            file.write_all(&all[..size]).unwrap();
+            bucket.finish("a/b", file).unwrap();
+            assert!(bucket.read("a/b").unwrap().unwrap() == all[..size], "{size} bytes");
+            bucket.settle(&[("a/b", size as u64)]).unwrap();
+            assert!(matches!(bucket.settle(&[("a/b", 7)]), Err(Error::Size { expected: 7, .. })));
+        }
+        assert!(bucket.settle(&[("a/c", 0)]).is_err());
+        assert_eq!(std::fs::read_dir(staging.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_are_those_right_inside() {
+        let bucket = Bucket::in_memory();
+        for name in ["LOCK", "rows/000001/ol/x", "rows/000001/ts/x", "rows/000002/ol/x", "rowsx/y"] {
+            assert!(bucket.create(name, b"1").unwrap());
+            assert!(!bucket.create(name, b"2").unwrap());
+        }
+        let sorted = |dir| {
+            let mut names = bucket.names(dir).unwrap();
+            names.sort();
+            names
+        };
+        assert_eq!(sorted(""), ["LOCK", "rows", "rowsx"]);
+        assert_eq!(sorted("rows"), ["000001", "000002"]);
+        bucket.remove_all("rows/000001").unwrap();
+        bucket.remove("missing").unwrap();
+        assert_eq!((sorted("rows"), sorted("missing")), (vec!["000002".to_owned()], vec![]));
+        assert_eq!(bucket.read("LOCK").unwrap().as_deref(), Some(b"1".as_slice()));
+        bucket.replace("LOCK", b"3").unwrap();
+        assert_eq!(bucket.read("LOCK").unwrap().as_deref(), Some(b"3".as_slice()));
+        assert_eq!(bucket.read("missing").unwrap(), None);
+    }
+}

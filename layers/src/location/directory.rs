@@ -1,0 +1,277 @@
+//! A store in a directory: files written in place, synced before they count.
+//!
+//! The lock is one of the operating system on the file LOCK, so it goes with its process however that ends. The file
+//! holds the text of the writer while it works, for the message to a second one, and nothing afterwards. Leases are shared
+//! locks on manifests.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::error::Error;
+use crate::location::body::Body;
+use crate::location::regular;
+use crate::location::{Lock, Place};
+use crate::store::lease::{Lease, Leased, Retiring};
+use crate::store::{LOCK, manifest_name};
+
+/// Bytes of the text of a lock that a message quotes, at most.
+const OWNER_MAX: u64 = 1000;
+
+/// A directory on this machine.
+pub(crate) struct Directory(pub(crate) PathBuf);
+
+impl Directory {
+    /// Creates the directories on the way to a file.
+    fn make_room(&self, path: &Path) -> Result<(), Error> {
+        let dir = path.parent().unwrap_or(&self.0);
+        fs::create_dir_all(dir).map_err(Error::io(dir))
+    }
+
+    /// Syncs the directories on the way to a file, the innermost first, the store's last.
+    fn sync_up(&self, path: &Path) -> Result<(), Error> {
+        let inside = path.ancestors().skip(1).take_while(|dir| *dir != self.0);
+        inside.chain([self.0.as_path()]).try_for_each(sync_dir)
+    }
+
+    /// Locks a manifest against all leases; `None` where there is one.
+    fn lock_manifest(&self, epoch: u64, options: &OpenOptions) -> Result<Option<File>, Error> {
+        let path = self.path(&manifest_name(epoch));
+        let file = regular::open_with(&path, options).map_err(Error::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(Error::Io { path, source }),
+        }
+    }
+}
+
+impl Place for Directory {
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.0)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.0.clone() } else { self.0.join(name) }
+    }
+
+    fn prepare(&self) -> Result<bool, Error> {
+        if self.0.exists() && !self.0.is_dir() {
+            return Err(Error::NotADirectory { path: self.0.clone() });
+        }
+        let is_missing = !self.0.exists();
+        fs::create_dir_all(&self.0).map_err(Error::io(&self.0))?;
+        Ok(is_missing)
+    }
+
+    fn forsake(&self, made: bool) -> Result<(), Error> {
+        self.remove(LOCK)?;
+        if made {
+            // One that stays is empty, and no store.
+            let _ = fs::remove_dir(&self.0);
+        }
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.path(name);
+        match regular::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::Io { path, source }),
+        }
+    }
+
+    fn body(&self, name: &str) -> Result<Body, Error> {
+        Ok(Body::of_file(self.path(name)))
+    }
+
+    /// A crash may leave a part of the file, and nothing else does.
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
+        let path = self.path(name);
+        self.make_room(&path)?;
+        let mut file = match File::create_new(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        if let Err(source) = file.write_all(bytes).and_then(|()| file.sync_all()) {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&path);
+            return Err(Error::Io { path, source });
+        }
+        self.sync_up(&path)?;
+        Ok(true)
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let (path, temporary) = (self.path(name), self.path(&format!("{name}.tmp")));
+        self.make_room(&path)?;
+        let write = || -> io::Result<()> {
+            let mut file = create(&temporary)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().map_err(Error::io(&temporary))?;
+        fs::rename(&temporary, &path).map_err(Error::io(&path))?;
+        self.sync_up(&path)
+    }
+
+    fn names(&self, dir: &str) -> Result<Vec<String>, Error> {
+        let path = self.path(dir);
+        let entries = match fs::read_dir(&path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        Ok(entries.into_iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = self.path(name);
+        match fs::remove_file(&path) {
+            Ok(()) => sync_dir(path.parent().unwrap_or(&self.0)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(Error::Io { path, source }),
+        }
+    }
+
+    fn remove_all(&self, dir: &str) -> Result<(), Error> {
+        let path = self.path(dir);
+        match fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io { path, source }),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&self, name: &str, _: &Path) -> Result<(File, PathBuf), Error> {
+        let path = self.path(name);
+        self.make_room(&path)?;
+        Ok((create(&path).map_err(Error::io(&path))?, path))
+    }
+
+    fn finish(&self, _: &str, _: File) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn settle(&self, files: &[(&str, u64)]) -> Result<(), Error> {
+        let mut directories = std::collections::BTreeSet::new();
+        for &(name, expected) in files {
+            let path = self.path(name);
+            let file = regular::open(&path).map_err(Error::io(&path))?;
+            let got = file.metadata().map_err(Error::io(&path))?.len();
+            if got != expected {
+                return Err(Error::Size { path, expected, got });
+            }
+            file.sync_all().map_err(Error::io(&path))?;
+            directories.extend(path.ancestors().skip(1).take_while(|dir| *dir != self.0).map(Path::to_owned));
+        }
+        directories.iter().try_for_each(|dir| sync_dir(dir))?;
+        sync_dir(&self.0)
+    }
+
+    fn modified(&self, name: &str) -> Result<Option<i64>, Error> {
+        let path = self.path(name);
+        let time = match fs::metadata(&path).and_then(|metadata| metadata.modified()) {
+            Ok(time) => time,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX)))
+    }
+
+    fn lease(&self, epoch: u64) -> Result<Leased, Error> {
+        let path = self.path(&manifest_name(epoch));
+        let file = match regular::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Leased::Gone),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        loop {
+            match file.lock_shared() {
+                Ok(()) => return Ok(Leased::Held(Lease::new(file))),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Leased::Unable),
+            }
+        }
+    }
+
+    fn is_leased(&self, epoch: u64) -> Result<bool, Error> {
+        Ok(self.lock_manifest(epoch, File::options().read(true))?.is_none())
+    }
+
+    /// Some network file systems want a file that is locked alone to be open for writing.
+    fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
+        Ok(self.lock_manifest(epoch, File::options().read(true).write(true))?.map(Retiring::new))
+    }
+
+    fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error> {
+        self.lock_file(LOCK, owner)
+    }
+
+    fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error> {
+        self.lock_file(name, &format!("process {}", std::process::id()))
+    }
+}
+
+impl Directory {
+    /// Locks a file for this process alone, and writes into it who that is.
+    fn lock_file(&self, name: &str, owner: &str) -> Result<Box<dyn Lock>, Error> {
+        let path = self.path(name);
+        self.make_room(&path)?;
+        let mut options = File::options();
+        let options = options.create(true).truncate(false).read(true).write(true);
+        let file = regular::open_with(&path, options).map_err(Error::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = Vec::new();
+                // Without the text the message is shorter; on some systems nobody else may read a locked file.
+                let _ = file.take(OWNER_MAX).read_to_end(&mut text);
+                let owner = String::from_utf8_lossy(&text).trim().to_owned();
+                return Err(Error::Locked { path, owner, outlives: false });
+            }
+            Err(TryLockError::Error(source)) => return Err(Error::Io { path, source }),
+        }
+        let lock = DirectoryLock(file);
+        // The text is only for messages: a full disk must not keep a collection from making room.
+        let _ = lock.write(owner);
+        Ok(Box::new(lock))
+    }
+}
+
+/// The lock of the operating system goes when the file is closed.
+struct DirectoryLock(File);
+
+impl DirectoryLock {
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut file = &self.0;
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(text.as_bytes())
+    }
+}
+
+impl Lock for DirectoryLock {
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // The next writer writes its own.
+        let _ = self.write("");
+    }
+}
+
+/// Opens a file to be written anew.
+fn create(path: &Path) -> io::Result<File> {
+    regular::open_with(path, File::options().write(true).create(true).truncate(true))
+}
+
+fn sync_dir(dir: &Path) -> Result<(), Error> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io(dir))
+}

@@ -1,0 +1,296 @@
+//! Files and directories that are there whole or not at all: a draft beside their place, renamed when it is whole and durable.
+//!
+//! ```text
+//! .edges.csv.4711-0.webstrata-draft      a file: each draft has a name of its own
+//! .edges.webstrata-draft/LOCK            a directory: one draft a place, which many processes may fill
+//! ```
+//!
+//! A writer holds a lock on its draft, and the lock goes with the process, however that ends. So drafts of killed writers
+//! are known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away. In place of a
+//! draft, a named pipe or a device is written as it is, and of a link to a file, the file is replaced.
+//!
+//! Where the file system has no locks, drafts of killed writers stay.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::location::regular;
+
+/// How the name of a draft ends.
+const ENDING: &str = ".webstrata-draft";
+/// What is locked of a directory.
+const LOCK: &str = "LOCK";
+
+/// How many drafts this process began.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// What is being written; see the head of this file.
+#[derive(Debug)]
+pub struct Draft {
+    /// The file; of a directory its lock.
+    file: File,
+    path: PathBuf,
+    place: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    File,
+    Directory,
+    /// No draft, but what the place leads to: it is neither renamed nor removed. A draft that was finished, too.
+    Place,
+}
+
+impl Draft {
+    /// Begins a file, and removes what killed writers have left in its directory.
+    ///
+    /// # Errors
+    /// What the system refuses; [`ErrorKind::IsADirectory`] where one is in the way.
+    pub fn create(place: &Path) -> io::Result<Self> {
+        let found = fs::metadata(place).ok();
+        if place.file_name().is_none() || found.as_ref().is_some_and(fs::Metadata::is_dir) {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        if found.as_ref().is_some_and(|found| !found.is_file()) {
+            let file = File::options().write(true).open(place)?;
+            return Ok(Self { file, path: place.to_owned(), place: place.to_owned(), kind: Kind::Place });
+        }
+        let place = if place.is_symlink() && found.is_some() { fs::canonicalize(place)? } else { place.to_owned() };
+        clear(directory_of(&place))?;
+        loop {
+            let path = beside(&place, &format!(".{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed)));
+            let file = match File::options().read(true).write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                file => file?,
+            };
+            if is_locked(&file, &path) {
+                return Ok(Self { file, path, place, kind: Kind::File });
+            }
+        }
+    }
+
+    /// Begins a directory, and removes what killed writers have left beside it.
+    ///
+    /// # Errors
+    /// What the system refuses; [`ErrorKind::AlreadyExists`] where the place is taken, [`ErrorKind::ResourceBusy`] where another
+    /// process has a draft of it.
+    pub fn directory(place: &Path) -> io::Result<Self> {
+        if place.file_name().is_none() || fs::symlink_metadata(place).is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        clear(directory_of(place))?;
+        let path = Self::directory_of(place);
+        loop {
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::ResourceBusy.into()),
+                made => made?,
+            }
+            let lock = path.join(LOCK);
+            let file = match File::options().write(true).create(true).truncate(false).open(&lock) {
+                // Who clears may have come between: then another one is begun.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            if is_locked(&file, &lock) {
+                return Ok(Self { file, path, place: place.to_owned(), kind: Kind::Directory });
+            }
+        }
+    }
+
+    /// Where the draft of a directory is, also for other processes that write into it.
+    pub fn directory_of(place: &Path) -> PathBuf {
+        beside(place, "")
+    }
+
+    /// Begins a directory for temporary files, which goes when this is dropped.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn temporary(around: &Path) -> io::Result<Self> {
+        Self::directory(&around.join(format!("{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed))))
+    }
+
+    /// Where it is now.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it will be.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// The file, at its end.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// What a directory holds.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name()));
+        names.filter(|name| name.as_ref().map_or(true, |name| name != LOCK)).collect()
+    }
+
+    /// Makes it durable, and puts it in its place.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn finish(mut self) -> io::Result<()> {
+        match self.kind {
+            Kind::Place => return Ok(()),
+            Kind::File => self.file.sync_all()?,
+            Kind::Directory => fs::remove_file(self.path.join(LOCK))?,
+        }
+        fs::rename(&self.path, &self.place)?;
+        self.kind = Kind::Place;
+        // Where directories cannot be synced, a crash of the machine may take the name away.
+        let _ = File::open(directory_of(&self.place)).and_then(|directory| directory.sync_all());
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // What stays is cleared by the next writer.
+        let _ = match self.kind {
+            Kind::Place => Ok(()),
+            Kind::File => fs::remove_file(&self.path),
+            Kind::Directory => fs::remove_dir_all(&self.path),
+        };
+    }
+}
+
+/// Removes the drafts in a directory that nobody writes any more.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub fn clear(directory: &Path) -> io::Result<()> {
+    // The files of a directory that is a draft itself were begun with it, perhaps by other machines.
+    if has_ending(directory) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if !has_ending(&path) {
+            continue;
+        }
+        let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        let lock = if is_directory { path.join(LOCK) } else { path.clone() };
+        // The lock is held until the draft is gone. Whoever else clears may be first, and drafts of others may not be ours.
+        if let Ok(held) = regular::open_with(&lock, File::options().write(true).create(is_directory))
+            && held.try_lock().is_ok()
+        {
+            let _ = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        }
+    }
+    Ok(())
+}
+
+/// Locks a file that was just made, and says whether it is still there: who clears may have come between.
+fn is_locked(file: &File, path: &Path) -> bool {
+    // Without locks nobody clears.
+    let _ = file.lock();
+    path.exists()
+}
+
+fn has_ending(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b".") && name.ends_with(ENDING.as_bytes())
+}
+
+fn beside(place: &Path, own: &str) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!("{own}{ENDING}"));
+    place.with_file_name(name)
+}
+
+fn directory_of(place: &Path) -> &Path {
+    place.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_draft_is_in_its_place_when_it_is_finished_and_gone_when_it_is_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("file");
+        // Two at a time of the same file: the last one stays.
+        let (one, other) = (Draft::create(&place).unwrap(), Draft::create(&place).unwrap());
+        one.file().write_all(b"one").unwrap();
+        other.file().write_all(b"other").unwrap();
+        assert!(!place.exists() && names(directory.path()).len() == 2);
+        one.finish().unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"one");
+        other.finish().unwrap();
+        drop(Draft::create(&place).unwrap());
+        assert_eq!((names(directory.path()).len(), fs::read(&place).unwrap()), (1, b"other".to_vec()));
+        assert_eq!(Draft::create(directory.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
+
+        let place = directory.path().join("parts");
+        let parts = Draft::directory(&place).unwrap();
+        assert_eq!(Draft::directory(&place).unwrap_err().kind(), ErrorKind::ResourceBusy);
+        Draft::create(&Draft::directory_of(&place).join("part-0")).unwrap().finish().unwrap();
+        assert_eq!(parts.names().unwrap(), ["part-0"]);
+        parts.finish().unwrap();
+        assert_eq!(names(&place), ["part-0"]);
+        assert_eq!(Draft::directory(&place).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        drop(Draft::temporary(directory.path()).unwrap());
+        assert_eq!(names(directory.path()), ["file", "parts"]);
+    }
+
+    #[test]
+    fn drafts_of_killed_writers_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let others = [".draft", "file.7.tmp", "x.webstrata-draft"];
+        for name in others.iter().chain(&[".file.7-0.webstrata-draft", ".else.csv.8-0.webstrata-draft"]) {
+            fs::write(at(name), "half").unwrap();
+        }
+        fs::create_dir(at(".parts.webstrata-draft")).unwrap();
+        fs::write(at(".parts.webstrata-draft/part-0"), "half").unwrap();
+        let held = Draft::create(&at("file")).unwrap();
+        assert_eq!(names(directory.path()).len(), others.len() + 1);
+        let next = (Draft::create(&at("file")).unwrap(), Draft::directory(&at("parts")).unwrap());
+        clear(directory.path()).unwrap();
+        assert!(held.path().exists() && next.0.path().exists() && next.1.path().exists());
+        drop((held, next));
+        assert_eq!(names(directory.path()), others);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_to_the_file_that_is_replaced_and_devices_stay_what_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, null] = ["file", "link", "null"].map(|name| directory.path().join(name));
+        fs::write(&file, "before").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        for (place, bytes) in [(&link, "after"), (&null, "nothing")] {
+            let draft = Draft::create(place).unwrap();
+            draft.file().write_all(bytes.as_bytes()).unwrap();
+            draft.finish().unwrap();
+        }
+        assert!(link.is_symlink() && null.is_symlink() && !Path::new("/dev/null").is_file());
+        assert_eq!(fs::read(&file).unwrap(), b"after");
+    }
+}

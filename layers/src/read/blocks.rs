@@ -1,0 +1,396 @@
+//! Decoded row groups: the records of one side, or URLs, as compact arrays; and a cache of them bounded by bytes.
+//!
+//! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with their
+//! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the
+//! layers have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that must not be; times
+//! are whole seconds.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Range;
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
+
+use crate::error::{Damage, Error};
+use crate::file::parquet::LayerFile;
+use crate::record::page::{Flaw, InLinks, Page};
+use crate::record::precedence::Captures;
+use crate::record::presence::{self, Change};
+
+/// A row group of one side.
+pub(crate) struct Block {
+    uids: ScalarBuffer<u64>,
+    link_ends: OffsetBuffer<i32>,
+    links: ScalarBuffer<u64>,
+    time_ends: OffsetBuffer<i32>,
+    /// Seconds.
+    times: Vec<i64>,
+    /// Of the out side only.
+    unknown: Option<(OffsetBuffer<i32>, ScalarBuffer<u32>)>,
+    change_ends: OffsetBuffer<i32>,
+    changes: Vec<u8>,
+}
+
+/// The times of a row group of ts, alone.
+pub(crate) struct TimesBlock {
+    uids: ScalarBuffer<u64>,
+    ends: OffsetBuffer<i32>,
+    /// Milliseconds.
+    times: ScalarBuffer<i64>,
+}
+
+impl TimesBlock {
+    /// Reads a row group of ts without what else it has.
+    pub(crate) fn read(file: &LayerFile, group: usize) -> Result<Self, Error> {
+        let batch = file.read(group, 2)?;
+        let first_row = file.groups[group].first_row;
+        let null = || file.damaged(first_row, Damage::Null);
+        let uids = uids_of(&batch, false).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
+        let lists = batch.column(1).as_list_opt::<i32>().ok_or_else(null)?;
+        let times = lists.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null)?;
+        Ok(Self { uids, ends: lists.offsets().clone(), times: times.values().clone() })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        8 * (self.uids.len() + self.times.len()) + 4 * self.ends.len()
+    }
+
+    /// The UID and the number of captures of each row.
+    pub(crate) fn captures(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.uids.iter().copied().zip(self.ends.lengths())
+    }
+
+    /// The times of a UID's captures, in seconds; `None` without a record.
+    pub(crate) fn times(&self, uid: u64) -> Option<impl Iterator<Item = i64>> {
+        let row = self.uids.binary_search(&uid).ok()?;
+        Some(slice(&self.times, &self.ends, row).iter().map(|time| time.div_euclid(1000)))
+    }
+}
+
+/// One record of a block.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) uid: u64,
+    pub(crate) links: &'a [u64],
+    pub(crate) times: &'a [i64],
+    pub(crate) unknown: &'a [u32],
+    /// As coded.
+    pub(crate) changes: &'a [u8],
+}
+
+impl Block {
+    /// Reads and decodes a row group of three aligned layers.
+    pub(crate) fn read(files: [&LayerFile; 3], group: usize) -> Result<Self, Error> {
+        let Some(first_row) = files[0].groups.get(group).map(|group| group.first_row) else {
+            return Err(files[0].damaged(0, Damage::NotAligned));
+        };
+        if files.iter().any(|file| file.groups != files[0].groups) {
+            return Err(files[0].damaged(first_row, Damage::NotAligned));
+        }
+        let [links, times, changes] = files.map(|file| file.read(group, usize::MAX));
+        Self::decode([links?, times?, changes?])
+            .map_err(|(file, row, damage)| files[file].damaged(first_row + row, damage))
+    }
+
+    /// Errors: the layer (0 to 2), the row in the group, and what is wrong.
+    fn decode([links, times, changes]: [RecordBatch; 3]) -> Result<Self, (usize, u64, Damage)> {
+        let null = |file| move || (file, 0, Damage::Null);
+        // Only the out side tells captures of unknown links.
+        let repeats = times.num_columns() < 3;
+        let uids = |batch: &RecordBatch, file| uids_of(batch, repeats).map_err(|(row, damage)| (file, row, damage));
+        let first = uids(&links, 0)?;
+        for (file, batch) in [(1, &times), (2, &changes)] {
+            let other = uids(batch, file)?;
+            if other != first {
+                let at = other.iter().zip(first.iter()).position(|(a, b)| a != b).unwrap_or(0);
+                return Err((file, at as u64, Damage::NotAligned));
+            }
+        }
+
+        let link_lists = links.column(1).as_list_opt::<i32>().ok_or_else(null(0))?;
+        let link_values = link_lists.values().as_primitive_opt::<UInt64Type>().ok_or_else(null(0))?;
+        let time_lists = times.column(1).as_list_opt::<i32>().ok_or_else(null(1))?;
+        let time_values = time_lists.values().as_primitive_opt::<TimestampMillisecondType>().ok_or_else(null(1))?;
+        let time_ends = time_lists.offsets().clone();
+        if let Some(at) = time_values.values().iter().position(|time| time % 1000 != 0) {
+            let row = time_ends.iter().skip(1).take_while(|&&end| end as usize <= at).count();
+            return Err((1, row as u64, Flaw::TimeOutside(time_values.value(at)).into()));
+        }
+        let unknown = match times.columns().get(2) {
+            None => None,
+            Some(column) => {
+                let lists = column.as_list_opt::<i32>().ok_or_else(null(1))?;
+                empty_is_null(1, lists.offsets(), lists)?;
+                let values = lists.values().as_primitive_opt::<UInt32Type>().ok_or_else(null(1))?;
+                Some((lists.offsets().clone(), values.values().clone()))
+            }
+        };
+        let coded = changes.column(1).as_binary_opt::<i32>().ok_or_else(null(2))?;
+        empty_is_null(2, coded.offsets(), coded)?;
+        Ok(Self {
+            uids: first,
+            link_ends: link_lists.offsets().clone(),
+            links: link_values.values().clone(),
+            time_ends,
+            times: time_values.values().iter().map(|time| time / 1000).collect(),
+            unknown,
+            change_ends: coded.offsets().clone(),
+            changes: coded.value_data().to_vec(),
+        })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let unknown = self.unknown.as_ref().map_or(0, |(ends, values)| 4 * (ends.len() + values.len()));
+        let lists = 8 * (self.uids.len() + self.links.len() + self.times.len()) + 12 * self.uids.len();
+        lists + unknown + self.changes.len() + size_of::<Self>()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.uids.len()
+    }
+
+    /// The rows that have a UID.
+    pub(crate) fn rows_of(&self, uid: u64) -> Range<usize> {
+        let first = self.uids.partition_point(|&own| own < uid);
+        first..first + self.uids[first..].iter().take_while(|&&own| own == uid).count()
+    }
+
+    /// The UID of a row.
+    pub(crate) fn uid(&self, row: usize) -> u64 {
+        self.uids[row]
+    }
+
+    /// The record of a row.
+    pub(crate) fn view(&self, row: usize) -> View<'_> {
+        View {
+            uid: self.uids[row],
+            links: slice(&self.links, &self.link_ends, row),
+            times: slice(&self.times, &self.time_ends, row),
+            unknown: self.unknown.as_ref().map_or(&[], |(ends, values)| slice(values, ends, row)),
+            changes: slice(&self.changes, &self.change_ends, row),
+        }
+    }
+}
+
+/// The UIDs of a row group, in its first column: rising, or with repetitions, none null. Errors: the row in the group, and
+/// what is wrong.
+pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<ScalarBuffer<u64>, (u64, Damage)> {
+    let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
+    let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;
+    match uids.windows(2).position(|pair| pair[0] > pair[1] || (!repeats && pair[0] == pair[1])) {
+        Some(at) => Err((at as u64 + 1, Damage::Order { previous: uids[at], got: uids[at + 1] })),
+        None => Ok(uids),
+    }
+}
+
+impl<'a> View<'a> {
+    /// Its captures.
+    pub(crate) fn captures(&self) -> Captures<'a> {
+        Captures { times: self.times, unknown: self.unknown }
+    }
+
+    /// The changes of one link, by its number; none of the others is kept, nor those of links after it decoded.
+    pub(crate) fn changes_of(&self, link: usize) -> Result<Vec<Change>, Damage> {
+        let mut own = Vec::new();
+        for change in presence::decoded(self.changes, self.links.len(), self.times.len()) {
+            let change = change?;
+            match (change.link as usize).cmp(&link) {
+                Ordering::Less => {}
+                Ordering::Equal => own.push(change),
+                Ordering::Greater => break,
+            }
+        }
+        Ok(own)
+    }
+
+    /// The record as a page, decoded and checked.
+    pub(crate) fn page(&self) -> Result<Page, Damage> {
+        let mut page = Page::default();
+        self.page_into(&mut page)?;
+        Ok(page)
+    }
+
+    /// The same in the memory of another page.
+    pub(crate) fn page_into(&self, page: &mut Page) -> Result<(), Damage> {
+        page.uid = self.uid;
+        replace(&mut page.timestamps, self.times);
+        replace(&mut page.unknown, self.unknown);
+        replace(&mut page.links, self.links);
+        self.changes_into(&mut page.changes)?;
+        page.flaw().map_or(Ok(()), |flaw| Err(flaw.into()))
+    }
+
+    fn changes_into(&self, changes: &mut Vec<Change>) -> Result<(), Damage> {
+        changes.clear();
+        Ok(presence::decode(self.changes, self.links.len(), self.times.len(), changes)?)
+    }
+
+    /// The record as in-links, decoded and checked.
+    pub(crate) fn in_links(&self) -> Result<InLinks, Damage> {
+        let mut changes = Vec::new();
+        self.changes_into(&mut changes)?;
+        let record = InLinks { uid: self.uid, ranges: self.times.to_vec(), sources: self.links.to_vec(), changes };
+        record.flaw().map_or(Ok(()), Err)?;
+        Ok(record)
+    }
+}
+
+fn replace<T: Copy>(held: &mut Vec<T>, by: &[T]) {
+    held.clear();
+    held.extend_from_slice(by);
+}
+
+/// The part of `values` that belongs to a row; arrow has checked that ends rise and stay inside.
+fn slice<'a, T>(values: &'a [T], ends: &OffsetBuffer<i32>, row: usize) -> &'a [T] {
+    &values[ends[row].unsigned_abs() as usize..ends[row + 1].unsigned_abs() as usize]
+}
+
+/// Refuses lists that are empty and not null, and the reverse.
+fn empty_is_null(file: usize, ends: &OffsetBuffer<i32>, lists: &dyn Array) -> Result<(), (usize, u64, Damage)> {
+    let wrong = (0..lists.len()).find(|&row| (ends[row] == ends[row + 1]) != lists.is_null(row));
+    wrong.map_or(Ok(()), |row| Err((file, row as u64, Damage::EmptyNotNull)))
+}
+
+/// A row group of the url layer.
+pub(crate) struct UrlBlock {
+    first_uid: u64,
+    urls: StringArray,
+    /// Only where asked for.
+    surts: Option<StringArray>,
+}
+
+impl UrlBlock {
+    /// Reads and decodes a row group; checks that UIDs are dense.
+    pub(crate) fn read(file: &LayerFile, group: usize, with_surts: bool) -> Result<Self, Error> {
+        let first_row = file.groups[group].first_row;
+        let batch = file.read(group, if with_surts { 3 } else { 2 })?;
+        let damaged = |row: u64, damage| file.damaged(first_row + row, damage);
+        let text = |at: usize| -> Result<StringArray, Error> {
+            let texts = batch.column(at).as_string_opt::<i32>().filter(|texts| texts.null_count() == 0);
+            texts.cloned().ok_or_else(|| damaged(0, Damage::Null))
+        };
+        let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
+        let uids = uids.ok_or_else(|| damaged(0, Damage::Null))?.values();
+        let first_uid = uids[0];
+        for (row, &got) in (0u64..).zip(uids.iter()) {
+            let expected = first_uid.wrapping_add(row);
+            if got != expected {
+                return Err(damaged(row, Damage::NotDense { expected, got }));
+            }
+        }
+        let surts = if with_surts { Some(text(2)?) } else { None };
+        Ok(Self { first_uid, urls: text(1)?, surts })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.urls.get_array_memory_size() + self.surts.as_ref().map_or(0, Array::get_array_memory_size)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.urls.len()
+    }
+
+    pub(crate) fn first_uid(&self) -> u64 {
+        self.first_uid
+    }
+
+    /// The URL of a UID, if it is here.
+    pub(crate) fn url(&self, uid: u64) -> Option<&str> {
+        let row = usize::try_from(uid.checked_sub(self.first_uid)?).ok().filter(|&row| row < self.len())?;
+        Some(self.urls.value(row))
+    }
+
+    /// The urlkey of a UID, if it is here and was read.
+    pub(crate) fn surt(&self, uid: u64) -> Option<&str> {
+        let row = usize::try_from(uid.checked_sub(self.first_uid)?).ok().filter(|&row| row < self.len())?;
+        self.surts.as_ref().map(|surts| surts.value(row))
+    }
+}
+
+/// Values that were used last, bounded by bytes; a single value may be larger than the bound.
+pub(crate) struct Cache<K, V> {
+    bytes_max: usize,
+    /// So many are kept whatever they take.
+    values_min: usize,
+    bytes: usize,
+    clock: u64,
+    held: HashMap<K, Held<V>>,
+}
+
+struct Held<V> {
+    value: V,
+    bytes: usize,
+    used: u64,
+}
+
+impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, values_min: 0, bytes: 0, clock: 0, held: HashMap::new() }
+    }
+
+    /// The same, but that so many values are kept whatever they take.
+    pub(crate) fn keeping(self, values_min: usize) -> Self {
+        Self { values_min, ..self }
+    }
+
+    pub(crate) fn get(&mut self, key: K) -> Option<V> {
+        self.clock += 1;
+        let held = self.held.get_mut(&key)?;
+        held.used = self.clock;
+        Some(held.value.clone())
+    }
+
+    /// Adds a value; drops those not used for longest until there is room. Cost: a pass over the keys for each dropped.
+    pub(crate) fn put(&mut self, key: K, value: V, bytes: usize) {
+        self.remove(key);
+        while self.bytes.saturating_add(bytes) > self.bytes_max && self.held.len() >= self.values_min.max(1) {
+            let Some(oldest) = self.held.iter().min_by_key(|(_, held)| held.used).map(|(&key, _)| key) else {
+                break;
+            };
+            self.remove(oldest);
+        }
+        self.clock += 1;
+        self.bytes += bytes;
+        self.held.insert(key, Held { value, bytes, used: self.clock });
+    }
+
+    /// Drops all values.
+    pub(crate) fn clear(&mut self) {
+        self.held.clear();
+        self.bytes = 0;
+    }
+
+    fn remove(&mut self, key: K) {
+        if let Some(held) = self.held.remove(&key) {
+            self.bytes -= held.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cache;
+
+    #[test]
+    fn the_cache_drops_what_was_not_used_for_longest() {
+        let mut cache = Cache::new(100);
+        cache.put(1, "one", 40);
+        cache.put(2, "two", 40);
+        assert_eq!(cache.get(1), Some("one"));
+        cache.put(3, "three", 40);
+        assert_eq!((cache.get(1), cache.get(2), cache.get(3)), (Some("one"), None, Some("three")));
+        cache.put(3, "again", 60);
+        assert_eq!((cache.get(1), cache.get(3), cache.bytes), (Some("one"), Some("again"), 100));
+        let mut few = Cache::new(10).keeping(2);
+        (1..4).for_each(|key| few.put(key, key, 40));
+        assert_eq!((few.get(1), few.get(2), few.get(3)), (None, Some(2), Some(3)));
+        cache.put(4, "large", 500);
+        assert_eq!((cache.get(1), cache.get(3), cache.get(4), cache.bytes), (None, None, Some("large"), 500));
+    }
+}

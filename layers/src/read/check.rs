@@ -1,0 +1,309 @@
+//! Verifies every promise of the format on a whole store: what `webstrata check` runs.
+//!
+//! Reads the current epoch: first all files against their checksums, then the layers of each partition side by side, a
+//! row group at a time. Memory: one row group of a side, and the problems (the first [`PROBLEMS_MAX`] of them); of a
+//! store in S3 the files of one partition. Passes: each file twice.
+//!
+//! In-links are compared with out-links without a join: both sides give the same set of (source, link, range) triples,
+//! each once, and sets are compared by the sum of hashes of their members and by their size.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Damage, Error};
+use crate::file::evidence::EvidenceBlock;
+use crate::file::parquet::LayerFile;
+use crate::file::schema::Layer;
+use crate::location::Location;
+use crate::read::blocks::{Block, TimesBlock, UrlBlock, View};
+use crate::record::key::key;
+use crate::record::page::{InLinks, Page};
+use crate::record::presence;
+use crate::record::time::RangeLength;
+use crate::store::Store;
+use crate::store::inputs::read_inputs;
+use crate::store::manifest::{Counts, PartitionEntry};
+use crate::store::translation::Translations;
+
+/// Problems that are kept with their place; more are only counted.
+pub const PROBLEMS_MAX: usize = 1000;
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    /// The epoch.
+    pub epoch: u64,
+    /// Files read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is in them, counted anew.
+    pub counts: Counts,
+    /// What is wrong, each with file and row; at most [`PROBLEMS_MAX`].
+    pub problems: Vec<Error>,
+    /// How many problems there are.
+    pub problems_found: u64,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems_found == 0
+    }
+
+    fn problem(&mut self, problem: Error) {
+        self.problems_found += 1;
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+
+    /// The value, or a problem.
+    fn keep<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+        result.map_err(|problem| self.problem(problem)).ok()
+    }
+}
+
+/// Checks the current epoch of a store.
+///
+/// # Errors
+/// A directory that is no store, and manifests that cannot be read; everything else is in the report.
+pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
+    let store = Store::open(location)?;
+    let manifest = store.manifest();
+    let mut report = CheckReport { epoch: manifest.epoch, ..CheckReport::default() };
+    let mut broken = BTreeSet::new();
+    for entry in manifest.files() {
+        report.files += 1;
+        report.bytes += entry.bytes;
+        if report.keep(store.verify(entry)).is_none() {
+            broken.insert(&entry.path);
+        }
+    }
+    for translation in manifest.translations() {
+        report.files += 1;
+        report.bytes += translation.bytes;
+    }
+    report.keep(manifest.lineage().first().map_or(Ok(()), |past| Translations::between(&store, past.epoch).map(drop)));
+    for entry in &manifest.provenance.inputs {
+        report.files += 1;
+        report.bytes += entry.bytes;
+        report.keep(read_inputs(&store, entry));
+    }
+    let mut sides = Sides { in_range: manifest.in_range, ..Sides::default() };
+    for row in &manifest.rows {
+        let mut counts = Counts::default();
+        sides.urls = row.end_uid();
+        for (at, partition) in row.partitions.iter().enumerate() {
+            sides.records = row.records(at);
+            // What the bytes of a broken file say is of no use; its checksum is the problem.
+            let open = |layer: Layer| {
+                let entry = partition.file(layer).filter(|entry| !broken.contains(&entry.path))?;
+                Some(LayerFile::open(store.location(), entry))
+            };
+            let mut files = |layers: [Layer; 3]| -> Option<[LayerFile; 3]> {
+                let [links, times, changes] = layers.map(open);
+                Some([report.keep(links?)?, report.keep(times?)?, report.keep(changes?)?])
+            };
+            let (out, into) = (files([Layer::Ol, Layer::Ts, Layer::Bv]), files([Layer::Il, Layer::Tr, Layer::Ibv]));
+            match open(Layer::Url).and_then(|file| report.keep(file)) {
+                Some(file) => counts.urls += check_urls(&file, partition, &mut report),
+                None => sides.incomplete = true,
+            }
+            sides.incomplete |= out.is_none() || into.is_none();
+            if let Some(files) = &out {
+                let evidence = open(Layer::Rv).and_then(|file| report.keep(file));
+                sides.incomplete |= evidence.is_none();
+                if let Some(evidence) = evidence {
+                    check_evidence(&evidence, &files[1], sides.urls, &mut report);
+                }
+                sides.check(files, &mut report, |sides, view| {
+                    let page = view.page()?;
+                    counts.add_page(&page);
+                    sides.add_page(&page)
+                });
+            }
+            if let Some(files) = &into {
+                sides.check(files, &mut report, |sides, view| sides.add_in_links(&view.in_links()?));
+            }
+        }
+        if counts != row.counts && !sides.incomplete {
+            report.problem(Error::Counts { row: row.row, expected: Box::new(row.counts), got: Box::new(counts) });
+        }
+        report.counts.add(&counts);
+    }
+    if sides.out != sides.into && !sides.incomplete {
+        report.problem(Error::NotMirrored { out_links: sides.out.count, in_links: sides.into.count });
+    }
+    Ok(report)
+}
+
+/// Checks the url layer of a partition: dense UIDs from the partition's first, rising keys, nothing empty. Gives its
+/// rows.
+fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckReport) -> u64 {
+    let (mut rows, mut key_before, mut key_now, mut url_before) = (0u64, Vec::new(), Vec::new(), String::new());
+    for group in 0..file.groups.len() {
+        let Some(block) = report.keep(UrlBlock::read(file, group, true)) else { continue };
+        let (expected, got) = (partition.first_uid + file.groups[group].first_row, block.first_uid());
+        if expected != got {
+            report.problem(file.damaged(file.groups[group].first_row, Damage::NotDense { expected, got }));
+        }
+        for at in 0..block.len() as u64 {
+            let row = file.groups[group].first_row + at;
+            let uid = block.first_uid() + at;
+            let (url, surt) = (block.url(uid).unwrap_or_default(), block.surt(uid).unwrap_or_default());
+            if url.is_empty() || surt.is_empty() {
+                report.problem(file.damaged(row, Damage::EmptyUrl));
+            }
+            key(url, &mut key_now);
+            let first_wrong = row == 0 && partition.first_key_bytes().is_none_or(|first| first != key_now);
+            if first_wrong || key_now <= key_before {
+                report.problem(file.damaged(row, Damage::Keys { previous: url_before.clone(), got: url.to_owned() }));
+            }
+            std::mem::swap(&mut key_before, &mut key_now);
+            url_before.clear();
+            url_before.push_str(url);
+        }
+        rows += block.len() as u64;
+    }
+    rows
+}
+
+/// Checks rv of a partition beside ts.
+fn check_evidence(file: &LayerFile, times: &LayerFile, urls: u64, report: &mut CheckReport) {
+    if file.groups != times.groups {
+        return report.problem(file.damaged(0, Damage::NotAligned));
+    }
+    for (group, place) in file.groups.iter().enumerate() {
+        let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
+        // What the other layers say is checked by itself.
+        let Ok(times) = TimesBlock::read(times, group) else { continue };
+        for (row, (uid, captures)) in times.captures().enumerate() {
+            let sound = block.of(row, uid, captures).and_then(|own| {
+                let last = own.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
+                outside(last, 0, urls)
+            });
+            if let Err(damage) = sound {
+                report.problem(file.damaged(place.first_row + row as u64, damage));
+            }
+        }
+    }
+}
+
+/// A set of triples, by the sum of their hashes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Triples {
+    sum: u64,
+    count: u64,
+}
+
+impl Triples {
+    fn add(&mut self, source: u64, link: u64, range: i64) {
+        let mut bytes = [0; 24];
+        bytes[..8].copy_from_slice(&source.to_le_bytes());
+        bytes[8..16].copy_from_slice(&link.to_le_bytes());
+        bytes[16..].copy_from_slice(&range.to_le_bytes());
+        self.sum = self.sum.wrapping_add(xxh3_64(&bytes));
+        self.count += 1;
+    }
+}
+
+/// What is gathered over both sides of all partitions.
+struct Sides {
+    /// URLs that the row at hand may name.
+    urls: u64,
+    /// UIDs whose records are in the partition at hand.
+    records: Range<u64>,
+    in_range: RangeLength,
+    out: Triples,
+    into: Triples,
+    /// Whether a part could not be read, so that sums mean nothing.
+    incomplete: bool,
+}
+
+impl Default for Sides {
+    fn default() -> Self {
+        let (out, into) = (Triples::default(), Triples::default());
+        Self { urls: 0, records: 0..0, in_range: RangeLength::Month, out, into, incomplete: false }
+    }
+}
+
+impl Sides {
+    /// Checks one side of a partition, record by record.
+    fn check(
+        &mut self,
+        files: &[LayerFile; 3],
+        report: &mut CheckReport,
+        mut record: impl FnMut(&mut Self, View<'_>) -> Result<(), Damage>,
+    ) {
+        let [links, times, changes] = files;
+        if links.groups.len() != times.groups.len() || links.groups.len() != changes.groups.len() {
+            report.problem(links.damaged(0, Damage::NotAligned));
+            self.incomplete = true;
+        }
+        for (group, place) in links.groups.iter().enumerate() {
+            let Some(block) = report.keep(Block::read([links, times, changes], group)) else {
+                self.incomplete = true;
+                continue;
+            };
+            for row in 0..block.len() {
+                let view = block.view(row);
+                let Range { start: first, end } = self.records;
+                let inside = outside(Some(&view.uid), first, end)
+                    .and_then(|()| outside(view.links.last(), 0, self.urls))
+                    .and_then(|()| record(self, view));
+                if let Err(damage) = inside {
+                    report.problem(links.damaged(place.first_row + row as u64, damage));
+                }
+            }
+        }
+    }
+
+    fn add_page(&mut self, page: &Page) -> Result<(), Damage> {
+        let ranges: Vec<i64> = page.timestamps.iter().map(|&time| self.in_range.start(time)).collect();
+        let captures = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
+        let mut rest = page.changes.as_slice();
+        for (at, &link) in (0u32..).zip(&page.links) {
+            let (own, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
+            rest = after;
+            let mut before = None;
+            for (first, last) in presence::runs(own, captures) {
+                for capture in (first..=last).filter(|&capture| page.is_known(capture)) {
+                    let range = ranges[capture as usize];
+                    if before.replace(range) != Some(range) {
+                        self.out.add(page.uid, link, range);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_in_links(&mut self, record: &InLinks) -> Result<(), Damage> {
+        if let Some(&start) = record.ranges.iter().find(|&&start| self.in_range.start(start) != start) {
+            return Err(Damage::NotRangeStart(start));
+        }
+        let ranges = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);
+        let mut rest = record.changes.as_slice();
+        for (at, &source) in (0u32..).zip(&record.sources) {
+            let (own, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
+            rest = after;
+            for (first, last) in presence::runs(own, ranges) {
+                record.ranges[first as usize..=last as usize]
+                    .iter()
+                    .for_each(|&range| self.into.add(source, record.uid, range));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a UID outside of `first..end`.
+fn outside(uid: Option<&u64>, first: u64, end: u64) -> Result<(), Damage> {
+    match uid {
+        Some(&uid) if uid < first || uid >= end => Err(Damage::UidOutside { uid, first, end }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,334 @@
+//! What one epoch has that an earlier one had not: captures, links of captures, links of pages.
+//!
+//! Reads two epochs of one store, the later one made from the earlier one by updates and merges; gives, page by page in the
+//! order of UIDs of the newer one, captures that are new, captures that both have with other links, and links that the page
+//! as a whole has gained or lost. Captures never go; a link goes where an update has replaced the captures that had it.
+//!
+//! Only pages are looked at that have a record in a row which the older epoch does not have: all others are the same. So
+//! after an update that is what the update has written; a merge writes every page of its rows again, and then these are
+//! compared only to be found equal. Cost: these records, and of each such page its records in all rows, in both epochs.
+//! Memory: a row group of each of those rows, the translations between the epochs, a page of each side, what the readers
+//! may keep.
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::read::query::Links;
+use crate::read::reader::Reader;
+use crate::read::rows::RowPages;
+use crate::record::page::Page;
+use crate::record::precedence::for_each_time;
+use crate::record::presence::{self, Change};
+use crate::store::translation::Translations;
+
+/// How a capture differs from what the older epoch has of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CaptureChange {
+    /// It was not there.
+    New,
+    /// Its links were unknown, and are known.
+    Known,
+    /// Its links were known, and are unknown.
+    Unknown,
+    /// It has other links.
+    Links,
+}
+
+/// A capture that is new, or not as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedCapture {
+    /// When, in seconds.
+    pub time: i64,
+    /// Whether its links are known now.
+    pub known: bool,
+    /// What has changed.
+    pub change: CaptureChange,
+}
+
+/// A page that is new, or not as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedPage {
+    /// The page: a UID of the newer epoch.
+    pub uid: u64,
+    /// Whether the older epoch has no capture of it.
+    pub is_new: bool,
+    /// Captures that are new or not as they were, rising in time.
+    pub captures: Vec<ChangedCapture>,
+    /// Links that no capture had: UIDs of the newer epoch, rising.
+    pub gained: Vec<u64>,
+    /// Links that no capture has any more: UIDs of the older epoch, rising. The newer one may not have these URLs.
+    pub lost: Vec<u64>,
+}
+
+impl ChangedPage {
+    /// Whether nothing has changed.
+    fn is_empty(&self) -> bool {
+        self.captures.is_empty() && self.gained.is_empty() && self.lost.is_empty()
+    }
+}
+
+/// How much has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// Pages that are new or not as they were.
+    pub pages: u64,
+    /// Those that the older epoch has no capture of.
+    pub new_pages: u64,
+    /// Captures that were not there.
+    pub new_captures: u64,
+    /// Those whose links are unknown.
+    pub new_unknown: u64,
+    /// Captures whose links were unknown and are known.
+    pub now_known: u64,
+    /// Captures whose links were known and are unknown.
+    pub now_unknown: u64,
+    /// Captures that have other links.
+    pub other_links: u64,
+    /// Pairs of a page and a link that no capture had.
+    pub links_gained: u64,
+    /// Pairs of a page and a link that no capture has any more.
+    pub links_lost: u64,
+}
+
+impl Changes {
+    /// Counts a page in.
+    pub fn add(&mut self, page: &ChangedPage) {
+        self.pages += 1;
+        self.new_pages += u64::from(page.is_new);
+        for capture in &page.captures {
+            match capture.change {
+                CaptureChange::New => {
+                    self.new_captures += 1;
+                    self.new_unknown += u64::from(!capture.known);
+                }
+                CaptureChange::Known => self.now_known += 1,
+                CaptureChange::Unknown => self.now_unknown += 1,
+                CaptureChange::Links => self.other_links += 1,
+            }
+        }
+        self.links_gained += page.gained.len() as u64;
+        self.links_lost += page.lost.len() as u64;
+    }
+}
+
+/// A stream of the pages that have changed from one epoch to another; see the head of this file. Errors are files that cannot
+/// be read, do not have their checksum, or hold a record that is not sound; the first one ends it.
+pub struct Diff<'a> {
+    older: &'a Reader,
+    newer: &'a Reader,
+    way: Translations,
+    /// The rows that the older epoch does not have, each with the UID of its next page.
+    rows: Vec<(RowPages<'a>, Option<u64>)>,
+}
+
+impl<'a> Diff<'a> {
+    /// What has changed from `older` to `newer`, two epochs of one store.
+    ///
+    /// # Errors
+    /// [`Error::NoTranslation`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the later
+    /// one; translations and files that cannot be read or are damaged.
+    pub fn between(older: &'a Reader, newer: &'a Reader) -> Result<Self, Error> {
+        let way = Translations::between(newer.store(), older.epoch())?;
+        let before = &older.store().manifest().rows;
+        let rows = newer.store().manifest().rows.iter().enumerate();
+        let is_new = |row: u32| before.iter().all(|before| before.row != row);
+        let new = rows.filter(|(_, row)| is_new(row.row)).map(|(at, _)| newer.row_pages(at, 0..newer.urls()));
+        let rows = new.map(|mut pages| Ok(next_uid(&mut pages)?.map(|uid| (pages, Some(uid)))));
+        let rows = rows.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect();
+        Ok(Self { older, newer, way, rows })
+    }
+
+    /// The next page that has changed.
+    fn changed(&mut self) -> Result<Option<ChangedPage>, Error> {
+        while let Some(uid) = self.rows.iter().filter_map(|(_, next)| *next).min() {
+            for (pages, next) in self.rows.iter_mut().filter(|(_, next)| *next == Some(uid)) {
+                *next = next_uid(pages)?;
+            }
+            let Some(new) = self.newer.page(uid)? else { continue };
+            let old = self.way.backward(uid).map_or(Ok(None), |old| self.older.page(old))?;
+            let page = match old {
+                Some(old) => compare(&old, &new, |link| self.way.forward(link)),
+                None => ChangedPage { is_new: true, ..compare(&Page::default(), &new, |_| None) },
+            };
+            if !page.is_empty() {
+                return Ok(Some(page));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Diff<'_> {
+    type Item = Result<ChangedPage, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let changed = self.changed();
+        if changed.is_err() {
+            self.rows.clear();
+        }
+        changed.transpose()
+    }
+}
+
+fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<u64>, Error> {
+    Ok(pages.next().transpose()?.map(|(page, _)| page.uid))
+}
+
+/// What has changed of a page, given what the UIDs of its old links are now.
+///
+/// Cost: captures and links of both, and for each link its runs of captures, sorted.
+fn compare(old: &Page, new: &Page, now: impl Fn(u64) -> Option<u64>) -> ChangedPage {
+    let mut changed = ChangedPage { uid: new.uid, ..ChangedPage::default() };
+    // Captures whose links both know: index in the old page, in the new one, and time.
+    let mut both: [Vec<u32>; 2] = Default::default();
+    let mut times = Vec::new();
+    for_each_time(&[&old.timestamps, &new.timestamps], |time, captures| {
+        let (change, known) = match *captures {
+            [(1, at)] => (CaptureChange::New, new.is_known(at)),
+            [(_, before), (_, at)] => match (old.is_known(before), new.is_known(at)) {
+                (false, true) => (CaptureChange::Known, true),
+                (true, false) => (CaptureChange::Unknown, false),
+                (false, false) => return,
+                (true, true) => {
+                    both[0].push(before);
+                    both[1].push(at);
+                    times.push(time);
+                    return;
+                }
+            },
+            _ => return,
+        };
+        changed.captures.push(ChangedCapture { time, known, change });
+    });
+    let mut differing = Differing { both, depths: vec![0; times.len() + 1], edges: Vec::new() };
+    let sides = [Side::new(old), Side::new(new)];
+    // Old links by what they are now; a URL that is gone is no link any more.
+    let mut before: Vec<(u64, usize)> = Vec::new();
+    for (at, &link) in old.links.iter().enumerate() {
+        match now(link).filter(|link| new.links.binary_search(link).is_ok()) {
+            Some(link) => before.push((link, at)),
+            None => {
+                changed.lost.push(link);
+                differing.link([Some(sides[0].runs(at)), None]);
+            }
+        }
+    }
+    before.sort_unstable();
+    let mut before = before.into_iter().peekable();
+    for (at, &link) in new.links.iter().enumerate() {
+        let old = before.next_if(|&(old, _)| old == link).map(|(_, at)| sides[0].runs(at));
+        if old.is_none() {
+            changed.gained.push(link);
+        }
+        differing.link([old, Some(sides[1].runs(at))]);
+    }
+    let own = differing.times(&times);
+    changed.captures.extend(own.map(|time| ChangedCapture { time, known: true, change: CaptureChange::Links }));
+    changed.captures.sort_unstable_by_key(|capture| capture.time);
+    changed
+}
+
+/// The links of a page, with their changes by place.
+struct Side<'a> {
+    changes: Vec<&'a [Change]>,
+    captures: u32,
+}
+
+impl<'a> Side<'a> {
+    fn new(page: &'a Page) -> Self {
+        let mut changes: Vec<&[Change]> = vec![&[]; page.links.len()];
+        for (link, own) in presence::by_link(&page.changes) {
+            changes[link as usize] = own;
+        }
+        Self { changes, captures: u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX) }
+    }
+
+    fn runs(&self, link: usize) -> Vec<(u32, u32)> {
+        presence::runs(self.changes[link], self.captures)
+    }
+}
+
+/// Finds the captures, of those that two pages have, where some link is in one page and not in the other.
+struct Differing {
+    /// Indexes of these captures in each page, rising.
+    both: [Vec<u32>; 2],
+    /// By capture: how many more links begin to differ at it than cease to.
+    depths: Vec<i64>,
+    edges: Vec<usize>,
+}
+
+impl Differing {
+    /// Counts in a link, given the runs of captures that have it in each page.
+    fn link(&mut self, runs: [Option<Vec<(u32, u32)>>; 2]) {
+        // Between two edges of the same side the link is there; between two edges of both sides together, in one alone.
+        self.edges.clear();
+        for (both, runs) in self.both.iter().zip(runs) {
+            let rank = |capture: u32| both.partition_point(|&at| at < capture);
+            let edges = runs.into_iter().flatten().flat_map(|(first, last)| [rank(first), rank(last + 1)]);
+            self.edges.extend(edges);
+        }
+        self.edges.sort_unstable();
+        for pair in self.edges.chunks_exact(2) {
+            self.depths[pair[0]] += 1;
+            self.depths[pair[1]] -= 1;
+        }
+    }
+
+    /// The times of those captures, of all that both have.
+    fn times(self, times: &[i64]) -> impl Iterator<Item = i64> {
+        let depth = self.depths.into_iter().scan(0, |depth, step| {
+            *depth += step;
+            Some(*depth)
+        });
+        times.iter().zip(depth).filter(|(_, depth)| *depth > 0).map(|(&time, _)| time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::join::tests::{Plain, page_named};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn plain() -> impl Strategy<Value = Plain> {
+        let links = proptest::option::weighted(0.8, proptest::collection::btree_set(0u64..10, 0..6));
+        proptest::collection::btree_map(0i64..16, links, 0..12)
+    }
+
+    fn links_of(plain: &Plain) -> BTreeSet<u64> {
+        plain.values().flatten().flatten().copied().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn pages_differ_as_sets_do(old in plain(), more in plain(), gone in 0u64..10) {
+            let mut new = old.clone();
+            new.extend(more);
+            if new.is_empty() {
+                return Ok(());
+            }
+            // Old UIDs fall where new ones rise; one URL is not there any more where nothing links to it.
+            let is_gone = |link| link == gone && !links_of(&new).contains(&gone);
+            let (before, after) = (page_named(&old, |link| 100 - link), page_named(&new, |link| link));
+            let changed = compare(&before, &after, |uid| Some(100 - uid).filter(|&link| !is_gone(link)));
+            let mut captures = Vec::new();
+            for (&time, links) in &new {
+                let change = match (old.get(&time), links) {
+                    (None, _) => CaptureChange::New,
+                    (Some(None), Some(_)) => CaptureChange::Known,
+                    (Some(Some(_)), None) => CaptureChange::Unknown,
+                    (Some(Some(before)), Some(links)) if before != links => CaptureChange::Links,
+                    _ => continue,
+                };
+                captures.push(ChangedCapture { time, known: links.is_some(), change });
+            }
+            let (was, is) = (links_of(&old), links_of(&new));
+            let gained = is.difference(&was).copied().collect();
+            let mut lost: Vec<u64> = was.difference(&is).map(|link| 100 - link).collect();
+            lost.sort_unstable();
+            prop_assert_eq!(changed, ChangedPage { uid: 5, is_new: false, captures, gained, lost });
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The pages of a store one by one, in order, whatever rows their records are in: what analyses and exports read.
+//!
+//! A stream ([`Pages`]) walks all rows side by side and joins the records of one UID ([`crate::record::join`]). Memory: a row group of
+//! each row, a page. Each row group of the range is read once. A stream ends after its first error.
+
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::file::schema::Layer;
+use crate::read::reader::Reader;
+use crate::read::rows::Records;
+use crate::record::join;
+use crate::record::page::Page;
+
+impl Reader {
+    /// The pages with a UID in a range, in order.
+    pub fn pages(&self, uids: Range<u64>) -> Pages<'_> {
+        self.pages_of(0..self.rows(), uids)
+    }
+
+    /// The same of what some rows alone say: of pages that have records there these records together.
+    pub fn pages_of(&self, rows: impl IntoIterator<Item = usize>, uids: Range<u64>) -> Pages<'_> {
+        let row = |row| (self.row_records(row, uids.clone(), [Layer::Ol, Layer::Ts, Layer::Bv]), None);
+        Pages { rows: rows.into_iter().map(row).collect(), begun: false }
+    }
+
+    /// Cuts the UIDs of the store into `parts` ranges that have about as many pages each, in order; they are all UIDs together.
+    /// Cuts lie where row groups begin, so that each is read for one range.
+    ///
+    /// # Errors
+    /// What the storage refuses.
+    pub fn ranges(&self, parts: usize) -> Result<Vec<Range<u64>>, Error> {
+        let mut groups = Vec::new();
+        for row in 0..self.rows() {
+            groups.extend(self.row_groups(row)?.into_iter().map(|(first, _, pages)| (first, pages)));
+        }
+        groups.sort_unstable();
+        let all: usize = groups.iter().map(|(_, pages)| pages).sum();
+        let urls = self.store().manifest().counts.urls;
+        let (mut ranges, mut start, mut seen) = (Vec::with_capacity(parts), 0, 0);
+        for (first, pages) in groups {
+            while ranges.len() + 1 < parts && seen * parts >= all * (ranges.len() + 1) {
+                ranges.push(start..first);
+                start = first;
+            }
+            seen += pages;
+        }
+        while ranges.len() + 1 < parts {
+            ranges.push(start..urls);
+            start = urls;
+        }
+        ranges.push(start..urls);
+        Ok(ranges)
+    }
+}
+
+/// A stream of pages; see the head of this file.
+pub struct Pages<'a> {
+    /// The rows, each with the UID of the record that it is at.
+    rows: Vec<(Records<'a>, Option<u64>)>,
+    begun: bool,
+}
+
+impl Pages<'_> {
+    /// Puts the next page in the place of one that is done with, whose memory it uses; whether there was one.
+    ///
+    /// # Errors
+    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound; `page` is then neither.
+    pub fn read(&mut self, page: &mut Page) -> Result<bool, Error> {
+        let read = self.advance(page);
+        if read.is_err() {
+            self.rows.clear();
+        }
+        read
+    }
+
+    fn advance(&mut self, page: &mut Page) -> Result<bool, Error> {
+        if !self.begun {
+            self.begun = true;
+            self.rows.iter_mut().try_for_each(advance)?;
+        }
+        let Some(uid) = self.rows.iter().filter_map(|(_, head)| *head).min() else { return Ok(false) };
+        let mut own = self.rows.iter_mut().filter(|(_, head)| *head == Some(uid));
+        let (Some(first), second) = (own.next(), own.next()) else { return Ok(false) };
+        let Some(second) = second else {
+            first.0.read(|view| view.page_into(page))?;
+            advance(first)?;
+            return Ok(true);
+        };
+        let mut parts = Vec::new();
+        for row in [first, second].into_iter().chain(own) {
+            parts.extend(row.0.read(|view| view.page())?);
+            advance(row)?;
+        }
+        let joined = join::pages(&parts.iter().collect::<Vec<_>>());
+        Ok(joined.map(|joined| *page = joined.page).is_some())
+    }
+}
+
+fn advance((records, head): &mut (Records<'_>, Option<u64>)) -> Result<(), Error> {
+    *head = records.advance()?;
+    Ok(())
+}
+
+/// Errors: see [`Pages::read`].
+impl Iterator for Pages<'_> {
+    type Item = Result<Page, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut page = Page::default();
+        self.read(&mut page).map(|read| read.then_some(page)).transpose()
+    }
+}

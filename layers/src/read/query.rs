@@ -1,0 +1,369 @@
+//! The questions that every form of a graph answers: trait [`Links`], with the answers about time written once.
+//!
+//! Reads pages and in-link records from whoever implements the trait; gives UIDs, rising, and seconds, UTC. Captures whose
+//! links are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that who asks
+//! often allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the calls).
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::record::page::{InLinks, Page};
+use crate::record::presence::{self, Change};
+use crate::record::sample::Sample;
+use crate::record::time::{RangeLength, Window};
+
+/// A capture of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaptureTime {
+    /// When, in seconds.
+    pub time: i64,
+    /// Whether its links are known.
+    pub known: bool,
+}
+
+/// Consecutive known captures that had a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lifespan {
+    /// The link.
+    pub link: u64,
+    /// Time of the first of the captures.
+    pub first: i64,
+    /// Time of the last of them.
+    pub last: i64,
+}
+
+/// How right answers about in-links are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// As right as out-links: each source is asked.
+    Exact,
+    /// To the time ranges of the in-link layers: maybe sources too many, never too few.
+    Range,
+}
+
+/// Which links are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Those of a page.
+    Out,
+    /// The pages that link to a URL.
+    In(Precision),
+}
+
+/// A link graph over time.
+pub trait Links {
+    /// The epoch in which its UIDs are true.
+    fn epoch(&self) -> u64;
+
+    /// How many URLs it has; UIDs are below that.
+    fn urls(&self) -> u64;
+
+    /// The UID of a URL (WHATWG-serialised, without fragment).
+    ///
+    /// # Errors
+    /// What the storage refuses; so in all calls.
+    fn uid(&self, url: &str) -> Result<Option<u64>, Error>;
+
+    /// The URL of a UID.
+    ///
+    /// # Errors
+    /// [`Error::UnknownUid`], here and in all calls that take a UID.
+    fn url(&self, uid: u64) -> Result<String, Error>;
+
+    /// Replaces the contents of `url` by the URL of a UID, in UTF-8.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn url_into(&self, uid: u64, url: &mut Vec<u8>) -> Result<(), Error> {
+        *url = self.url(uid)?.into_bytes();
+        Ok(())
+    }
+
+    /// The URLs of UIDs, in order.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn urls_of(&self, uids: &[u64]) -> Result<Vec<String>, Error> {
+        uids.iter().map(|&uid| self.url(uid)).collect()
+    }
+
+    /// The page, or `None` when the URL was never captured.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error>;
+
+    /// What linked to the URL, or `None` when nothing ever did.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error>;
+
+    /// The length of the time ranges of in-link records.
+    fn in_range(&self) -> RangeLength;
+
+    /// The captures of the page, in order of time.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn captures(&self, uid: u64) -> Result<Vec<CaptureTime>, Error> {
+        let mut captures = Vec::new();
+        self.captures_into(uid, &mut captures)?;
+        Ok(captures)
+    }
+
+    /// As [`Links::captures`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        captures.clear();
+        let Some(page) = self.page(uid)? else { return Ok(()) };
+        captures.extend(page.captures().iter());
+        Ok(())
+    }
+
+    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see [`mod@crate::record::key`]). One
+    /// range for each row that has such URLs, in order.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error>;
+
+    /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in
+    /// order, until it breaks.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        for uid in uids {
+            let Some(page) = self.page(uid)? else { continue };
+            let next = page.timestamps.partition_point(|&time| time < from);
+            if page.timestamps.get(next).is_some_and(|&time| time <= to) && visit(uid).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The links of the page, or what links to the URL, in the window, rising.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+        match direction {
+            Direction::Out => self.out_links(uid, window),
+            Direction::In(precision) => self.in_links(uid, window, precision),
+        }
+    }
+
+    /// As [`Links::links`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn links_into(&self, uid: u64, direction: Direction, window: Window, links: &mut Vec<u64>) -> Result<(), Error> {
+        *links = self.links(uid, direction, window)?;
+        Ok(())
+    }
+
+    /// How many [`Links::links`] gives.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+        Ok(self.links(uid, direction, window)?.len())
+    }
+
+    /// A sample of what [`Links::links`] gives, rising; all of it where that is no more than the sample may hold.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn sample(&self, uid: u64, direction: Direction, window: Window, sample: Sample) -> Result<Vec<u64>, Error> {
+        let mut links = Vec::new();
+        self.sample_into(uid, direction, window, sample, &mut links)?;
+        Ok(links)
+    }
+
+    /// As [`Links::sample`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn sample_into(
+        &self,
+        uid: u64,
+        direction: Direction,
+        window: Window,
+        sample: Sample,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Error> {
+        self.links_into(uid, direction, window, links)?;
+        sample.draw(uid, links);
+        Ok(())
+    }
+
+    /// The links of the page in the window.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+        let mut links = Vec::new();
+        if let Some(page) = self.page(uid)? {
+            page.links_in(window, &mut links);
+        }
+        Ok(links)
+    }
+
+    /// Whether the page has the link in the window.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+        Ok(self.page(uid)?.is_some_and(|page| page.has_link(link, window)))
+    }
+
+    /// The pages that link to the URL in the window: those whose [`Links::out_links`] have it.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+        let Some(record) = self.in_record(uid)? else { return Ok(Vec::new()) };
+        let mut sources = Vec::new();
+        sources_in(&record, self.in_range(), window, &mut sources);
+        if precision == Precision::Exact {
+            keep_linking(self, &mut sources, uid, window)?;
+        }
+        Ok(sources)
+    }
+
+    /// For each link of the page, in order, the runs of consecutive known captures that had it. Captures of unknown links
+    /// neither make nor break a run.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn lifespans(&self, uid: u64) -> Result<Vec<Lifespan>, Error> {
+        let mut spans = Vec::new();
+        self.lifespans_into(uid, &mut spans)?;
+        Ok(spans)
+    }
+
+    /// As [`Links::lifespans`], into memory that is there.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        spans.clear();
+        if let Some(page) = self.page(uid)? {
+            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), spans);
+        }
+        Ok(())
+    }
+}
+
+/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time has it in
+/// the range of that time.
+pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<u64>) {
+    let (from, to) = match window {
+        Window::Seen { from, to } if from > to => return,
+        Window::Seen { from, to } => (from, to),
+        Window::AsOf(time) => (i64::MIN, time),
+    };
+    let first = record.ranges.partition_point(|&start| length.end(start) < from);
+    let stretch = whole(first, record.ranges.partition_point(|&start| start <= to));
+    let present = |at| sources.extend_from_slice(&record.sources[at]);
+    presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);
+}
+
+/// Leaves of the sources those that have the link in the window.
+pub(crate) fn keep_linking<L: Links + ?Sized>(
+    links: &L,
+    sources: &mut Vec<u64>,
+    link: u64,
+    window: Window,
+) -> Result<(), Error> {
+    let mut failed = None;
+    sources.retain(|&source| {
+        failed.is_none()
+            && links.has_link(source, link, window).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+    });
+    failed.map_or(Ok(()), Err)
+}
+
+/// Appends the lifespans of links; see [`Links::lifespans`]. `times` and `unknown` rise, changes are sorted.
+pub fn lifespans_of(
+    times: &[i64],
+    unknown: &[u32],
+    links: &[u64],
+    changes: impl Iterator<Item = Change>,
+    spans: &mut Vec<Lifespan>,
+) {
+    let mut changes = changes.peekable();
+    for (at, &link) in (0u32..).zip(links) {
+        let mut run = |first: usize, end: usize| {
+            let known = known_ends(first, end.min(times.len()), unknown);
+            let span = |(first, last)| Lifespan { link, first: times[first as usize], last: times[last as usize] };
+            spans.extend(known.map(span));
+        };
+        let mut since = Some(0);
+        while let Some(change) = changes.next_if(|change| change.link <= at) {
+            let capture = change.capture as usize;
+            since = match since {
+                None => Some(capture),
+                Some(first) => {
+                    run(first, capture);
+                    None
+                }
+            };
+        }
+        since.into_iter().for_each(|first| run(first, times.len()));
+    }
+}
+
+/// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of a
+/// selected one. `None` when no known capture is selected. `times` and `unknown` rise.
+pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u32, u32)> {
+    let (first, end) = match window {
+        Window::Seen { from, to } => {
+            (times.partition_point(|&time| time < from), times.partition_point(|&time| time <= to))
+        }
+        Window::AsOf(time) => {
+            let end = times.partition_point(|&other| other <= time);
+            (end.checked_sub(1)?, end)
+        }
+    };
+    known_ends(first, end, unknown)
+}
+
+/// The first and the last known capture of `first..end`.
+pub(crate) fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u32, u32)> {
+    let (mut first, mut last) = whole(first, end)?;
+    if !unknown.is_empty() {
+        let is_unknown = |at: u32| unknown.binary_search(&at).is_ok();
+        while is_unknown(first) {
+            if first == last {
+                return None;
+            }
+            first += 1;
+        }
+        while is_unknown(last) {
+            last -= 1;
+        }
+    }
+    Some((first, last))
+}
+
+/// `first..end` as first and last, where it is not empty.
+fn whole(first: usize, end: usize) -> Option<(u32, u32)> {
+    if first >= end {
+        return None;
+    }
+    Some((u32::try_from(first).ok()?, u32::try_from(end - 1).ok()?))
+}

@@ -1,0 +1,566 @@
+//! Answers from the layers on disk: [`Reader`].
+//!
+//! A file is read whole once, against its checksum, when a question first needs it; so damage is an error, never an
+//! answer. Reads row groups on demand and keeps those used last, decoded, up to a bound of memory; files fetched from
+//! S3 count and go as they do, and are fetched again when needed. A UID leads to its partitions through the manifest and
+//! to their row groups through the files' statistics; a URL by its key, through first keys. Each row may have a record of
+//! a UID, and the answer is from all of them together ([`crate::record::join`]). Threads may share a reader: the cache is locked
+//! for look-ups, not while decoding (two threads may decode the same block; one is kept).
+
+use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::error::{Damage, Error};
+use crate::file::evidence::{Evidence, EvidenceBlock};
+use crate::file::parquet::{Footer, LayerFile};
+use crate::file::schema::Layer;
+use crate::location::body::Body;
+use crate::read::blocks::{Block, Cache, TimesBlock, UrlBlock, View};
+use crate::read::query::{CaptureTime, Links, Precision, keep_linking, sources_in};
+use crate::record::join;
+use crate::record::key::{key, key_after};
+use crate::record::page::{InLinks, Page};
+use crate::record::precedence::{self, Captures, stretches};
+use crate::record::presence;
+use crate::record::time::{RangeLength, Window};
+use crate::store::Store;
+use crate::store::manifest::{FileEntry, PartitionEntry};
+
+/// Answers questions about one epoch of a store from its files.
+pub struct Reader {
+    pub(crate) store: Store,
+    /// Those of all rows, row after row.
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) rows: Vec<Row>,
+    urls: u64,
+    cache: Mutex<Cache<BlockId, Cached>>,
+}
+
+/// Where a row has its files.
+pub(crate) struct Row {
+    pub(crate) partitions: Range<usize>,
+    /// Those with URLs.
+    with_urls: Vec<usize>,
+    end_uid: u64,
+    /// Of its first and its last capture; the first is above the last where there are none.
+    times: (i64, i64),
+}
+
+pub(crate) struct Partition {
+    pub(crate) entry: PartitionEntry,
+    first_key: Vec<u8>,
+    /// Of the files that were needed so far.
+    footers: [OnceLock<Arc<Footer>>; Layer::ALL.len()],
+    /// Files of this machine whose checksum is right.
+    verified: [OnceLock<Body>; Layer::ALL.len()],
+    /// First keys of the row groups of the url layer, as far as known.
+    group_keys: OnceLock<Vec<OnceLock<Vec<u8>>>>,
+}
+
+/// A record: its partition, its row group, its row there.
+type Place = (usize, Arc<Block>, usize);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct BlockId {
+    kind: Kind,
+    partition: usize,
+    group: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Urls,
+    Out,
+    In,
+    Evidence,
+    Times,
+    /// A file that was fetched; it has no groups here.
+    File(Layer),
+}
+
+impl Kind {
+    /// The layers of links, times and changes.
+    fn layers(self) -> [Layer; 3] {
+        if self == Kind::In { [Layer::Il, Layer::Tr, Layer::Ibv] } else { [Layer::Ol, Layer::Ts, Layer::Bv] }
+    }
+}
+
+#[derive(Clone)]
+enum Cached {
+    Urls(Arc<UrlBlock>),
+    Records(Arc<Block>),
+    Evidence(Arc<EvidenceBlock>),
+    Times(Arc<TimesBlock>),
+    File(Body),
+}
+
+impl Reader {
+    /// A reader that keeps up to `memory_max` bytes of decoded blocks (at least the one in use).
+    pub fn new(store: Store, memory_max: usize) -> Self {
+        let manifest = store.manifest();
+        let (mut partitions, mut rows) = (Vec::new(), Vec::new());
+        for row in &manifest.rows {
+            let first = partitions.len();
+            partitions.extend(row.partitions.iter().map(|entry| Partition {
+                entry: entry.clone(),
+                first_key: entry.first_key_bytes().unwrap_or_default(),
+                footers: Default::default(),
+                verified: Default::default(),
+                group_keys: OnceLock::new(),
+            }));
+            let own = first..partitions.len();
+            let with_urls = own.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
+            let times = row.counts.first_time.zip(row.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
+            rows.push(Row { partitions: own, with_urls, end_uid: row.end_uid(), times });
+        }
+        let urls = manifest.counts.urls;
+        Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
+    }
+
+    /// The same reader for so many threads that each ask UID after UID: what they need at once (a block of each kind and row)
+    /// is kept whatever it takes, or each question would decode blocks anew.
+    pub fn for_scans(self, threads: usize) -> Self {
+        const KINDS: usize = 4;
+        let cache = self.cache.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let values_min = threads * self.rows.len() * KINDS;
+        Self { cache: Mutex::new(cache.keeping(values_min)), ..self }
+    }
+
+    /// Lets all blocks go that are kept.
+    pub fn forget_blocks(&self) {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The store that it reads.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn known(&self, uid: u64) -> Result<(), Error> {
+        let unknown = || Error::UnknownUid { uid, epoch: self.epoch(), urls: self.urls };
+        if uid < self.urls { Ok(()) } else { Err(unknown()) }
+    }
+
+    /// The partition that has the URL of a UID.
+    fn partition_of(&self, uid: u64) -> Result<usize, Error> {
+        self.known(uid)?;
+        Ok(self.partitions.partition_point(|partition| partition.entry.first_uid + partition.entry.urls <= uid))
+    }
+
+    /// The partition of a row that has the records of a UID; `None` where the row is older than the UID.
+    fn records_of(&self, row: &Row, uid: u64) -> Option<usize> {
+        let own = &self.partitions[row.partitions.clone()];
+        let at = own.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
+        (uid < row.end_uid).then_some(row.partitions.start + at)
+    }
+
+    fn entry(&self, partition: usize, layer: Layer) -> &FileEntry {
+        // The manifest was checked: each partition has each layer, in this order.
+        &self.partitions[partition].entry.files[layer as usize]
+    }
+
+    /// The bytes of a file. Checksum first: a damaged file must not give a wrong answer, and the Parquet library panics
+    /// on some. A file of this machine is verified once, one of elsewhere whenever it is fetched.
+    fn body(&self, partition: usize, layer: Layer) -> Result<Body, Error> {
+        let entry = self.entry(partition, layer);
+        if self.store.location().directory().is_some() {
+            let place = &self.partitions[partition].verified[layer as usize];
+            if let Some(body) = place.get() {
+                return Ok(body.clone());
+            }
+            let body = self.store.body(entry)?;
+            return Ok(place.get_or_init(|| body).clone());
+        }
+        let id = BlockId { kind: Kind::File(layer), partition, group: 0 };
+        let read = || {
+            let body = self.store.body(entry)?;
+            let held = body.held();
+            Ok((Cached::File(body), held))
+        };
+        match self.cached(id, read)? {
+            Cached::File(body) => Ok(body),
+            _ => Err(self.misplaced(partition, layer)),
+        }
+    }
+
+    pub(crate) fn footer(&self, partition: usize, layer: Layer) -> Result<&Arc<Footer>, Error> {
+        let place = &self.partitions[partition].footers[layer as usize];
+        if let Some(footer) = place.get() {
+            return Ok(footer);
+        }
+        let entry = self.entry(partition, layer);
+        let footer = Footer::read(self.store.location().path(&entry.path), &self.body(partition, layer)?, entry)?;
+        Ok(place.get_or_init(|| Arc::new(footer)))
+    }
+
+    pub(crate) fn file(&self, partition: usize, layer: Layer) -> Result<LayerFile, Error> {
+        Ok(LayerFile { footer: Arc::clone(self.footer(partition, layer)?), body: self.body(partition, layer)? })
+    }
+
+    fn cached(&self, id: BlockId, read: impl FnOnce() -> Result<(Cached, usize), Error>) -> Result<Cached, Error> {
+        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = cache().get(id) {
+            return Ok(found);
+        }
+        let (block, bytes) = read()?;
+        cache().put(id, block.clone(), bytes);
+        Ok(block)
+    }
+
+    pub(crate) fn url_block(&self, partition: usize, group: usize) -> Result<Arc<UrlBlock>, Error> {
+        let id = BlockId { kind: Kind::Urls, partition, group };
+        let read = || {
+            let block = UrlBlock::read(&self.file(partition, Layer::Url)?, group, false)?;
+            let bytes = block.bytes();
+            Ok((Cached::Urls(Arc::new(block)), bytes))
+        };
+        match self.cached(id, read)? {
+            Cached::Urls(block) => Ok(block),
+            _ => Err(self.misplaced(partition, Layer::Url)),
+        }
+    }
+
+    /// Adds where a partition has the records of a UID: of pages one, of in-links one or more.
+    fn add_places(&self, kind: Kind, partition: usize, uid: u64, places: &mut Vec<Place>) -> Result<(), Error> {
+        let footer = self.footer(partition, kind.layers()[0])?;
+        let Some(first) = footer.group_of(uid) else { return Ok(()) };
+        for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, own)| own.first_uid <= uid) {
+            let block = self.records(kind, partition, group)?;
+            places.extend(block.rows_of(uid).map(|row| (partition, Arc::clone(&block), row)));
+        }
+        Ok(())
+    }
+
+    /// A row group of records, from the cache where it is there.
+    fn records(&self, kind: Kind, partition: usize, group: usize) -> Result<Arc<Block>, Error> {
+        let layers = kind.layers();
+        let id = BlockId { kind, partition, group };
+        let read = || {
+            let block = self.block(kind, partition, group)?;
+            let bytes = block.bytes();
+            Ok((Cached::Records(Arc::new(block)), bytes))
+        };
+        match self.cached(id, read)? {
+            Cached::Records(block) => Ok(block),
+            _ => Err(self.misplaced(partition, layers[0])),
+        }
+    }
+
+    /// A row group of the out side, or of the in side.
+    fn block(&self, kind: Kind, partition: usize, group: usize) -> Result<Block, Error> {
+        let [links, times, changes] = kind.layers().map(|layer| self.file(partition, layer));
+        Block::read([&links?, &times?, &changes?], group)
+    }
+
+    /// Where each row that has records of a UID has them, the oldest row first.
+    fn places(&self, kind: Kind, uid: u64) -> Result<Vec<Place>, Error> {
+        self.places_in(kind, uid, |_| true)
+    }
+
+    /// The same, of those of the rows that are asked for.
+    fn places_in(&self, kind: Kind, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Vec<Place>, Error> {
+        self.known(uid)?;
+        let mut places = Vec::new();
+        for partition in self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid)) {
+            self.add_places(kind, partition, uid, &mut places)?;
+        }
+        Ok(places)
+    }
+
+    /// The records of a page in those rows whose captures may decide what a window shows.
+    fn pages_in(&self, uid: u64, window: Window) -> Result<Vec<Place>, Error> {
+        self.places_in(Kind::Out, uid, |row| window.meets(row.times))
+    }
+
+    /// Cannot happen: the kind of a block follows from its id.
+    fn misplaced(&self, partition: usize, layer: Layer) -> Error {
+        let path = self.store.location().path(&self.entry(partition, layer).path);
+        Error::Damaged { path, row: 0, damage: Damage::NotAligned }
+    }
+
+    /// Decodes and checks a record.
+    fn decode<T>(
+        &self,
+        kind: Kind,
+        (partition, block, row): &Place,
+        make: impl FnOnce(View<'_>) -> Result<T, Damage>,
+    ) -> Result<T, Error> {
+        let view = block.view(*row);
+        make(view).or_else(|damage| {
+            let file = self.footer(*partition, kind.layers()[0])?;
+            let first_row = file.group_of(view.uid).map_or(0, |group| file.groups[group].first_row);
+            Err(file.damaged(first_row + *row as u64, damage))
+        })
+    }
+
+    fn own_page(&self, place: &Place) -> Result<Page, Error> {
+        self.decode(Kind::Out, place, |view| view.page())
+    }
+
+    /// How many URLs a page ever linked to, and how many pages ever linked to its URL.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn degrees(&self, uid: u64) -> Result<(usize, usize), Error> {
+        let out = match &self.places(Kind::Out, uid)?[..] {
+            [(_, block, row)] => block.view(*row).links.len(),
+            _ => self.page(uid)?.map_or(0, |page| page.links.len()),
+        };
+        let into = match &self.places(Kind::In, uid)?[..] {
+            [(_, block, row)] => block.view(*row).links.len(),
+            _ => self.in_record(uid)?.map_or(0, |record| record.sources.len()),
+        };
+        Ok((out, into))
+    }
+
+    fn evidence_block(&self, partition: usize, group: usize) -> Result<Arc<EvidenceBlock>, Error> {
+        let read = || {
+            let block = EvidenceBlock::read(&self.file(partition, Layer::Rv)?, group)?;
+            let bytes = block.bytes();
+            Ok((Cached::Evidence(Arc::new(block)), bytes))
+        };
+        match self.cached(BlockId { kind: Kind::Evidence, partition, group }, read)? {
+            Cached::Evidence(block) => Ok(block),
+            _ => Err(self.misplaced(partition, Layer::Rv)),
+        }
+    }
+
+    /// Whether a page's captures stand by themselves beside others at these times: none of them is at one of the times, and
+    /// none is a revisit. True for a URL that was never captured. Reads neither links nor changes.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn stands_apart(&self, uid: u64, times: &[i64]) -> Result<bool, Error> {
+        self.known(uid)?;
+        for partition in self.rows.iter().filter_map(|row| self.records_of(row, uid)) {
+            let Some(group) = self.footer(partition, Layer::Ts)?.group_of(uid) else { continue };
+            let read = || {
+                let block = TimesBlock::read(&self.file(partition, Layer::Ts)?, group)?;
+                let bytes = block.bytes();
+                Ok((Cached::Times(Arc::new(block)), bytes))
+            };
+            let Cached::Times(block) = self.cached(BlockId { kind: Kind::Times, partition, group }, read)? else {
+                return Err(self.misplaced(partition, Layer::Ts));
+            };
+            let Some(mut own) = block.times(uid) else { continue };
+            if own.any(|time| times.binary_search(&time).is_ok())
+                || self.evidence_block(partition, group)?.has_revisit(uid)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The page with what its captures say of one another, or `None` when the URL was never captured.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn page_with_evidence(&self, uid: u64) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
+        let places = self.places(Kind::Out, uid)?;
+        let mut parts = Vec::new();
+        for place @ (partition, block, row) in &places {
+            let Some(group) = self.footer(*partition, Layer::Ol)?.group_of(uid) else { continue };
+            let found = self.evidence_block(*partition, group)?;
+            let file = self.footer(*partition, Layer::Rv)?;
+            let damaged =
+                |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);
+            let evidence = found.of(*row, uid, block.view(*row).times.len()).map_err(damaged)?;
+            parts.push((self.own_page(place)?, evidence));
+        }
+        if parts.len() < 2 {
+            return Ok(parts.pop().map(|(page, evidence)| (Arc::new(page), evidence)));
+        }
+        let joined = join::pages(&parts.iter().map(|(page, _)| page).collect::<Vec<_>>());
+        let evidence = join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>());
+        Ok(joined.map(|joined| (Arc::new(joined.page), evidence)))
+    }
+
+    /// The row group of a row's URLs that has a key, if the row has it: the last one whose first key is not above it.
+    pub(crate) fn url_group(&self, row: usize, wanted: &[u8]) -> Result<Option<(usize, usize)>, Error> {
+        let with_urls = &self.rows[row].with_urls;
+        let after = with_urls.partition_point(|&at| self.partitions[at].first_key.as_slice() <= wanted);
+        let Some(&partition) = after.checked_sub(1).and_then(|at| with_urls.get(at)) else { return Ok(None) };
+        // The first key of the first one is the partition's.
+        let (mut group, mut end) = (0, self.footer(partition, Layer::Url)?.groups.len());
+        while end - group > 1 {
+            let middle = group + (end - group) / 2;
+            if self.group_key(partition, middle)? <= wanted { group = middle } else { end = middle }
+        }
+        Ok(Some((partition, group)))
+    }
+
+    /// The first key of a row group of the url layer.
+    pub(crate) fn group_key(&self, partition: usize, group: usize) -> Result<&[u8], Error> {
+        let groups = self.footer(partition, Layer::Url)?.groups.len();
+        let keys = self.partitions[partition].group_keys.get_or_init(|| vec![OnceLock::new(); groups]);
+        if let Some(found) = keys[group].get() {
+            return Ok(found);
+        }
+        let block = self.url_block(partition, group)?;
+        let mut first = Vec::new();
+        key(block.url(block.first_uid()).unwrap_or_default(), &mut first);
+        Ok(keys[group].get_or_init(|| first))
+    }
+}
+
+impl Links for Reader {
+    fn epoch(&self) -> u64 {
+        self.store.manifest().epoch
+    }
+
+    fn urls(&self) -> u64 {
+        self.urls
+    }
+
+    fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
+        let mut wanted = Vec::new();
+        key(url, &mut wanted);
+        for row in 0..self.rows.len() {
+            let (uid, found) = self.first_at_least(row, &wanted)?;
+            if found {
+                return Ok(Some(uid));
+            }
+        }
+        Ok(None)
+    }
+
+    fn url(&self, uid: u64) -> Result<String, Error> {
+        let partition = self.partition_of(uid)?;
+        let group = self.footer(partition, Layer::Url)?.group_of(uid);
+        let block = group.map(|group| self.url_block(partition, group)).transpose()?;
+        let url = block.as_ref().and_then(|block| block.url(uid));
+        url.map(str::to_owned).ok_or_else(|| self.misplaced(partition, Layer::Url))
+    }
+
+    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
+        let places = self.places(Kind::Out, uid)?;
+        let mut pages = places.iter().map(|place| self.own_page(place));
+        let Some(first) = pages.next().transpose()? else { return Ok(None) };
+        if places.len() == 1 {
+            return Ok(Some(Arc::new(first)));
+        }
+        let pages = std::iter::once(Ok(first)).chain(pages).collect::<Result<Vec<_>, _>>()?;
+        Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| Arc::new(joined.page)))
+    }
+
+    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
+        let places = self.places(Kind::In, uid)?;
+        let decode = |place| self.decode(Kind::In, place, |view| view.in_links());
+        let mut records = places.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        if records.len() < 2 {
+            return Ok(records.pop().map(Arc::new));
+        }
+        Ok(join::in_links(&records.iter().collect::<Vec<_>>()).map(Arc::new))
+    }
+
+    fn in_range(&self) -> RangeLength {
+        self.store.manifest().in_range
+    }
+
+    /// Of each row the keys lie together.
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+        let above = key_after(prefix);
+        let mut found = Vec::new();
+        for row in 0..self.rows.len() {
+            let (first, _) = self.first_at_least(row, prefix)?;
+            let end = above
+                .as_ref()
+                .map_or(Ok(self.rows[row].end_uid), |above| self.first_at_least(row, above).map(|(uid, _)| uid))?;
+            if first < end {
+                found.push(first..end);
+            }
+        }
+        Ok(found)
+    }
+
+    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        captures.clear();
+        let places = self.places(Kind::Out, uid)?;
+        places.iter().for_each(|(_, block, row)| captures.extend(block.view(*row).captures().iter()));
+        if places.len() > 1 {
+            precedence::merge(captures);
+        }
+        Ok(())
+    }
+
+    fn uids(
+        &self,
+        uids: Range<u64>,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        for uid in uids {
+            let places = self.pages_in(uid, Window::Seen { from, to })?;
+            let is_captured = |(_, block, row): &Place| {
+                let times = block.view(*row).times;
+                times.get(times.partition_point(|&time| time < from)).is_some_and(|&time| time <= to)
+            };
+            if places.iter().any(is_captured) && visit(uid).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The links of each row's captures that count; no page is joined.
+    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+        let places = self.pages_in(uid, window)?;
+        let rows = captures_of(&places);
+        let mut links = Vec::new();
+        for (at, place) in places.iter().enumerate() {
+            let stretches: Vec<_> = stretches(&rows, at, window).collect();
+            if !stretches.is_empty() {
+                self.own_page(place)?.links_within(&stretches, &mut links);
+            }
+        }
+        rising(&mut links);
+        Ok(links)
+    }
+
+    /// The sources of each row's record; no record is joined.
+    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+        let exact = precision == Precision::Exact;
+        let mut sources = Vec::new();
+        for place in self.places_in(Kind::In, uid, |row| !exact || window.meets(row.times))? {
+            let record = self.decode(Kind::In, &place, |view| view.in_links())?;
+            sources_in(&record, self.in_range(), window, &mut sources);
+        }
+        rising(&mut sources);
+        if exact {
+            keep_linking(self, &mut sources, uid, window)?;
+        }
+        Ok(sources)
+    }
+
+    /// Looks at the window alone, in the newest row first: of a page no more is decoded than the changes of the link.
+    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+        let places = self.pages_in(uid, window)?;
+        let rows = captures_of(&places);
+        for (at, place @ (_, block, row)) in places.iter().enumerate().rev() {
+            let Ok(number) = block.view(*row).links.binary_search(&link) else { continue };
+            let mut stretches = stretches(&rows, at, window).peekable();
+            if stretches.peek().is_none() {
+                continue;
+            }
+            let changes = self.decode(Kind::Out, place, |view| view.changes_of(number))?;
+            if stretches.any(|(first, last)| presence::any_in(&changes, first, last)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Puts what rows gave one after the other in order, each once.
+fn rising(values: &mut Vec<u64>) {
+    if !values.is_sorted_by(|one, other| one < other) {
+        values.sort_unstable();
+        values.dedup();
+    }
+}
+
+/// The captures of each place.
+fn captures_of(places: &[Place]) -> Vec<Captures<'_>> {
+    places.iter().map(|(_, block, row)| block.view(*row).captures()).collect()
+}

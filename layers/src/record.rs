@@ -1,0 +1,14 @@
+//! What a store says of a page, and of several rows together: the records, without a file.
+//!
+//! A [`page`] is a URL's captures and links; [`presence`] tells which link was in which capture. [`precedence`] decides which
+//! row's captures count where several rows have a page, and [`join`] makes one record of them. [`key`] orders URLs, [`time`]
+//! has windows and ranges, [`sample`] draws a few of many links, [`batch`] holds many answers.
+
+pub mod batch;
+pub mod join;
+pub mod key;
+pub mod page;
+pub mod precedence;
+pub mod presence;
+pub mod sample;
+pub mod time;

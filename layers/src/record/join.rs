@@ -1,0 +1,403 @@
+//! What several rows hold of one URL, as one record.
+//!
+//! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and
+//! which link was in which capture. Of a capture that several rows have the newest row says all ([`crate::record::precedence`]): an
+//! update that writes a capture again writes all that is known of it then, from all rows. In-links join by union: a source
+//! is marked in a range where it is in any record, so that ranges may be too wide where a capture was written again, and
+//! never too narrow.
+//!
+//! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the stretches of
+//! captures that come from the same record.
+
+use crate::error::Error;
+use crate::file::evidence::{Evidence, Revisit};
+use crate::record::page::{InLinks, Page};
+use crate::record::precedence::for_each_time;
+use crate::record::presence::{self, Change};
+
+/// Links and when they were there: what links are taken from.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    links: &'a [u64],
+    changes: &'a [Change],
+}
+
+impl<'a> Part<'a> {
+    /// Links that are there at all times.
+    pub fn always(links: &'a [u64]) -> Self {
+        Self { links, changes: &[] }
+    }
+}
+
+impl<'a> From<&'a Page> for Part<'a> {
+    fn from(page: &'a Page) -> Self {
+        Self { links: &page.links, changes: &page.changes }
+    }
+}
+
+impl<'a> From<&'a InLinks> for Part<'a> {
+    fn from(record: &'a InLinks) -> Self {
+        Self { links: &record.sources, changes: &record.changes }
+    }
+}
+
+/// Where known captures have their links from: parts, by number, and captures of these.
+#[derive(Clone, Debug, Default)]
+pub struct Weave(Vec<Stretch>);
+
+/// Consecutive captures.
+#[derive(Clone, Debug)]
+struct Stretch {
+    first: u32,
+    count: u32,
+    /// Whether they have the links of consecutive captures of one part; else all those of the same ones.
+    steps: bool,
+    /// Of the first capture.
+    owners: Vec<(usize, u32)>,
+}
+
+impl Weave {
+    /// Says that the known capture of this index, above those before it, has the links of all of these together.
+    pub fn push(&mut self, capture: u32, owners: &[(usize, u32)]) {
+        if let Some(last) = self.0.last_mut().filter(|last| capture == last.first + last.count) {
+            let steps = match (&last.owners[..], owners) {
+                (&[(part, first)], &[(own, at)]) => part == own && at == first + last.count,
+                _ => false,
+            };
+            if steps && (last.steps || last.count == 1) {
+                (last.steps, last.count) = (true, last.count + 1);
+                return;
+            }
+            if !last.steps && last.owners == owners {
+                last.count += 1;
+                return;
+            }
+        }
+        self.0.push(Stretch { first: capture, count: 1, steps: false, owners: owners.to_vec() });
+    }
+
+    /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not in it.
+    pub fn links(&self, parts: &[Part<'_>]) -> (Vec<u64>, Vec<Change>) {
+        self.links_within(parts, usize::MAX).unwrap_or_default()
+    }
+
+    /// The same, if links and changes together are at most so many.
+    pub fn links_within(&self, parts: &[Part<'_>], most: usize) -> Option<(Vec<u64>, Vec<Change>)> {
+        let (mut links, mut changes) = (Vec::new(), Vec::new());
+        let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
+        // The changes of the link in each part that has it.
+        let mut own: Vec<Option<&[Change]>> = vec![None; parts.len()];
+        while let Some(&link) = cursors.iter().filter_map(|cursor| cursor.rest.links.first()).min() {
+            for (own, cursor) in own.iter_mut().zip(&mut cursors) {
+                *own = cursor.take(link);
+            }
+            let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
+            let before = changes.len();
+            if self.changes(&own, number, &mut changes) {
+                links.push(link);
+            } else {
+                changes.truncate(before);
+            }
+            if links.len() + changes.len() > most {
+                return None;
+            }
+        }
+        Some((links, changes))
+    }
+
+    /// Appends the changes of one link, given those that it has in each part; whether it is in any capture.
+    fn changes(&self, own: &[Option<&[Change]>], link: u32, changes: &mut Vec<Change>) -> bool {
+        let (mut present, mut ever) = (true, false);
+        let mut turn = |to: bool, capture: u32| {
+            if to != present {
+                changes.push(Change { link, capture });
+                present = to;
+            }
+            ever |= to;
+        };
+        for Stretch { first, count, steps, owners } in &self.0 {
+            let there = |&(part, at): &(usize, u32)| own[part].is_some_and(|own| presence::any_in(own, at, at));
+            turn(owners.iter().any(there), *first);
+            if let (&[(part, at)], true) = (&owners[..], *steps) {
+                let own = own[part].unwrap_or_default();
+                let later = own.partition_point(|change| change.capture <= at);
+                for change in own[later..].iter().take_while(|change| change.capture < at + count) {
+                    turn(!present_before(own, change.capture), first + (change.capture - at));
+                }
+            }
+        }
+        ever
+    }
+}
+
+/// What is left of a part: links from this number on, and their changes.
+struct Cursor<'a> {
+    rest: Part<'a>,
+    number: u32,
+}
+
+impl<'a> Cursor<'a> {
+    /// The changes of a link, if it is the next one.
+    #[inline]
+    fn take(&mut self, link: u64) -> Option<&'a [Change]> {
+        let (_, links) = self.rest.links.split_first().filter(|(first, _)| **first == link)?;
+        let changes = self.rest.changes;
+        let count = changes.iter().take_while(|change| change.link == self.number).count();
+        let (own, changes) = changes.split_at(count);
+        self.rest = Part { links, changes };
+        self.number += 1;
+        Some(own)
+    }
+}
+
+/// Whether a link is there just before one of its changes.
+fn present_before(own: &[Change], capture: u32) -> bool {
+    own.partition_point(|change| change.capture < capture).is_multiple_of(2)
+}
+
+/// Pages of one URL as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// The page; its UID is that of the parts.
+    pub page: Page,
+    /// Whether the links of a capture were replaced by those that a newer row has of it.
+    pub replaced: bool,
+}
+
+/// The times of each page's captures.
+fn times_of<'a>(pages: &[&'a Page]) -> Vec<&'a [i64]> {
+    pages.iter().map(|page| &page.timestamps[..]).collect()
+}
+
+/// Joins pages of one URL, the oldest row's first; `None` where there are none.
+pub fn pages(parts: &[&Page]) -> Option<Joined> {
+    pages_within(parts, usize::MAX)
+}
+
+/// The same; `None` also where the page has more than so many links and changes.
+pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
+    let mut page = Page { uid: parts.first()?.uid, ..Page::default() };
+    let (mut weave, mut replaced) = (Weave::default(), false);
+    for_each_time(&times_of(parts), |time, captures| {
+        let index = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
+        page.timestamps.push(time);
+        let is_known = |(part, at): &(usize, u32)| parts[*part].is_known(*at);
+        let [older @ .., newest] = captures else { return };
+        if is_known(newest) {
+            weave.push(index, &[*newest]);
+        } else {
+            page.unknown.push(index);
+        }
+        replaced |= older.iter().any(is_known);
+    });
+    let links: Vec<Part<'_>> = parts.iter().map(|&page| page.into()).collect();
+    (page.links, page.changes) = weave.links_within(&links, most)?;
+    Some(Joined { page, replaced })
+}
+
+/// Joins in-links of one URL; `None` where there are none.
+pub fn in_links(parts: &[&InLinks]) -> Option<InLinks> {
+    let mut record = InLinks { uid: parts.first()?.uid, ..InLinks::default() };
+    let (mut weave, mut next) = (Weave::default(), vec![0usize; parts.len()]);
+    let mut owners = Vec::new();
+    let time_of = |part: usize, next: &[usize]| parts[part].ranges.get(next[part]).copied();
+    while let Some(start) = (0..parts.len()).filter_map(|part| time_of(part, &next)).min() {
+        owners.clear();
+        for part in 0..parts.len() {
+            if time_of(part, &next) == Some(start) {
+                owners.push((part, u32::try_from(next[part]).unwrap_or(u32::MAX)));
+                next[part] += 1;
+            }
+        }
+        weave.push(u32::try_from(record.ranges.len()).unwrap_or(u32::MAX), &owners);
+        record.ranges.push(start);
+    }
+    let links: Vec<Part<'_>> = parts.iter().map(|&record| record.into()).collect();
+    (record.sources, record.changes) = weave.links(&links);
+    Some(record)
+}
+
+/// The next URL's in-links from a stream of records, several of which may be of one URL, one after the other. `ahead` is the
+/// record that was read last and is of the URL after it.
+pub(crate) fn next_in_links(
+    ahead: &mut Option<InLinks>,
+    mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
+) -> Result<Option<InLinks>, Error> {
+    let Some(first) = ahead.take().map_or_else(&mut next, |first| Ok(Some(first)))? else { return Ok(None) };
+    let mut own = vec![first];
+    while let Some(record) = next()? {
+        if record.uid != own[0].uid {
+            *ahead = Some(record);
+            break;
+        }
+        own.push(record);
+    }
+    Ok(if own.len() == 1 { own.pop() } else { in_links(&own.iter().collect::<Vec<_>>()) })
+}
+
+/// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one row is
+/// none. Does not depend on the order of rows.
+pub fn evidence(parts: &[(&Page, &Evidence)]) -> Evidence {
+    let pages: Vec<&Page> = parts.iter().map(|part| part.0).collect();
+    let mut joined = Evidence::default();
+    let mut index = 0;
+    for_each_time(&times_of(&pages), |_, captures| {
+        let own = captures.iter().map(|&(part, at)| (parts[part].1.revisit(at), parts[part].1.digest(at as usize)));
+        let (digest, revisit) = one_capture(index, own);
+        joined.digests.push(digest);
+        joined.revisits.extend(revisit);
+        index += 1;
+    });
+    if joined.digests.iter().all(|&digest| digest == 0) {
+        joined.digests.clear();
+    }
+    joined
+}
+
+/// What several records of one capture say together: the digest, and the revisit if all of them are. Each is given by its
+/// revisit, if it is one, and its digest.
+pub fn one_capture<'a>(
+    index: u32,
+    records: impl Iterator<Item = (Option<&'a Revisit>, u64)> + Clone,
+) -> (u64, Option<Revisit>) {
+    let least = |digests: &mut dyn Iterator<Item = u64>| digests.filter(|&digest| digest != 0).min().unwrap_or(0);
+    let mut real = records.clone().filter(|(revisit, _)| revisit.is_none()).map(|(_, digest)| digest).peekable();
+    if real.peek().is_some() {
+        return (least(&mut real), None);
+    }
+    let key = |(revisit, digest): (Option<&'a Revisit>, u64)| {
+        revisit.map(|revisit| (revisit.not_modified, digest, revisit.referred))
+    };
+    let first = records.clone().filter_map(key).min();
+    let (not_modified, digest, referred) = first.unwrap_or_default();
+    let mut links: Vec<u64> =
+        records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |own| &own.links)).copied().collect();
+    links.sort_unstable();
+    links.dedup();
+    (digest, Some(Revisit { capture: index, not_modified, referred, links }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Captures by time; `None` where links are unknown.
+    pub(crate) type Plain = BTreeMap<i64, Option<BTreeSet<u64>>>;
+
+    pub(crate) fn page_of(plain: &Plain) -> Page {
+        page_named(plain, |link| link)
+    }
+
+    /// The page, with links renamed.
+    pub(crate) fn page_named(plain: &Plain, name: impl Fn(u64) -> u64) -> Page {
+        let links: BTreeSet<u64> = plain.values().flatten().flatten().copied().collect();
+        let names: BTreeMap<u64, u64> = links.into_iter().map(|link| (name(link), link)).collect();
+        let mut page = Page { uid: 5, links: names.keys().copied().collect(), ..Page::default() };
+        for (at, (&time, links)) in (0..).zip(plain) {
+            page.timestamps.push(time);
+            if links.is_none() {
+                page.unknown.push(at);
+            }
+        }
+        for (link, uid) in (0..).zip(names.values()) {
+            let mut before = true;
+            for (capture, links) in (0..).zip(plain.values()) {
+                let Some(links) = links else { continue };
+                if links.contains(uid) != before {
+                    page.changes.push(Change { link, capture });
+                    before = !before;
+                }
+            }
+        }
+        page
+    }
+
+    pub(crate) fn plain() -> impl Strategy<Value = Plain> {
+        let links = proptest::option::weighted(0.9, proptest::collection::btree_set(0u64..12, 0..6));
+        proptest::collection::btree_map(0i64..30, links, 1..12)
+    }
+
+    proptest! {
+        #[test]
+        fn joined_pages_are_those_of_all_captures(rows in proptest::collection::vec(plain(), 1..5)) {
+            let mut all = Plain::new();
+            rows.iter().for_each(|row| all.extend(row.clone()));
+            let parts: Vec<Page> = rows.iter().map(page_of).collect();
+            prop_assert!(parts.iter().all(|page| page.flaw().is_none()));
+            let newer = |row: usize, time| rows[row + 1..].iter().any(|newer| newer.contains_key(time));
+            let replaced = (0..rows.len()).any(|row| rows[row].iter().any(|(time, own)| own.is_some() && newer(row, time)));
+            let joined = pages(&parts.iter().collect::<Vec<_>>()).unwrap();
+            prop_assert_eq!(joined.page.flaw(), None);
+            prop_assert_eq!(&joined, &Joined { page: page_of(&all), replaced });
+            let steps = parts.iter().cloned().reduce(|one, other| pages(&[&one, &other]).unwrap().page);
+            prop_assert_eq!(steps, Some(joined.page));
+        }
+
+        #[test]
+        fn joined_in_links_are_those_of_all_rows(rows in proptest::collection::vec(plain(), 1..4)) {
+            let mut all = BTreeMap::<i64, BTreeSet<u64>>::new();
+            let mut parts = Vec::new();
+            for row in &rows {
+                let known: Plain = row.iter().filter(|(_, own)| own.as_ref().is_some_and(|own| !own.is_empty()))
+                    .map(|(&time, own)| (time, own.clone())).collect();
+                if known.is_empty() {
+                    continue;
+                }
+                known.iter().for_each(|(&time, own)| all.entry(time).or_default().extend(own.iter().flatten()));
+                let Page { uid, timestamps, links, changes, .. } = page_of(&known);
+                parts.push(InLinks { uid, ranges: timestamps, sources: links, changes });
+            }
+            let expected = page_of(&all.into_iter().map(|(time, own)| (time, Some(own))).collect());
+            let joined = in_links(&parts.iter().collect::<Vec<_>>());
+            prop_assert_eq!(joined.is_none(), parts.is_empty());
+            if let Some(InLinks { ranges, sources, changes, .. }) = joined {
+                prop_assert_eq!((ranges, sources, changes), (expected.timestamps, expected.links, expected.changes));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_joins_to_nothing() {
+        assert_eq!((pages(&[]), in_links(&[])), (None, None));
+    }
+
+    #[test]
+    fn captures_may_take_the_links_of_one_and_of_several() {
+        // Link 1 at capture 0 only, link 2 always; link 3 besides at some.
+        let page = page_of(&BTreeMap::from([(10, Some([1, 2].into())), (20, Some([2].into()))]));
+        let parts = [Part::from(&page), Part::always(&[3])];
+        let mut weave = Weave::default();
+        weave.push(0, &[(0, 0)]);
+        weave.push(1, &[(0, 1)]);
+        weave.push(2, &[(0, 1)]);
+        weave.push(4, &[(0, 0), (1, 0)]);
+        weave.push(5, &[(0, 0), (1, 0)]);
+        let (links, changes) = weave.links(&parts);
+        let at = |link, capture| Change { link, capture };
+        assert_eq!(links, [1, 2, 3]);
+        assert_eq!(changes, [at(0, 1), at(0, 4), at(2, 0), at(2, 4)]);
+    }
+
+    #[test]
+    fn what_is_no_revisit_in_one_row_is_none() {
+        let page = |times: &[i64]| Page { uid: 1, timestamps: times.to_vec(), ..Page::default() };
+        let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
+            capture,
+            not_modified,
+            referred,
+            links: links.to_vec(),
+        };
+        let old = Evidence {
+            digests: vec![7, 9],
+            revisits: vec![revisit(0, true, None, &[4]), revisit(1, false, Some(5), &[3])],
+        };
+        let new = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2])] };
+        let (one, other) = (page(&[10, 20]), page(&[10, 20]));
+        let expected = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2, 3])] };
+        assert_eq!(evidence(&[(&one, &old), (&other, &new)]), expected);
+        assert_eq!(evidence(&[(&other, &new), (&one, &old)]), expected);
+        assert_eq!(expected.flaw(2), None);
+    }
+}

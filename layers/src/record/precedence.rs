@@ -1,0 +1,319 @@
+//! Which row's captures count where several rows have the same page: in each second those of the newest row.
+//!
+//! This file is the one rule; joins of whole records ([`crate::record::join`]), answers from layers and answers from cells follow
+//! it. A row that writes a capture again replaces the older row's capture of the same second, also where the newer one has
+//! unknown links.
+//!
+//! Reads the captures that each row has of one page, the oldest row first ([`Captures`]). Gives all rows' captures in order
+//! of time ([`for_each_time`], [`merge`]), or of one row those that count in a window ([`stretches`]), without a look at
+//! links. Cost: one pass over the captures; of `stretches`, over those captures in the window that lie among those of a
+//! newer row.
+
+use std::ops::Range;
+
+use crate::read::query::{CaptureTime, captures_in, known_ends};
+use crate::record::time::Window;
+
+/// The captures that one row has of a page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Captures<'a> {
+    /// Seconds, rising.
+    pub times: &'a [i64],
+    /// Indexes of the captures whose links are unknown, rising.
+    pub unknown: &'a [u32],
+}
+
+impl<'a> Captures<'a> {
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = CaptureTime> + 'a {
+        let mut unknown = self.unknown.iter().peekable();
+        let capture = move |(at, &time): (u32, &i64)| {
+            let known = unknown.next_if_eq(&&at).is_none();
+            CaptureTime { time, known }
+        };
+        (0..).zip(self.times).map(capture)
+    }
+}
+
+/// Captures with memory of their own.
+#[derive(Clone, Debug, Default)]
+pub struct CapturesBuf {
+    times: Vec<i64>,
+    unknown: Vec<u32>,
+}
+
+impl CapturesBuf {
+    /// The same captures.
+    pub fn view(&self) -> Captures<'_> {
+        Captures { times: &self.times, unknown: &self.unknown }
+    }
+}
+
+impl FromIterator<CaptureTime> for CapturesBuf {
+    fn from_iter<I: IntoIterator<Item = CaptureTime>>(captures: I) -> Self {
+        let mut own = Self::default();
+        for (at, capture) in (0..).zip(captures) {
+            own.times.push(capture.time);
+            own.unknown.extend((!capture.known).then_some(at));
+        }
+        own
+    }
+}
+
+/// Which of the captures with known links that a row has in a window count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// None, or there are none.
+    None,
+    /// All: what the row alone says of the window is so.
+    All,
+    /// Stretches of captures, but not all: the times of the first and the last one of each.
+    Some(Vec<(i64, i64)>),
+}
+
+/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows, and as of a
+/// time all but the latest of each.
+pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
+    let stretches: Vec<_> = stretches(rows, row, window).collect();
+    match stretches[..] {
+        [] => Counting::None,
+        [only] if captures_in(rows[row].times, rows[row].unknown, window) == Some(only) => Counting::All,
+        _ => {
+            let time = |at: u32| rows[row].times[at as usize];
+            Counting::Some(stretches.into_iter().map(|(first, last)| (time(first), time(last))).collect())
+        }
+    }
+}
+
+/// Whether no known capture in a closed interval is replaced by one of a newer row: what each row alone says of the interval
+/// is so.
+pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
+    let window = Window::Seen { from, to };
+    (0..rows.len()).all(|row| match counting(rows, row, window) {
+        Counting::All => true,
+        Counting::None => captures_in(rows[row].times, rows[row].unknown, window).is_none(),
+        Counting::Some(_) => false,
+    })
+}
+
+/// Calls `visit` with each time that any row has, rising, and with the captures of that second as (row, index), the oldest row's
+/// first: the last of them counts.
+pub fn for_each_time(rows: &[&[i64]], mut visit: impl FnMut(i64, &[(usize, u32)])) {
+    let mut next = vec![0u32; rows.len()];
+    let mut captures = Vec::new();
+    let time_of = |row: usize, next: &[u32]| rows[row].get(next[row] as usize).copied();
+    while let Some(time) = (0..rows.len()).filter_map(|row| time_of(row, &next)).min() {
+        captures.clear();
+        for row in 0..rows.len() {
+            if time_of(row, &next) == Some(time) {
+                captures.push((row, next[row]));
+                next[row] += 1;
+            }
+        }
+        visit(time, &captures);
+    }
+}
+
+/// Leaves of the captures of several rows, the oldest row's first, those that count, in order of time.
+pub fn merge(captures: &mut Vec<CaptureTime>) {
+    // The sort keeps the order of rows in a second.
+    captures.sort_by_key(|capture| capture.time);
+    captures.dedup_by(|newer, kept| {
+        let is_same = newer.time == kept.time;
+        if is_same {
+            *kept = *newer;
+        }
+        is_same
+    });
+}
+
+/// The captures of one of the rows that count in a window, as stretches of indexes, rising: the first and the last one of each,
+/// both with known links. An unknown capture between them carries the bits of the known one before it.
+pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stretches<'a> {
+    let own = rows[row];
+    let newer = &rows[row + 1..];
+    let none = Stretches { own, left: 0..0, newer: Vec::new() };
+    match window {
+        Window::AsOf(time) => {
+            let latest = |row: &Captures<'_>| row.times[..row.times.partition_point(|&at| at <= time)].last().copied();
+            let own_latest = latest(&own);
+            let is_beaten = rows[..row].iter().any(|older| latest(older) > own_latest)
+                || newer.iter().any(|newer| latest(newer) >= own_latest);
+            match captures_in(own.times, own.unknown, window) {
+                Some((at, _)) if !is_beaten => Stretches { left: at as usize..at as usize + 1, ..none },
+                _ => none,
+            }
+        }
+        Window::Seen { from, to } => {
+            let left = between(own.times, from, to);
+            let (Some(&first), Some(&last)) = (own.times[left.clone()].first(), own.times[left.clone()].last()) else {
+                return none;
+            };
+            let among = newer.iter().map(|newer| &newer.times[between(newer.times, first, last)]);
+            Stretches { left, newer: among.filter(|times| !times.is_empty()).collect(), ..none }
+        }
+    }
+}
+
+/// The indexes of the times in a closed interval.
+fn between(times: &[i64], from: i64, to: i64) -> Range<usize> {
+    let first = times.partition_point(|&time| time < from);
+    first..first + times[first..].partition_point(|&time| time <= to)
+}
+
+/// What [`stretches`] gives.
+#[derive(Clone, Debug)]
+pub struct Stretches<'a> {
+    own: Captures<'a>,
+    /// Captures in the window that were not looked at yet.
+    left: Range<usize>,
+    /// What is left of the times of newer rows; none is empty.
+    newer: Vec<&'a [i64]>,
+}
+
+impl Stretches<'_> {
+    /// The next of the captures that are left with known links of which a newer row has one of the same second, or the end.
+    fn next_replaced(&mut self) -> usize {
+        for at in self.left.clone() {
+            let time = self.own.times[at];
+            let mut is_replaced = false;
+            self.newer.retain_mut(|times| {
+                while times.first().is_some_and(|&first| first < time) {
+                    *times = &times[1..];
+                }
+                is_replaced |= times.first() == Some(&time);
+                !times.is_empty()
+            });
+            if is_replaced && self.is_known(at) {
+                return at;
+            }
+            if self.newer.is_empty() {
+                break;
+            }
+        }
+        self.left.end
+    }
+}
+
+impl Stretches<'_> {
+    fn is_known(&self, at: usize) -> bool {
+        u32::try_from(at).is_ok_and(|at| self.own.unknown.binary_search(&at).is_err())
+    }
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = (u32, u32);
+
+    fn next(&mut self) -> Option<(u32, u32)> {
+        while !self.left.is_empty() {
+            let (first, end) = (self.left.start, self.next_replaced());
+            self.left.start = (end + 1).min(self.left.end);
+            if let Some(stretch) = known_ends(first, end, self.own.unknown) {
+                return Some(stretch);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::join;
+    use crate::record::join::tests::{Plain, page_of, plain};
+    use crate::record::page::Page;
+    use proptest::prelude::*;
+
+    fn window() -> impl Strategy<Value = Window> {
+        prop_oneof![
+            (-1i64..31, -1i64..31).prop_map(|(from, to)| Window::Seen { from, to }),
+            (-1i64..31).prop_map(Window::AsOf),
+            Just(Window::ALWAYS),
+        ]
+    }
+
+    /// Each page's captures.
+    fn captures(pages: &[Page]) -> Vec<Captures<'_>> {
+        pages.iter().map(Page::captures).collect()
+    }
+
+    proptest! {
+        /// Against the join of all rows' pages, which is slow and needs no stretches.
+        #[test]
+        fn a_look_at_each_row_finds_what_the_joined_page_has(
+            rows in proptest::collection::vec(plain(), 1..5),
+            window in window(),
+        ) {
+            let pages: Vec<Page> = rows.iter().map(page_of).collect();
+            let joined = join::pages(&pages.iter().collect::<Vec<_>>()).unwrap().page;
+            let captures = captures(&pages);
+            let said = |row: usize| stretches(&captures, row, window).collect::<Vec<_>>();
+            for link in 0..13 {
+                let found = (0..pages.len()).any(|row| pages[row].has_link_within(link, said(row)));
+                prop_assert_eq!(found, joined.has_link(link, window), "link {}", link);
+            }
+            let mut links = Vec::new();
+            (0..pages.len()).for_each(|row| pages[row].links_within(&said(row), &mut links));
+            links.sort_unstable();
+            links.dedup();
+            let mut expected = Vec::new();
+            joined.links_in(window, &mut expected);
+            prop_assert_eq!(links, expected);
+        }
+
+        #[test]
+        fn where_all_captures_of_a_row_count_it_is_not_looked_at_more_closely(
+            rows in proptest::collection::vec(plain(), 1..4),
+            window in window(),
+        ) {
+            let pages: Vec<Page> = rows.iter().map(page_of).collect();
+            let captures = captures(&pages);
+            let replaced = |row: usize, time| rows[row + 1..].iter().any(|newer| newer.contains_key(time));
+            let Window::Seen { from, to } = window else { return Ok(()) };
+            for (row, own) in rows.iter().enumerate() {
+                let known = own.iter().filter(|(time, links)| (from..=to).contains(*time) && links.is_some());
+                let expected = known.clone().count();
+                let left = known.filter(|(time, _)| !replaced(row, time)).count();
+                match counting(&captures, row, window) {
+                    Counting::None => prop_assert_eq!(left, 0),
+                    Counting::All => prop_assert!(left == expected && left > 0),
+                    Counting::Some(stretches) => {
+                        prop_assert!(left > 0 && left < expected);
+                        let counts = |time: &i64| stretches.iter().any(|(first, last)| (first..=last).contains(&time));
+                        let known = own.iter().filter(|(_, links)| links.is_some()).map(|(time, _)| time);
+                        let expected: Vec<_> =
+                            known.clone().filter(|time| (from..=to).contains(*time) && !replaced(row, time)).collect();
+                        prop_assert_eq!(known.filter(|time| counts(time)).collect::<Vec<_>>(), expected);
+                    }
+                }
+                if all_count(&captures, from, to) {
+                    prop_assert_eq!(left, expected);
+                }
+            }
+        }
+
+        #[test]
+        fn merged_captures_are_those_of_the_joined_page(rows in proptest::collection::vec(plain(), 1..5)) {
+            let times = |row: &Plain| -> Vec<CaptureTime> {
+                row.iter().map(|(&time, links)| CaptureTime { time, known: links.is_some() }).collect()
+            };
+            let mut merged: Vec<CaptureTime> = rows.iter().flat_map(times).collect();
+            merge(&mut merged);
+            let mut all = Plain::new();
+            rows.iter().for_each(|row| all.extend(row.clone()));
+            prop_assert_eq!(merged, times(&all));
+        }
+    }
+
+    #[test]
+    fn a_capture_that_was_written_again_with_unknown_links_counts_as_unknown() {
+        let old = Captures { times: &[10, 20, 30], unknown: &[] };
+        let new = Captures { times: &[20], unknown: &[0] };
+        let said = |row, window| stretches(&[old, new], row, window).collect::<Vec<_>>();
+        assert_eq!(said(0, Window::ALWAYS), [(0, 0), (2, 2)]);
+        assert_eq!(said(1, Window::ALWAYS), []);
+        assert_eq!((said(0, Window::AsOf(20)), said(1, Window::AsOf(20))), (vec![], vec![]));
+        assert_eq!(said(0, Window::AsOf(19)), [(0, 0)]);
+        assert_eq!(said(0, Window::Seen { from: 30, to: 20 }), []);
+    }
+}

@@ -1,0 +1,167 @@
+//! Collection: removes epochs that are no longer wanted, and the files that only they had.
+//!
+//! Works under the lock of the one writer. Kept are the newest epochs, as many as asked for, and every older one on which
+//! a reader has a [`crate::store::lease`]. Of all others the manifests go first, oldest first, each while no reader can take a
+//! lease on it; then, once that is durable, the rows, cells, translations and leases that no manifest names. So no
+//! manifest ever names a file that is gone. What a collection that was killed leaves over is removed by the next one or
+//! by the next writer.
+//!
+//! A row that was begun after all that are committed is not touched: a job that was killed may go on with it; nor is
+//! the translation that would lead away from the current epoch. Translations outlive their epochs: every manifest names
+//! those that lead to it. Reads the manifests; memory: those.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Error;
+use crate::location::Location;
+use crate::store::history::{TRANSLATIONS, is_translation, translation_name};
+use crate::store::inputs::{INPUTS, row_of_inputs};
+use crate::store::manifest::Manifest;
+use crate::store::{LEASES, ROWS, current, manifest_name, manifests, row_name};
+
+/// Where the cells of rows lie.
+const CELLS: &str = "cells";
+
+/// What was removed and what was kept; of a dry run, what would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// The current epoch.
+    pub current: u64,
+    /// Epochs kept because they are new, oldest first.
+    pub kept: Vec<u64>,
+    /// Older epochs kept for readers that have them open, oldest first.
+    pub leased: Vec<u64>,
+    /// Epochs removed, oldest first.
+    pub removed: Vec<u64>,
+    /// Rows removed, also what an earlier collection had left over.
+    pub rows: Vec<u32>,
+    /// Rows whose cells were removed.
+    pub cells: Vec<u32>,
+    /// Translations removed: their paths in the store.
+    pub translations: Vec<String>,
+    /// Bytes of the layers and translations of removed epochs that no other has; cells and left-overs do not count.
+    pub bytes: u64,
+}
+
+/// Removes all but the newest `keep` epochs (at least the current one) and those that readers have open.
+///
+/// `owner` says in the lock who works, as in [`crate::StoreWriter::open`].
+///
+/// # Errors
+/// No store; one that a writer has open ([`Error::Locked`]); manifests that cannot be read, of any epoch: then nothing
+/// is removed; what the disk or the server refuses.
+pub fn collect(location: impl Into<Location>, owner: &str, keep: usize) -> Result<Collected, Error> {
+    let location = location.into();
+    let place = location.place();
+    let not_a_store = || Error::NotAStore { path: location.path("") };
+    current(&location)?.ok_or_else(not_a_store)?;
+    let lock = place.lock(owner)?;
+    let mut retired = Vec::new();
+    let plan = Plan::new(&location, keep)?;
+    for &epoch in &plan.old {
+        lock.check()?;
+        if let Some(retiring) = place.retire(epoch)? {
+            place.remove(&manifest_name(epoch))?;
+            drop(retiring);
+            retired.push(epoch);
+        }
+    }
+    let (collected, orphans) = plan.finish(&location, retired)?;
+    lock.check()?;
+    orphans.iter().try_for_each(|orphan| match orphan {
+        Orphan::File(name) => place.remove(name),
+        Orphan::Directory(name) => place.remove_all(name),
+    })?;
+    Ok(collected)
+}
+
+/// Says what [`collect`] would remove now. Writes nothing, and takes no lock.
+///
+/// # Errors
+/// As [`collect`], but for the lock.
+pub fn foretell(location: impl Into<Location>, keep: usize) -> Result<Collected, Error> {
+    let location = location.into();
+    let plan = Plan::new(&location, keep)?;
+    let is_free = |&epoch: &u64| location.place().is_leased(epoch).map(|leased| (!leased).then_some(epoch));
+    let free: Vec<Option<u64>> = plan.old.iter().map(is_free).collect::<Result<_, _>>()?;
+    Ok(plan.finish(&location, free.into_iter().flatten().collect())?.0)
+}
+
+/// What no manifest names.
+enum Orphan {
+    File(String),
+    Directory(String),
+}
+
+/// What is there before anything is removed.
+struct Plan {
+    current: u64,
+    manifests: BTreeMap<u64, Manifest>,
+    /// Epochs that may go, oldest first.
+    old: Vec<u64>,
+}
+
+impl Plan {
+    fn new(location: &Location, keep: usize) -> Result<Self, Error> {
+        let manifests: BTreeMap<u64, Manifest> =
+            manifests(location)?.into_iter().map(|(id, manifest)| (id.epoch, manifest)).collect();
+        let newest = manifests.keys().next_back().copied();
+        let current = newest.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
+        let old = manifests.keys().copied().take(manifests.len().saturating_sub(keep.max(1))).collect();
+        Ok(Self { current, manifests, old })
+    }
+
+    /// What stays and goes when these epochs are removed.
+    fn finish(self, location: &Location, removed: Vec<u64>) -> Result<(Collected, Vec<Orphan>), Error> {
+        let Self { current, manifests, old } = self;
+        let (gone, left): (Vec<_>, Vec<_>) = manifests.iter().partition(|(epoch, _)| removed.contains(epoch));
+        let (leased, kept) = left.iter().map(|(epoch, _)| **epoch).partition(|epoch| old.contains(epoch));
+        let mut collected = Collected { current, kept, leased, removed, ..Collected::default() };
+
+        let rows: BTreeSet<u32> = left.iter().flat_map(|(_, manifest)| &manifest.rows).map(|row| row.row).collect();
+        let last_row = rows.last().copied().unwrap_or(0);
+        let of_no_epoch = |dir: &str| -> Result<Vec<u32>, Error> {
+            let names = location.place().names(dir)?;
+            let numbers = names.iter().filter_map(|name| {
+                let row = name.parse().ok().filter(|&row| row_name(row) == format!("{ROWS}/{name}"))?;
+                (row < last_row && !rows.contains(&row)).then_some(row)
+            });
+            Ok(numbers.collect::<BTreeSet<_>>().into_iter().collect())
+        };
+        collected.rows = of_no_epoch(ROWS)?;
+        collected.cells = of_no_epoch(CELLS)?;
+
+        let mut named: BTreeSet<String> =
+            left.iter().flat_map(|(_, manifest)| manifest.translations()).map(|entry| entry.path.clone()).collect();
+        named.insert(translation_name(current, current + 1));
+        let names = location.place().names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+        let paths: BTreeSet<_> = names.map(|name| format!("{TRANSLATIONS}/{name}")).collect();
+        collected.translations = paths.difference(&named).cloned().collect();
+        let listed: BTreeSet<&String> =
+            left.iter().flat_map(|(_, manifest)| &manifest.provenance.inputs).map(|entry| &entry.path).collect();
+        let names = location.place().names(INPUTS)?;
+        let below = |name: &&String| row_of_inputs(name).is_some_and(|row| row < last_row);
+        let inputs = names.iter().filter(below).map(|name| format!("{INPUTS}/{name}"));
+        let inputs: Vec<String> = inputs.filter(|path| !listed.contains(path)).collect();
+
+        let files = gone.iter().flat_map(|(_, manifest)| manifest.rows.iter().filter(|row| !rows.contains(&row.row)));
+        let files = files.flat_map(|row| &row.partitions).flat_map(|partition| &partition.files);
+        let sizes = files.map(|file| (&file.path, file.bytes)).chain(
+            gone.iter()
+                .flat_map(|(_, manifest)| manifest.translations())
+                .filter(|entry| !named.contains(&entry.path))
+                .map(|entry| (&entry.path, entry.bytes)),
+        );
+        collected.bytes = sizes.collect::<BTreeMap<_, _>>().into_values().sum();
+
+        let directory = |dir: &str, row: &u32| Orphan::Directory(format!("{dir}/{row:06}"));
+        let mut orphans: Vec<Orphan> = collected.rows.iter().map(|row| directory(ROWS, row)).collect();
+        orphans.extend(collected.cells.iter().map(|row| directory(CELLS, row)));
+        orphans.extend(collected.translations.iter().cloned().chain(inputs).map(Orphan::File));
+        let leases = location.place().names(LEASES)?.into_iter().filter(|name| {
+            name.parse::<u64>().is_ok_and(|epoch| epoch < current && !left.iter().any(|(left, _)| **left == epoch))
+        });
+        orphans.extend(leases.map(|name| Orphan::Directory(format!("{LEASES}/{name}"))));
+        Ok((collected, orphans))
+    }
+}

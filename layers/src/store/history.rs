@@ -1,0 +1,229 @@
+//! What a manifest says of the epochs before its own: how many URLs each had, and how its UIDs became those of the next.
+//!
+//! Pure data, carried from manifest to manifest, so that an epoch can be told from any other, and its UIDs be translated,
+//! after its own manifest is gone. A commit tells by the rows what it does: all rows of the epoch before are there still, in
+//! front: its UIDs stay; a [`TranslationEntry`] comes with it: UIDs were replaced, in a merge; neither: all is built anew, and
+//! UIDs mean something else.
+//!
+//! Invariants: epochs rise by one from 1, the last is the one before the manifest's own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::identity::{Digest, EpochId};
+use crate::store::manifest::{Manifest, ManifestFlaw, NewEpoch, is_plain};
+
+/// The file that says how a merge replaced UIDs; see [`crate::Translation`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranslationEntry {
+    /// UIDs below this one stayed what they were: the first UID of the rows that were merged.
+    pub below: u64,
+    /// Path relative to the store, with `/`.
+    pub path: String,
+    /// Rows of the Parquet file.
+    pub rows: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// XXH3-64 of the file, 16 hexadecimal digits.
+    pub checksum: String,
+}
+
+/// An epoch before the manifest's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastEpoch {
+    /// Its number.
+    pub epoch: u64,
+    /// Of its manifest.
+    pub digest: Digest,
+    /// How many URLs it had.
+    pub urls: u64,
+    /// How its UIDs became those of the next epoch; `None`, and not written, where they stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<TranslationEntry>,
+    /// Whether the next epoch was built anew, so that its UIDs have nothing to do with these; not written where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rebuilt: bool,
+}
+
+impl PastEpoch {
+    /// The epoch, and no other of its number.
+    pub fn id(&self) -> EpochId {
+        EpochId { epoch: self.epoch, digest: self.digest }
+    }
+}
+
+/// Where the translation of a merge lies.
+pub(crate) fn translation_name(from: u64, to: u64) -> String {
+    format!("{TRANSLATIONS}/{from:06}-{to:06}.parquet")
+}
+
+/// Whether a file in the directory of translations is one.
+pub(crate) fn is_translation(name: &str) -> bool {
+    let epochs = name.strip_suffix(".parquet").and_then(|epochs| epochs.split_once('-'));
+    let epochs = epochs.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    epochs.is_some_and(|(from, to)| translation_name(from, to).strip_prefix(TRANSLATIONS) == Some(&format!("/{name}")))
+}
+
+/// The directory of translations.
+pub(crate) const TRANSLATIONS: &str = "translations";
+
+/// The history of an epoch that comes after the epoch `id`, whose manifest is `previous`.
+pub(crate) fn history_after(
+    previous: Option<(EpochId, Manifest)>,
+    new: &NewEpoch,
+) -> Result<Vec<PastEpoch>, ManifestFlaw> {
+    let Some((EpochId { epoch, digest }, previous)) = previous else {
+        return if new.translation.is_some() { Err(ManifestFlaw::History) } else { Ok(Vec::new()) };
+    };
+    let pairs = previous.rows.iter().zip(&new.rows);
+    let kept: Vec<_> = pairs.take_while(|(old, new)| old.row == new.row).map(|(old, _)| old).collect();
+    let kept_urls: u64 = kept.iter().map(|row| row.urls).sum();
+    if let Some(entry) = &new.translation
+        && (entry.below > kept_urls || entry.path != translation_name(epoch, epoch + 1))
+    {
+        return Err(ManifestFlaw::History);
+    }
+    let rebuilt = new.translation.is_none() && kept.len() < previous.rows.len();
+    let urls = previous.urls();
+    let mut history = previous.history;
+    history.push(PastEpoch { epoch, digest, urls, translation: new.translation.clone(), rebuilt });
+    Ok(history)
+}
+
+impl Manifest {
+    /// How many URLs the epoch has.
+    pub fn urls(&self) -> u64 {
+        self.rows.iter().map(|row| row.urls).sum()
+    }
+
+    /// The identity of an epoch before this one.
+    pub fn past(&self, epoch: u64) -> Option<EpochId> {
+        self.history.iter().find(|past| past.epoch == epoch).map(PastEpoch::id)
+    }
+
+    /// The epochs before this one whose UIDs can be translated: those since all was last built anew, oldest first.
+    pub fn lineage(&self) -> &[PastEpoch] {
+        let first = self.history.iter().rposition(|past| past.rebuilt).map_or(0, |at| at + 1);
+        &self.history[first..]
+    }
+
+    /// The translations that lead from epochs of the lineage to this one, oldest first.
+    pub fn translations(&self) -> impl Iterator<Item = &TranslationEntry> {
+        self.lineage().iter().filter_map(|past| past.translation.as_ref())
+    }
+
+    /// What made the epoch out of the one before it.
+    pub fn origin(&self) -> Origin {
+        match self.history.last() {
+            None | Some(PastEpoch { rebuilt: true, .. }) => Origin::Built,
+            Some(PastEpoch { translation: None, .. }) => Origin::Updated,
+            Some(_) => Origin::Merged,
+        }
+    }
+
+    pub(crate) fn history_sound(&self) -> Result<(), ManifestFlaw> {
+        if self.epoch.checked_sub(1) != Some(self.history.len() as u64) {
+            return Err(ManifestFlaw::History);
+        }
+        for (epoch, past) in (1..).zip(&self.history) {
+            let below = past.translation.as_ref().map_or(0, |entry| entry.below);
+            if past.epoch != epoch || below > past.urls || past.rebuilt && past.translation.is_some() {
+                return Err(ManifestFlaw::History);
+            }
+        }
+        match self.translations().find(|entry| !is_plain(&entry.path)) {
+            Some(entry) => Err(ManifestFlaw::Path(entry.path.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What made an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Built anew: its UIDs have nothing to do with those of earlier epochs.
+    Built,
+    /// Rows were added; UIDs stayed.
+    Updated,
+    /// Rows were merged, and UIDs replaced.
+    Merged,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::time::RangeLength;
+    use crate::store::manifest::{Counts, Provenance, RowEntry};
+
+    fn epoch(rows: &[(u32, u64)], translation: Option<TranslationEntry>) -> NewEpoch {
+        let mut first_uid = 0;
+        let mut row = |&(row, urls): &(u32, u64)| {
+            first_uid += urls;
+            RowEntry {
+                row,
+                first_uid: first_uid - urls,
+                urls,
+                updates: 1,
+                partitions: vec![],
+                counts: Counts::default(),
+            }
+        };
+        let rows = rows.iter().map(&mut row).collect();
+        NewEpoch { rows, in_range: RangeLength::Month, provenance: Provenance::default(), translation }
+    }
+
+    fn entry(below: u64, from: u64) -> Option<TranslationEntry> {
+        let path = translation_name(from, from + 1);
+        Some(TranslationEntry { below, path, rows: 0, bytes: 0, checksum: String::new() })
+    }
+
+    #[test]
+    fn rows_tell_what_a_commit_does() {
+        let mut current: Option<(EpochId, Manifest)> = None;
+        let mut commit = |rows: &[(u32, u64)], translation: Option<TranslationEntry>| {
+            let new = epoch(rows, translation);
+            let history = history_after(current.clone(), &new)?;
+            let epoch = current.as_ref().map_or(1, |(id, _)| id.epoch + 1);
+            let manifest = Manifest::new(epoch, new, history);
+            manifest.history_sound()?;
+            let shown = manifest.lineage().iter().map(|past| (past.epoch, past.urls)).collect::<Vec<_>>();
+            let origin = manifest.origin();
+            let digest = Digest::of(&epoch.to_be_bytes());
+            assert!(
+                (1..epoch).all(|past| manifest.past(past).map(|id| id.digest) == Some(Digest::of(&past.to_be_bytes())))
+            );
+            current = Some((EpochId { epoch, digest }, manifest));
+            Ok((origin, shown))
+        };
+        assert_eq!(commit(&[(1, 5)], entry(0, 1)), Err(ManifestFlaw::History));
+        assert_eq!(commit(&[(1, 5)], None), Ok((Origin::Built, vec![])));
+        assert_eq!(commit(&[(1, 5), (2, 0)], None), Ok((Origin::Updated, vec![(1, 5)])));
+        assert_eq!(commit(&[(1, 5), (2, 0), (3, 4)], None), Ok((Origin::Updated, vec![(1, 5), (2, 5)])));
+        for wrong in [entry(6, 3), entry(5, 2), entry(5, 4)] {
+            assert_eq!(commit(&[(1, 5), (4, 4)], wrong), Err(ManifestFlaw::History));
+        }
+        let history = vec![(1, 5), (2, 5), (3, 9)];
+        assert_eq!(commit(&[(1, 5), (4, 4)], entry(5, 3)), Ok((Origin::Merged, history)));
+        assert_eq!(commit(&[(5, 9)], None), Ok((Origin::Built, vec![])), "no translation came with it");
+        assert_eq!(commit(&[(5, 9), (6, 1)], None), Ok((Origin::Updated, vec![(5, 9)])));
+    }
+
+    #[test]
+    fn histories_that_lie_are_found() {
+        let new = epoch(&[(1, 5)], None);
+        let flaw = |history: Vec<PastEpoch>| Manifest::new(3, new.clone(), history).history_sound();
+        let digest = Digest::of(b"");
+        let past = |epoch, translation| PastEpoch { epoch, digest, urls: 5, translation, rebuilt: false };
+        assert_eq!(flaw(vec![past(1, entry(5, 1)), past(2, None)]), Ok(()));
+        assert_eq!(flaw(vec![past(2, None)]), Err(ManifestFlaw::History));
+        let both = PastEpoch { rebuilt: true, ..past(2, entry(5, 2)) };
+        assert_eq!(flaw(vec![past(1, None), both]), Err(ManifestFlaw::History));
+        assert_eq!(flaw(vec![past(1, None)]), Err(ManifestFlaw::History));
+        assert_eq!(flaw(vec![past(2, None), past(1, None)]), Err(ManifestFlaw::History));
+        assert_eq!(flaw(vec![past(1, None), past(2, entry(6, 2))]), Err(ManifestFlaw::History));
+        assert_eq!(flaw((0..4).map(|epoch| past(epoch, None)).collect()), Err(ManifestFlaw::History));
+        let mut outside = past(2, entry(0, 2));
+        outside.translation.iter_mut().for_each(|entry| entry.path.insert_str(0, "../"));
+        assert!(matches!(flaw(vec![past(1, None), outside]), Err(ManifestFlaw::Path(_))));
+    }
+}

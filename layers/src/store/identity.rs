@@ -1,0 +1,128 @@
+//! Identities by content: what tells an epoch from another one of the same number.
+//!
+//! An epoch is named by its number and the digest of its manifest, which names the epochs before it by theirs. So a store
+//! that was removed and built anew, or restored from a backup and updated again, has other identities, and one that was
+//! built from the same captures has the same. `CURRENT` holds one as text: `7 0123456789abcdef0123456789abcdef`.
+//!
+//! Digests are of 128 bits (XXH3): they tell damage and mix-ups, and are no protection against who forges a store.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use crate::store::manifest::RowEntry;
+
+/// What some content is, in 128 bits; as text 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(u128);
+
+impl Digest {
+    /// That of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(xxh3_128(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no digest, or no identity of an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an identity: expected 32 hexadecimal digits in lower case, after a number for that of an epoch")]
+pub struct NotAnIdentity;
+
+impl FromStr for Digest {
+    type Err = NotAnIdentity;
+
+    fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let digits = (text.len() == 32 && text.bytes().all(is_digit)).then_some(text);
+        digits.and_then(|digits| u128::from_str_radix(digits, 16).ok()).map(Self).ok_or(NotAnIdentity)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'a> Deserialize<'a> for Digest {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// An epoch of one store, and of no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EpochId {
+    /// Its number.
+    pub epoch: u64,
+    /// Of the bytes of its manifest.
+    pub digest: Digest,
+}
+
+impl fmt::Display for EpochId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.epoch, self.digest)
+    }
+}
+
+impl FromStr for EpochId {
+    type Err = NotAnIdentity;
+
+    fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
+        let (epoch, digest) = text.split_once(' ').ok_or(NotAnIdentity)?;
+        let is_number = epoch.bytes().all(|byte| byte.is_ascii_digit());
+        let epoch = epoch.parse().ok().filter(|_| is_number).ok_or(NotAnIdentity)?;
+        Ok(Self { epoch, digest: digest.parse()? })
+    }
+}
+
+impl RowEntry {
+    /// What the row is: of the checksums of its files, in the order of partitions and layers. Its number is not in it.
+    pub fn digest(&self) -> Digest {
+        let mut hash = Xxh3::new();
+        for file in self.partitions.iter().flat_map(|partition| &partition.files) {
+            hash.update(format!("{} {} {}\n", file.layer, file.bytes, file.checksum).as_bytes());
+        }
+        Digest(hash.digest128())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_come_back_from_their_text() {
+        let id = EpochId { epoch: 7, digest: Digest::of(b"a manifest") };
+        assert_eq!(id.to_string().parse(), Ok(id));
+        let json = serde_json::to_string(&id).unwrap();
+        assert_eq!(serde_json::from_str::<EpochId>(&json).unwrap(), id);
+    }
+
+    #[test]
+    fn what_is_not_written_so_is_no_identity() {
+        let digest = Digest::of(b"");
+        for text in ["", "7", "7 ", &format!("+7 {digest}"), &format!(" 7 {digest}"), &format!("7  {digest}")] {
+            assert_eq!(text.parse::<EpochId>(), Err(NotAnIdentity), "{text:?}");
+        }
+        for text in
+            [&digest.to_string()[1..], &format!("{digest}0"), &digest.to_string().to_uppercase(), &"+".repeat(32)]
+        {
+            assert_eq!(text.parse::<Digest>(), Err(NotAnIdentity), "{text:?}");
+        }
+    }
+}

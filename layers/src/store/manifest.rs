@@ -1,0 +1,372 @@
+//! The manifest of an epoch: which rows, partitions and files it has, with counts and checksums. One JSON file.
+//!
+//! Reads and writes `epochs/NNNNNN.json`. Pure data: [`Manifest::flaw`] finds contradictions, [`crate::Store`] reads files.
+//! Invariants: paths are relative and stay inside the store; rows number UIDs without gaps from 0, partitions the UIDs of
+//! their row; each partition has one file a layer. No dates and no machine names: the same input gives the same bytes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::file::schema::Layer;
+use crate::record::page::Page;
+use crate::record::time::RangeLength;
+use crate::store::history::{PastEpoch, TranslationEntry};
+use crate::store::inputs::InputsEntry;
+
+/// The newest format that this version reads, and the one that it writes.
+pub const FORMAT: u32 = 3;
+
+/// A file of one layer and partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// The layer.
+    pub layer: Layer,
+    /// The partition.
+    pub partition: u32,
+    /// Path relative to the store, with `/`.
+    pub path: String,
+    /// Rows of the Parquet file.
+    pub rows: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// XXH3-64 of the file, 16 hexadecimal digits.
+    pub checksum: String,
+}
+
+/// One partition of a row: a slice of the key order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionEntry {
+    /// The number of the partition in its row.
+    pub partition: u32,
+    /// UID of its first URL.
+    pub first_uid: u64,
+    /// How many URLs it has: its UIDs are `first_uid..first_uid + urls`.
+    pub urls: u64,
+    /// The least UID whose records (of all layers but url) are here: those below the next partition's, or below the end of
+    /// the row. In a store's oldest row the same as `first_uid`; later rows have records of URLs of earlier ones too.
+    pub first_record: u64,
+    /// Key of its first URL in hexadecimal digits; empty when it has no URL.
+    pub first_key: String,
+    /// Its files: one a layer, in the order of [`Layer::ALL`].
+    pub files: Vec<FileEntry>,
+}
+
+/// One row: an immutable generation of layers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowEntry {
+    /// The number of the row.
+    pub row: u32,
+    /// UID of its first URL.
+    pub first_uid: u64,
+    /// How many URLs it has.
+    pub urls: u64,
+    /// How many builds and updates it holds: the schedule of merges goes by that.
+    pub updates: u64,
+    /// Its partitions, in key order.
+    pub partitions: Vec<PartitionEntry>,
+    /// What it holds.
+    pub counts: Counts,
+}
+
+impl RowEntry {
+    /// The UID after its last.
+    pub fn end_uid(&self) -> u64 {
+        self.first_uid + self.urls
+    }
+
+    /// The UIDs whose records are in a partition, given by its place.
+    pub fn records(&self, partition: usize) -> Range<u64> {
+        let first = self.partitions.get(partition).map_or(self.end_uid(), |entry| entry.first_record);
+        first..self.partitions.get(partition + 1).map_or(self.end_uid(), |next| next.first_record)
+    }
+}
+
+/// What a row, or an epoch, holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// URLs: pages and link targets.
+    pub urls: u64,
+    /// URLs with at least one capture.
+    pub pages: u64,
+    /// Captures.
+    pub captures: u64,
+    /// Captures whose links are unknown.
+    pub unknown_captures: u64,
+    /// Pairs of a page and a link of any of its captures.
+    pub links: u64,
+    /// Triples of a page, a known capture and a link in it.
+    pub occurrences: u64,
+    /// Time of the first capture; `null` without captures.
+    pub first_time: Option<i64>,
+    /// Time of the last capture; `null` without captures.
+    pub last_time: Option<i64>,
+}
+
+impl Counts {
+    /// Counts a page and what it holds (not its URL).
+    pub fn add_page(&mut self, page: &Page) {
+        self.add(&Counts {
+            urls: 0,
+            pages: 1,
+            captures: page.timestamps.len() as u64,
+            unknown_captures: page.unknown.len() as u64,
+            links: page.links.len() as u64,
+            occurrences: page.occurrences(),
+            first_time: page.timestamps.first().copied(),
+            last_time: page.timestamps.last().copied(),
+        });
+    }
+
+    /// Adds other counts to these. Pages and links that are in both count twice.
+    pub fn add(&mut self, other: &Counts) {
+        self.urls += other.urls;
+        self.pages += other.pages;
+        self.captures += other.captures;
+        self.unknown_captures += other.unknown_captures;
+        self.links += other.links;
+        self.occurrences += other.occurrences;
+        self.first_time = self.first_time.into_iter().chain(other.first_time).min();
+        self.last_time = self.last_time.into_iter().chain(other.last_time).max();
+    }
+}
+
+/// What an epoch was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// What decided which captures and links of the inputs are inside, by name; the same for all rows.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// The inputs of each job since the last that built anew, the oldest first.
+    #[serde(default)]
+    pub inputs: Vec<InputsEntry>,
+}
+
+/// What a writer says of a new epoch; the store adds the number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEpoch {
+    /// All rows of the epoch, old and new, oldest first.
+    pub rows: Vec<RowEntry>,
+    /// Length of the ranges of the in-link layers.
+    pub in_range: RangeLength,
+    /// What it was made from.
+    pub provenance: Provenance,
+    /// How the UIDs of the current epoch become those of the new one, where rows were merged.
+    pub translation: Option<TranslationEntry>,
+}
+
+/// An epoch: all that is needed to find and trust its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the format, see [`FORMAT`].
+    pub format: u32,
+    /// The number of the epoch.
+    pub epoch: u64,
+    /// Length of the ranges of the in-link layers.
+    pub in_range: RangeLength,
+    /// Sums over the rows.
+    pub counts: Counts,
+    /// What the epoch was made from.
+    pub provenance: Provenance,
+    /// The rows, oldest first.
+    pub rows: Vec<RowEntry>,
+    /// All epochs before, oldest first; not written where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<PastEpoch>,
+}
+
+/// A contradiction in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestFlaw {
+    /// A path is absolute, leaves the store, or is not plain.
+    #[error("path {0:?} is not a plain relative path inside the store")]
+    Path(String),
+    /// A path is named twice.
+    #[error("file {0:?} is named twice")]
+    Twice(String),
+    /// A partition lacks a layer, or has files of other layers or partitions, or in another order.
+    #[error("row {row}, partition {partition}: not one file a layer, in order")]
+    Files {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+    },
+    /// Layers of one partition differ in rows.
+    #[error("row {row}, partition {partition}: the layers differ in rows")]
+    Rows {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+    },
+    /// Rows or partitions do not number UIDs without gaps.
+    #[error("row {row}: UID {got} where {expected} is expected")]
+    Uids {
+        /// The row.
+        row: u32,
+        /// What the numbers before lead to.
+        expected: u64,
+        /// What is said.
+        got: u64,
+    },
+    /// Records of partitions do not begin at UID 0, do not rise, or pass the end of the row.
+    #[error("row {row}, partition {partition}: records from UID {got} on are not in order")]
+    Records {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// What is said.
+        got: u64,
+    },
+    /// First keys are not hexadecimal, or do not rise.
+    #[error("row {row}, partition {partition}: first key {key:?} is no key or does not rise")]
+    FirstKey {
+        /// The row.
+        row: u32,
+        /// The partition.
+        partition: u32,
+        /// The key.
+        key: String,
+    },
+    /// Counts that are not the sums of what they count.
+    #[error("the counts are not the sums of their parts")]
+    Counts,
+    /// Epochs before this one are not numbered one after the other, or a translation is not one from the epoch before.
+    #[error("the history of its UIDs does not fit its epochs and rows")]
+    History,
+    /// The number inside is not that of the file's name.
+    #[error("it says that it is epoch {0}")]
+    Epoch(u64),
+}
+
+impl Manifest {
+    /// The manifest of a new epoch.
+    pub(crate) fn new(epoch: u64, new: NewEpoch, history: Vec<PastEpoch>) -> Self {
+        let mut counts = Counts::default();
+        new.rows.iter().for_each(|row| counts.add(&row.counts));
+        let NewEpoch { rows, in_range, provenance, translation: _ } = new;
+        Self { format: FORMAT, epoch, in_range, counts, provenance, rows, history }
+    }
+
+    /// All files of the epoch.
+    pub fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        self.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files)
+    }
+
+    /// The first contradiction found.
+    pub fn flaw(&self) -> Option<ManifestFlaw> {
+        self.sound().err()
+    }
+
+    fn sound(&self) -> Result<(), ManifestFlaw> {
+        let mut paths = std::collections::BTreeSet::new();
+        for file in self.files() {
+            if !is_plain(&file.path) {
+                return Err(ManifestFlaw::Path(file.path.clone()));
+            }
+            if !paths.insert(&file.path) {
+                return Err(ManifestFlaw::Twice(file.path.clone()));
+            }
+        }
+        let (mut next, mut counts) = (0u64, Counts::default());
+        let expect = |row: u32, expected: u64, got: u64| {
+            if expected == got { Ok(()) } else { Err(ManifestFlaw::Uids { row, expected, got }) }
+        };
+        for row in &self.rows {
+            expect(row.row, next, row.first_uid)?;
+            let mut key_before = Vec::new();
+            for partition in &row.partitions {
+                expect(row.row, next, partition.first_uid)?;
+                next = next.checked_add(partition.urls).ok_or(ManifestFlaw::Counts)?;
+                partition.sound(row.row, &mut key_before)?;
+            }
+            expect(row.row, row.first_uid.saturating_add(row.urls), next)?;
+            row.records_sound()?;
+            let pages: u64 = row.partitions.iter().filter_map(|p| p.file(Layer::Ol)).map(|file| file.rows).sum();
+            if row.counts.urls != row.urls || row.counts.pages != pages {
+                return Err(ManifestFlaw::Counts);
+            }
+            counts.add(&row.counts);
+        }
+        if let Some(entry) = self.provenance.inputs.iter().find(|entry| !is_plain(&entry.path)) {
+            return Err(ManifestFlaw::Path(entry.path.clone()));
+        }
+        if counts == self.counts { self.history_sound() } else { Err(ManifestFlaw::Counts) }
+    }
+}
+
+impl RowEntry {
+    fn records_sound(&self) -> Result<(), ManifestFlaw> {
+        let mut least = 0;
+        for (at, PartitionEntry { partition, first_record, .. }) in self.partitions.iter().enumerate() {
+            let in_order = if at == 0 { *first_record == 0 } else { *first_record >= least };
+            if !in_order || *first_record > self.end_uid() {
+                return Err(ManifestFlaw::Records { row: self.row, partition: *partition, got: *first_record });
+            }
+            least = *first_record;
+        }
+        Ok(())
+    }
+}
+
+impl PartitionEntry {
+    /// The file of a layer.
+    pub fn file(&self, layer: Layer) -> Option<&FileEntry> {
+        self.files.iter().find(|file| file.layer == layer)
+    }
+
+    /// The key of the first URL; empty without URLs, `None` when the text is not hexadecimal.
+    pub fn first_key_bytes(&self) -> Option<Vec<u8>> {
+        from_hex(&self.first_key)
+    }
+
+    fn sound(&self, row: u32, key_before: &mut Vec<u8>) -> Result<(), ManifestFlaw> {
+        let partition = self.partition;
+        let in_order = self.files.iter().map(|file| (file.layer, file.partition));
+        if !in_order.eq(Layer::ALL.map(|layer| (layer, partition))) {
+            return Err(ManifestFlaw::Files { row, partition });
+        }
+        let rows = |layer| self.file(layer).map_or(0, |file| file.rows);
+        let out = [Layer::Ts, Layer::Bv, Layer::Rv].iter().all(|&layer| rows(layer) == rows(Layer::Ol));
+        let into = rows(Layer::Il) == rows(Layer::Tr) && rows(Layer::Il) == rows(Layer::Ibv);
+        if rows(Layer::Url) != self.urls || !out || !into {
+            return Err(ManifestFlaw::Rows { row, partition });
+        }
+        let flaw = || ManifestFlaw::FirstKey { row, partition, key: self.first_key.clone() };
+        let key = self.first_key_bytes().ok_or_else(flaw)?;
+        if key.is_empty() != (self.urls == 0) {
+            return Err(flaw());
+        }
+        if !key.is_empty() {
+            if *key_before >= key {
+                return Err(flaw());
+            }
+            *key_before = key;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
+}
+
+/// Whether a path has only plain names between single slashes.
+pub(crate) fn is_plain(path: &str) -> bool {
+    let plain = Path::new(path).components().all(|component| matches!(component, Component::Normal(_)));
+    plain && path.split('/').all(|name| !name.is_empty() && name != "." && !name.contains(['\\', ':', '\0']))
+}

@@ -1,0 +1,233 @@
+//! Translations: how a merge replaced UIDs, as a file, and the way through several merges.
+//!
+//! ```text
+//! translations/000006-000007.parquet      old, new, count (uint64 each): UIDs old..old + count of epoch 6
+//!                                         are new..new + count in epoch 7
+//! ```
+//!
+//! Rows are *runs*, rising in `old`; they come from many rows of the store, so `new` does not rise. UIDs below the
+//! `below` of the manifest's entry stayed; all others that are in no run are gone (going back: were not there yet).
+//! Invariants: runs do not overlap, neither in `old` nor in `new`; two UIDs never become one.
+//!
+//! The writer holds one row group of runs. A translation that is loaded holds 32 bytes a run; a look-up is a binary
+//! search in each merge on the way. Source: Najork 2009 (merges leave tables from old to new); DESIGN, section 6.
+
+use crate::error::{Damage, Error};
+use crate::file::parquet::{TableWriter, read_table};
+use crate::store::history::{PastEpoch, TranslationEntry, translation_name};
+use crate::store::{RowDir, Store, current};
+
+const COLUMNS: [&str; 3] = ["old", "new", "count"];
+/// Runs of a row group.
+const RUNS_MAX: usize = 1 << 16;
+
+/// UIDs that keep their distances: `old..old + count` become `new..new + count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    old: u64,
+    new: u64,
+    count: u64,
+}
+
+/// Writes the translation of a merge. Nothing is written where `finish` is not called.
+pub struct TranslationWriter {
+    file: TableWriter,
+    below: u64,
+    /// Those of the next row group.
+    runs: Vec<Run>,
+    /// The last one, which may still grow.
+    open: Option<Run>,
+}
+
+impl TranslationWriter {
+    /// Creates the file, in the store of the row that the merge makes. It leads from the current epoch to the next, and
+    /// must be committed as that. UIDs below `below`, the first UID of the merged rows, stay what they are and are not
+    /// given.
+    ///
+    /// # Errors
+    /// A store without an epoch; when the file or its directory cannot be created.
+    pub fn create(row: &RowDir, below: u64) -> Result<Self, Error> {
+        let not_a_store = || Error::NotAStore { path: row.location().path("") };
+        let from = current(row.location())?.ok_or_else(not_a_store)?.epoch;
+        let file = TableWriter::create(row, translation_name(from, from + 1), &COLUMNS)?;
+        Ok(Self { file, below, runs: Vec::new(), open: None })
+    }
+
+    /// Says that UIDs `old..old + count` become `new..new + count`. A run that goes on where the last one ended, on
+    /// both sides, becomes one with it; one without UIDs is nothing.
+    ///
+    /// # Errors
+    /// A run whose old UIDs are not above those before it, or that has UIDs below `below` or above 64 bits; what the
+    /// disk refuses.
+    pub fn push(&mut self, old: u64, new: u64, count: u64) -> Result<(), Error> {
+        let disorder = |previous: u64, got: u64| {
+            let (previous, got) = (previous.to_string(), got.to_string());
+            Err(Error::OutOfOrder { what: "UID", previous, got })
+        };
+        let Some(more) = count.checked_sub(1) else { return Ok(()) };
+        if let Some(open) = self.open.filter(|open| old < open.old + open.count) {
+            return disorder(open.old + open.count - 1, old);
+        }
+        if let Some(uid) = [old, new].into_iter().find(|&uid| uid < self.below) {
+            return disorder(self.below, uid);
+        }
+        // One past the last must be a number, too.
+        if let Some(uid) = [old, new].into_iter().find(|uid| uid.checked_add(count).is_none()) {
+            return disorder(uid, uid.wrapping_add(more));
+        }
+        match &mut self.open {
+            Some(open) if open.old + open.count == old && open.new + open.count == new => open.count += count,
+            open => {
+                let full = open.replace(Run { old, new, count });
+                self.runs.extend(full);
+                if self.runs.len() == RUNS_MAX {
+                    self.write()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and says what was written, for [`crate::NewEpoch::translation`].
+    ///
+    /// # Errors
+    /// What the disk refuses.
+    pub fn finish(mut self) -> Result<TranslationEntry, Error> {
+        self.runs.extend(self.open.take());
+        if !self.runs.is_empty() {
+            self.write()?;
+        }
+        let below = self.below;
+        let table = self.file.finish()?;
+        Ok(TranslationEntry { below, path: table.path, rows: table.rows, bytes: table.bytes, checksum: table.checksum })
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let column = |of: fn(&Run) -> u64| self.runs.iter().map(of).collect();
+        self.file.write([column(|run| run.old), column(|run| run.new), column(|run| run.count)])?;
+        self.runs.clear();
+        Ok(())
+    }
+}
+
+/// How one merge replaced UIDs, in memory.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    below: u64,
+    /// Rising in `old`.
+    runs: Vec<Run>,
+    /// Places in `runs`, rising in `new`.
+    by_new: Vec<usize>,
+}
+
+impl Translation {
+    /// Reads the translation from the epoch `past`, which has one, to the next, which has `urls_after` URLs.
+    fn load(store: &Store, entry: &TranslationEntry, urls_before: u64, urls_after: u64) -> Result<Self, Error> {
+        let path = store.location().path(&entry.path);
+        let body = store.location().place().body(&entry.path)?;
+        body.verify(&path, entry.bytes, &entry.checksum)?;
+        let mut runs: Vec<Run> = Vec::new();
+        read_table(&path, &body, COLUMNS, |[old, new, count]| {
+            let rows = old.iter().zip(new).zip(count);
+            runs.extend(rows.map(|((&old, &new), &count)| Run { old, new, count }));
+            Ok(())
+        })?;
+        let damaged = |row: usize, damage| Error::Damaged { path: path.clone(), row: row as u64, damage };
+        if runs.len() as u64 != entry.rows {
+            return Err(damaged(runs.len(), Damage::NotAligned));
+        }
+        for (row, run) in runs.iter().enumerate() {
+            for (first, end) in [(run.old, urls_before), (run.new, urls_after)] {
+                let inside = first >= entry.below && run.count > 0 && first < end && run.count <= end - first;
+                if !inside {
+                    let uid = first.saturating_add(run.count.saturating_sub(1));
+                    return Err(damaged(row, Damage::UidOutside { uid, first: entry.below, end }));
+                }
+            }
+        }
+        let mut by_new: Vec<usize> = (0..runs.len()).collect();
+        let overlap = |order: &[usize], first: fn(&Run) -> u64| {
+            let mut pairs = order.iter().zip(order.iter().skip(1)).map(|(&a, &b)| (b, runs[a], runs[b]));
+            let found = pairs.find(|(_, a, b)| first(a) + a.count > first(b));
+            found.map_or(Ok(()), |(row, a, b)| {
+                let (previous, got) = (first(&a) + a.count - 1, first(&b));
+                Err(damaged(row, Damage::Order { previous, got }))
+            })
+        };
+        overlap(&by_new, |run| run.old)?;
+        by_new.sort_unstable_by_key(|&at| runs[at].new);
+        overlap(&by_new, |run| run.new)?;
+        Ok(Self { below: entry.below, runs, by_new })
+    }
+
+    /// What a UID of the epoch before the merge became; `None` where it is gone.
+    pub fn forward(&self, old: u64) -> Option<u64> {
+        if old < self.below {
+            return Some(old);
+        }
+        let at = self.runs.partition_point(|run| run.old <= old).checked_sub(1)?;
+        let run = self.runs[at];
+        let distance = old - run.old;
+        (distance < run.count).then(|| run.new + distance)
+    }
+
+    /// What a UID of the epoch after the merge was before; `None` where it was not there.
+    pub fn backward(&self, new: u64) -> Option<u64> {
+        if new < self.below {
+            return Some(new);
+        }
+        let at = self.by_new.partition_point(|&at| self.runs[at].new <= new).checked_sub(1)?;
+        let run = self.runs[self.by_new[at]];
+        let distance = new - run.new;
+        (distance < run.count).then(|| run.old + distance)
+    }
+}
+
+/// The way of UIDs from an epoch to the one that is open, and back, through all merges between them.
+#[derive(Clone, Debug)]
+pub struct Translations {
+    urls_from: u64,
+    urls_to: u64,
+    /// Oldest first.
+    merges: Vec<Translation>,
+}
+
+impl Translations {
+    /// The way from epoch `from` to the epoch of `store`. Cost: reads the translations on it, whole.
+    ///
+    /// # Errors
+    /// An epoch that is not there yet, or since which all was built anew; files that cannot be read or are damaged.
+    pub fn between(store: &Store, from: u64) -> Result<Self, Error> {
+        let manifest = store.manifest();
+        let path = || store.location().path("");
+        if from == 0 || from > manifest.epoch {
+            return Err(Error::MissingEpoch { path: path(), epoch: from });
+        }
+        let first = manifest.lineage().first().map_or(manifest.epoch, |past| past.epoch);
+        if from < first {
+            return Err(Error::NoTranslation { path: path(), from, first });
+        }
+        let past: Vec<&PastEpoch> = manifest.lineage().iter().filter(|past| past.epoch >= from).collect();
+        let urls_to = manifest.urls();
+        let urls_from = past.first().map_or(urls_to, |past| past.urls);
+        let urls_after = past.iter().skip(1).map(|past| past.urls).chain([urls_to]);
+        let merges = past.iter().zip(urls_after).filter_map(|(past, urls_after)| {
+            let entry = past.translation.as_ref()?;
+            Some(Translation::load(store, entry, past.urls, urls_after))
+        });
+        Ok(Self { urls_from, urls_to, merges: merges.collect::<Result<_, _>>()? })
+    }
+
+    /// What a UID of the earlier epoch is in the later one; `None` where it is gone, or was never there.
+    pub fn forward(&self, uid: u64) -> Option<u64> {
+        let known = Some(uid).filter(|&uid| uid < self.urls_from)?;
+        self.merges.iter().try_fold(known, |uid, merge| merge.forward(uid))
+    }
+
+    /// What a UID of the later epoch was in the earlier one; `None` where it was not there yet.
+    pub fn backward(&self, uid: u64) -> Option<u64> {
+        let known = Some(uid).filter(|&uid| uid < self.urls_to)?;
+        let past = self.merges.iter().rev().try_fold(known, |uid, merge| merge.backward(uid));
+        past.filter(|&uid| uid < self.urls_from)
+    }
+}

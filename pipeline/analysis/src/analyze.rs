@@ -1,0 +1,549 @@
+//! Analyses of a store: algorithms on the graph at a date or in a window, and statistics of how it changes.
+//!
+//! ```text
+//! layers -> each worker reads its range of pages -> [Timed] links at all dates -> [Adjacency] links at one -> algorithm
+//!                                                                                       values by UID -> table, summary
+//! ```
+//!
+//! Workers are those of a build: threads of one process or of several ([`webstrata_pipeline::Cluster`]), each with the pages of a range of
+//! UIDs. What goes from URL to URL along links goes as one value a linked URL ([`slice`]); what must walk a graph walks it in
+//! worker 0 ([`whole`]), and so do results, which worker 0 writes. The layers are read once, whatever the number of dates.
+//!
+//! | file | analysis | source |
+//! |---|---|---|
+//! | `degrees`, `pagerank`, `hits`, `salsa`, `harmonic` | values that travel along links | Brin & Page 1998, Kleinberg 1999, Lempel & Moran 2001, Boldi & Vigna 2013 |
+//! | `wcc` (on `union_find`), `scc`, `triangles` | what is connected | Pearce 2005, Schank & Wagner 2005 |
+//! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 9 |
+//! | `locality`, `menus` | links inside hosts; links that stand together on the pages of a directory | the same |
+//! | `folded` | the graph of hosts, domains or paths by period | Common Crawl, Archives Unleashed |
+//! | `adjacency`, `exchange`, `slice`, `whole`, `survey`, `output` | what they are made of | |
+//!
+//! Memory: see each file; what an analysis needs is compared with the budget before anything is read.
+
+mod adjacency;
+mod churn;
+mod degrees;
+mod exchange;
+mod folded;
+mod growth;
+mod harmonic;
+mod hits;
+mod locality;
+mod menus;
+mod mortality;
+mod output;
+mod pagerank;
+mod salsa;
+mod scc;
+mod slice;
+mod survey;
+mod triangles;
+mod union_find;
+mod wcc;
+mod whole;
+
+use crate::Error;
+use crate::hosts::{Fold, Parts};
+use crate::outlet::Target;
+use adjacency::Adjacency;
+use exchange::{Number, exchange, from_bytes, to_bytes};
+use output::Output;
+pub use output::{AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Top};
+pub use scc::strongly_connected;
+use serde::{Deserialize, Serialize};
+use slice::{Mirrors, Slice};
+use std::io::Write;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use timely::worker::Worker;
+use union_find::UnionFind;
+use webstrata_layers::{Links, Page, RangeLength, Reader, Store, Window};
+use webstrata_pipeline::Error as JobError;
+use webstrata_pipeline::Progress;
+use webstrata_pipeline::engine::job::{Job, Stopped};
+use webstrata_pipeline::engine::{self, RunOptions, work_together};
+
+/// When an iteration ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Iterations {
+    /// After so many.
+    pub most: usize,
+    /// When all values together have moved by no more.
+    pub tolerance: f64,
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Analysis {
+    /// In-links and out-links of each URL.
+    Degrees,
+    /// PageRank: with which probability a link is followed.
+    PageRank(f64, Iterations),
+    /// Hubs and authorities.
+    Hits(Iterations),
+    /// Hubs and authorities by a walk that goes back and forth.
+    Salsa,
+    /// Strongly connected components.
+    Scc,
+    /// Weakly connected components.
+    Wcc,
+    /// Harmonic centrality, from counters of 2 to this power registers (4 to 14).
+    Harmonic(u32),
+    /// Triangles.
+    Triangles,
+    /// Links that are born and die, by page, and how long they live.
+    Mortality,
+    /// Links added and removed from capture to capture.
+    Churn,
+    /// Links inside the host and the domain of their page.
+    Locality,
+    /// Pages, captures, URLs and links by period.
+    Growth(RangeLength),
+    /// Links that stand together on the pages of a directory: at least on this share of at least so many pages.
+    Menus(f64, u64),
+    /// Links between hosts, domains or paths by period.
+    Folded(Fold, RangeLength),
+}
+
+impl Analysis {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Analysis::Degrees => "degrees",
+            Analysis::PageRank(..) => "pagerank",
+            Analysis::Hits(_) => "hits",
+            Analysis::Salsa => "salsa",
+            Analysis::Scc => "scc",
+            Analysis::Wcc => "wcc",
+            Analysis::Harmonic(_) => "harmonic",
+            Analysis::Triangles => "triangles",
+            Analysis::Mortality => "mortality",
+            Analysis::Churn => "churn",
+            Analysis::Locality => "locality",
+            Analysis::Growth(_) => "growth",
+            Analysis::Menus(..) => "menus",
+            Analysis::Folded(..) => "fold",
+        }
+    }
+
+    /// Whether it is of the graph at one date, so that it can be done at many.
+    pub fn is_dated(&self) -> bool {
+        !matches!(self, Analysis::Mortality | Analysis::Churn | Analysis::Growth(_) | Analysis::Folded(..))
+    }
+
+    /// Whether it takes links as they are, by UID, and sends no values along them.
+    fn walks(&self) -> bool {
+        matches!(self, Analysis::Scc | Analysis::Wcc | Analysis::Triangles | Analysis::Menus(..))
+    }
+
+    /// Bytes that a process needs, given the links and URLs of the store, about: by link, then by URL.
+    fn bytes(&self, many: bool) -> (u64, u64) {
+        let slice = if many { 16 } else { 4 };
+        match self {
+            Analysis::Degrees => (slice, 48),
+            Analysis::PageRank(..) => (slice, 64),
+            Analysis::Hits(_) => (slice, 80),
+            Analysis::Salsa => (slice, 100),
+            Analysis::Wcc => (slice, 60),
+            Analysis::Scc => (slice + 4, 80),
+            Analysis::Triangles => (slice + 28, 64),
+            Analysis::Harmonic(bits) => (slice, 64 + (2 << bits)),
+            Analysis::Growth(_) => (4, 32),
+            Analysis::Menus(..) => (48, 16),
+            // Pairs of parts are a fraction of the links.
+            Analysis::Folded(..) => (8, 8),
+            Analysis::Mortality | Analysis::Churn | Analysis::Locality => (0, 64),
+        }
+    }
+}
+
+/// Which dates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dates {
+    /// One graph.
+    One(Window),
+    /// The graph as it is at the end of every period from the first capture to the last, or of those that end in between.
+    Every {
+        /// Length of the periods.
+        length: RangeLength,
+        /// No end before this second.
+        from: i64,
+        /// No end after the period of this second.
+        to: i64,
+    },
+}
+
+/// What to analyze, with what.
+#[derive(Clone, Debug)]
+pub struct AnalyzeOptions {
+    /// The store, and with what to work.
+    pub run: RunOptions,
+    /// What is computed.
+    pub analysis: Analysis,
+    /// At which dates, or in which window.
+    pub dates: Dates,
+    /// Where values go: a file as its name ends ([`crate::TableFormat`]), or CSV to the stream; nowhere without.
+    pub out: Option<Target>,
+    /// Whether URLs stand beside UIDs.
+    pub urls: bool,
+}
+
+/// What a worker stands on.
+pub(crate) struct Ground<'a> {
+    worker: &'a mut Worker,
+    job: &'a Job,
+    store: &'a Reader,
+    /// UIDs of each worker.
+    ranges: &'a [Range<u64>],
+    shared: &'a Shared,
+    /// How many analyses were done before.
+    round: usize,
+    stage: &'static str,
+}
+
+/// What workers of a process share.
+#[derive(Default)]
+struct Shared {
+    sets: Mutex<Option<(usize, Arc<UnionFind>)>>,
+    parts: Mutex<Vec<(Fold, Arc<Parts>)>>,
+}
+
+/// Pages between two looks at whether to stop.
+const STRIDE: u64 = 1024;
+
+impl Ground<'_> {
+    /// The UIDs of this worker.
+    fn own(&self) -> Range<u64> {
+        self.ranges[self.worker.index()].clone()
+    }
+
+    /// How many these are.
+    fn own_urls(&self) -> usize {
+        let own = self.own();
+        usize::try_from(own.end - own.start).unwrap_or(usize::MAX)
+    }
+
+    /// Visits the pages of this worker, in order.
+    fn each_page(&self, mut visit: impl FnMut(&Page) -> Result<(), Error>) -> Result<(), Stopped> {
+        let (mut pages, mut page, mut count) = (self.store.pages(self.own()), Page::default(), 0);
+        let mut all = || -> Result<(), Error> {
+            while pages.read(&mut page)? {
+                visit(&page)?;
+                count += 1;
+                if count % STRIDE == 0 {
+                    self.job.progress().add_worked(STRIDE);
+                    self.job.go_on()?;
+                }
+            }
+            self.job.progress().add_worked(count % STRIDE);
+            Ok(())
+        };
+        self.job.check(all())
+    }
+
+    /// Sets of URLs, one of each, which all workers of this process share in a round.
+    fn union_find(&self) -> Arc<UnionFind> {
+        let mut held = self.shared.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*held {
+            Some((round, sets)) if *round == self.round => Arc::clone(sets),
+            _ => {
+                let sets = Arc::new(UnionFind::new(adjacency::low(self.store.urls())));
+                *held = Some((self.round, Arc::clone(&sets)));
+                sets
+            }
+        }
+    }
+
+    /// The parts that the URLs of the store are folded into, read once a process.
+    fn parts(&self, fold: Fold) -> Result<Arc<Parts>, Stopped> {
+        let mut held = self.shared.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, parts)) = held.iter().find(|(by, _)| *by == fold) {
+            return Ok(Arc::clone(parts));
+        }
+        let parts = Arc::new(self.job.check(Parts::read(self.store, fold, self.job))?);
+        held.push((fold, Arc::clone(&parts)));
+        Ok(parts)
+    }
+
+    /// Waits for all workers.
+    fn wait(&mut self) -> Result<(), Stopped> {
+        let peers = self.worker.peers();
+        exchange(self, vec![vec![0]; peers]).map(|_| ())
+    }
+
+    /// Brings the numbers of all workers, in order, to worker 0.
+    fn gather<T: Number>(&mut self, own: &[T]) -> Result<Option<Vec<T>>, Stopped> {
+        let peers = self.worker.peers();
+        if peers == 1 {
+            return Ok(Some(own.to_vec()));
+        }
+        let mut outgoing = vec![Vec::new(); peers];
+        outgoing[0] = to_bytes(own);
+        let received = exchange(self, outgoing)?;
+        Ok((self.worker.index() == 0).then(|| received.iter().flat_map(|bytes| from_bytes::<T>(bytes)).collect()))
+    }
+
+    /// Brings a value of each worker to worker 0.
+    fn gather_values<T: Serialize + for<'a> Deserialize<'a>>(&mut self, own: &T) -> Result<Vec<T>, Stopped> {
+        let mut outgoing = vec![Vec::new(); self.worker.peers()];
+        outgoing[0] = self.job.check(serde_json::to_vec(own).map_err(JobError::State))?;
+        let received = exchange(self, outgoing)?;
+        let values = received.iter().filter(|bytes| !bytes.is_empty());
+        let values = values.map(|bytes| serde_json::from_slice(bytes).map_err(JobError::State));
+        self.job.check(values.collect::<Result<Vec<T>, JobError>>())
+    }
+}
+
+/// Values by URL.
+#[derive(Clone, Debug, PartialEq)]
+enum Values {
+    Counts(Vec<u64>),
+    Reals(Vec<f64>),
+}
+
+impl From<Vec<u64>> for Values {
+    fn from(values: Vec<u64>) -> Self {
+        Values::Counts(values)
+    }
+}
+
+impl From<Vec<f64>> for Values {
+    fn from(values: Vec<f64>) -> Self {
+        Values::Reals(values)
+    }
+}
+
+/// What an analysis has found at a date: of this worker's URLs, or of all in worker 0 and of none in the others.
+struct Found {
+    of_all: bool,
+    columns: Vec<(&'static str, Values)>,
+    facts: Vec<Fact>,
+    sheet: Option<Sheet>,
+}
+
+impl Found {
+    /// Columns have the URLs of this worker.
+    fn of_own() -> Self {
+        Self { of_all: false, columns: Vec::new(), facts: Vec::new(), sheet: None }
+    }
+
+    /// Columns have all URLs in worker 0, and there are none in other workers.
+    fn of_all() -> Self {
+        Self { of_all: true, ..Self::of_own() }
+    }
+
+    fn with(mut self, name: &'static str, values: impl Into<Values>) -> Self {
+        self.columns.push((name, values.into()));
+        self
+    }
+
+    fn and(mut self, facts: Vec<Fact>) -> Self {
+        self.facts.extend(facts);
+        self
+    }
+
+    fn with_sheet(mut self, sheet: Option<Sheet>) -> Self {
+        self.sheet = sheet;
+        self
+    }
+
+    /// Brings the columns of all workers to worker 0.
+    fn gathered(mut self, ground: &mut Ground<'_>) -> Result<Self, Stopped> {
+        if !self.of_all {
+            let mut columns = Vec::new();
+            for (name, values) in std::mem::take(&mut self.columns) {
+                let all = match values {
+                    Values::Counts(own) => ground.gather(&own)?.map(Values::Counts),
+                    Values::Reals(own) => ground.gather(&own)?.map(Values::Reals),
+                };
+                columns.extend(all.map(|all| (name, all)));
+            }
+            (self.columns, self.of_all) = (columns, true);
+        }
+        Ok(self)
+    }
+}
+
+/// How many have each label, by label.
+fn sizes(labels: &[u32]) -> Vec<u64> {
+    let mut sizes = vec![0; labels.len()];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    sizes
+}
+
+/// Memory that a worker and a process take besides what is analyzed: row groups that are read, blocks on their way.
+const FIXED_BYTES: u64 = 64 << 20;
+
+/// Analyzes a store; in a cluster every process calls it with the same options but for its number and memory, process 0 writes
+/// the values, and all return the report. `stream` is for [`Target::Stream`].
+///
+/// # Errors
+/// A store that cannot be read or is damaged, more URLs or links than fit into the memory or into 32 bits, a process that has
+/// gone, a place that cannot be written.
+pub fn analyze(
+    options: &AnalyzeOptions,
+    stream: impl Write + Send + 'static,
+    progress: &Progress,
+) -> Result<AnalyzeReport, Error> {
+    let run = &options.run;
+    let workers = run.workers.max(1);
+    let (process, processes) = (run.cluster.as_ref().map_or(0, |cluster| cluster.process), run.processes());
+    let store = Store::open(&run.store)?;
+    let counts = store.manifest().counts;
+    let dates = dates(options.dates, store.manifest())?;
+    if u32::try_from(counts.urls).is_err() || dates.len() > usize::from(u16::MAX) {
+        return Err(Error::Internal("more than 4,294,967,295 URLs or 65,535 dates cannot be analyzed at once"));
+    }
+    let by = options.analysis.bytes(dates.len() > 1);
+    let needed = (counts.links * by.0 + counts.urls * by.1) + FIXED_BYTES * (1 + workers as u64);
+    // Slices are shared out; what walks a graph or is written has all of it in process 0.
+    let needed = usize::try_from(if process == 0 { needed } else { needed / processes as u64 }).unwrap_or(usize::MAX);
+    if needed > run.memory_max {
+        return Err(Error::GraphTooLarge { given: run.memory_max, needed, links: counts.links, urls: counts.urls });
+    }
+    let epoch = store.manifest().epoch;
+    let job = run.job(progress)?;
+    let reader = Arc::new(Reader::new(store, 32 << 20).for_scans(workers));
+    let ranges = reader.ranges(workers * processes)?;
+    let output = match &options.out {
+        Some(target) if process == 0 => Some(Mutex::new(Some(Output::new(target, stream, options, epoch)?))),
+        _ => None,
+    };
+    let plan =
+        Plan { job: job.clone(), reader, ranges, dates, analysis: options.analysis, output, shared: Shared::default() };
+    let identity = format!("{epoch} {:?} {:?}", options.analysis, options.dates);
+    let done = work_together(run, &job, options.analysis.name(), &identity, move |worker| plan.work(worker));
+    done.map_err(Error::without_state)
+}
+
+/// The windows of dates, each with its time where there are many.
+fn dates(dates: Dates, manifest: &webstrata_layers::Manifest) -> Result<Vec<(Option<i64>, Window)>, Error> {
+    let (length, from, to) = match dates {
+        Dates::One(window) => return Ok(vec![(None, window)]),
+        Dates::Every { length, from, to } => (length, from, to),
+    };
+    let (Some(first), Some(last)) = (manifest.counts.first_time, manifest.counts.last_time) else {
+        return Err(Error::NoDates);
+    };
+    let (mut start, mut ends) = (length.start(first.max(from)), Vec::new());
+    while start <= last.min(to) && ends.len() <= usize::from(u16::MAX) {
+        let end = length.end(start);
+        ends.push((Some(end), Window::AsOf(end)));
+        start = end + 1;
+    }
+    if ends.is_empty() { Err(Error::NoDates) } else { Ok(ends) }
+}
+
+/// What all workers of a process know.
+struct Plan {
+    job: Job,
+    reader: Arc<Reader>,
+    ranges: Vec<Range<u64>>,
+    dates: Vec<(Option<i64>, Window)>,
+    analysis: Analysis,
+    /// Only in process 0.
+    output: Option<Mutex<Option<Output>>>,
+    shared: Shared,
+}
+
+impl Plan {
+    /// All that one worker does.
+    fn work(&self, worker: &mut Worker) -> Result<AnalyzeReport, Stopped> {
+        let (job, store) = (&self.job, &*self.reader);
+        let index = worker.index();
+        let reports = index.is_multiple_of(job.workers());
+        let stage = self.analysis.name();
+        let mut ground = Ground { worker, job, store, ranges: &self.ranges, shared: &self.shared, round: 0, stage };
+        if reports {
+            let pages = store.store().manifest().counts.pages;
+            job.progress().enter("read", pages * job.workers() as u64 / self.ranges.len() as u64);
+        }
+        let windows: Vec<Window> = self.dates.iter().map(|date| date.1).collect();
+        let mut surveyed = match (self.analysis, &windows[..]) {
+            (Analysis::Mortality, [window, ..]) => Some(mortality::mortality(&mut ground, *window)?),
+            (Analysis::Churn, [window, ..]) => Some(churn::churn(&mut ground, *window)?),
+            (Analysis::Growth(length), _) => Some(growth::growth(&mut ground, length)?),
+            (Analysis::Folded(fold, length), [window, ..]) => Some(folded::folded(&mut ground, fold, length, *window)?),
+            _ => None,
+        };
+        let mut timed = match surveyed {
+            None => Some(adjacency::read(&ground, &windows)?),
+            Some(_) => None,
+        };
+        let mirrors = match &mut timed {
+            Some(timed) if !self.analysis.walks() => Some(Mirrors::of(&mut ground, &mut timed.links)?),
+            _ => None,
+        };
+        if reports {
+            job.progress().leave();
+            job.progress().enter(stage, 0);
+        }
+        let output = self.output.as_ref().filter(|_| index == 0);
+        let mut output = output.and_then(|output| output.lock().ok()?.take());
+        let mut report = AnalyzeReport::new(store, self.analysis);
+        let mut warm: Option<Vec<f64>> = None;
+        for (date, (at, _)) in self.dates.iter().enumerate() {
+            ground.round = date;
+            let graph = match (&timed, date + 1 == self.dates.len()) {
+                (Some(_), true) => timed.take().map(|timed| timed.into_at(date)),
+                (Some(timed), false) => Some(timed.at(date)),
+                (None, _) => None,
+            };
+            let found = match (surveyed.take(), graph) {
+                (Some(found), _) => found,
+                (None, Some(graph)) => self.at_date(&mut ground, graph, mirrors.as_ref(), &mut warm)?,
+                (None, None) => break,
+            };
+            let found = found.gathered(&mut ground)?;
+            if index == 0 {
+                job.check(report.add(store, *at, &found))?;
+                if let Some(output) = &mut output {
+                    job.check(output.write(store, *at, &found, job))?;
+                }
+            }
+        }
+        if let Some(output) = output {
+            report.rows = job.check(output.finish())?;
+        }
+        if reports {
+            job.progress().leave();
+        }
+        let report = (index == 0).then_some(report);
+        let reports = engine::gather(ground.worker, job, None, &report)?;
+        reports.into_iter().flatten().next().ok_or(Stopped)
+    }
+
+    /// An algorithm on the graph of one date, which begins with what it had at the date before.
+    fn at_date(
+        &self,
+        ground: &mut Ground<'_>,
+        graph: Adjacency,
+        mirrors: Option<&Arc<Mirrors>>,
+        warm: &mut Option<Vec<f64>>,
+    ) -> Result<Found, Stopped> {
+        let Some(mirrors) = mirrors else {
+            return match self.analysis {
+                Analysis::Wcc => wcc::wcc(ground, &graph),
+                Analysis::Triangles => triangles::triangles(ground, graph),
+                Analysis::Menus(share, pages) => menus::menus(ground, &graph, share, pages),
+                _ => scc::scc(ground, graph),
+            };
+        };
+        let slice = &Slice { graph, mirrors: Arc::clone(mirrors) };
+        match self.analysis {
+            Analysis::PageRank(damping, iterations) => {
+                let found = pagerank::pagerank(ground, slice, damping, iterations, warm.take())?;
+                if let (Some((_, Values::Reals(ranks))), true) = (found.columns.first(), self.dates.len() > 1) {
+                    *warm = Some(ranks.clone());
+                }
+                Ok(found)
+            }
+            // Hubs of an earlier date would hide what has become dominant in a part of the graph that was not there.
+            Analysis::Hits(iterations) => hits::hits(ground, slice, iterations),
+            Analysis::Salsa => salsa::salsa(ground, slice),
+            Analysis::Harmonic(bits) => harmonic::harmonic(ground, slice, bits),
+            Analysis::Locality => locality::locality(ground, slice),
+            _ => degrees::degrees(ground, slice),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What workers of an analysis tell each other: bytes, all to all, and sums of a few numbers.
+//!
+//! Every worker calls the same functions in the same order. What is for the worker itself is not copied, and a worker that is
+//! alone exchanges nothing. Memory: what is sent and what is received.
+
+use super::Ground;
+use std::cell::RefCell;
+use std::rc::Rc;
+use webstrata_pipeline::Error as JobError;
+use webstrata_pipeline::engine::job::Stopped;
+use webstrata_pipeline::engine::shuffle::shuffle;
+use webstrata_pipeline::engine::wire;
+
+/// Bytes of a record.
+const PIECE: usize = 60 << 10;
+
+/// Sends `outgoing[k]` to worker `k` and gives what each worker sent to this one, by worker.
+pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Stopped> {
+    let (index, peers) = (ground.worker.index(), ground.worker.peers());
+    let own = std::mem::take(&mut outgoing[index]);
+    let mut received: Vec<Vec<u8>> = vec![Vec::new(); peers];
+    if peers > 1 {
+        let heard = Rc::new(RefCell::new(received));
+        let collect = Rc::clone(&heard);
+        let (mut to, mut at) = (0, 0);
+        shuffle(
+            ground.worker,
+            ground.job,
+            ground.stage,
+            move |outbox| {
+                while to < peers && at == outgoing[to].len() {
+                    outgoing[to] = Vec::new();
+                    (to, at) = (to + 1, 0);
+                }
+                let Some(bytes) = outgoing.get(to) else { return Ok(false) };
+                let end = bytes.len().min(at + PIECE);
+                let mut key = [0; 16];
+                key[..8].copy_from_slice(&(index as u64).to_le_bytes());
+                key[8..].copy_from_slice(&(at as u64).to_le_bytes());
+                outbox.send(to, &key, &bytes[at..end]);
+                at = end;
+                Ok(true)
+            },
+            move |block| {
+                let mut kept = Ok(());
+                wire::for_each(&block, |mut key, bytes| {
+                    let [from, at] = [0; 2].map(|_| u64::from_le_bytes(wire::take_array(&mut key)));
+                    let mut all = collect.borrow_mut();
+                    let place = usize::try_from(from).ok().and_then(|from| all.get_mut(from));
+                    match place.filter(|place| place.len() as u64 == at) {
+                        Some(place) => place.extend_from_slice(bytes),
+                        None => kept = Err(JobError::Internal("pieces of a message came out of order")),
+                    }
+                });
+                kept
+            },
+        )?;
+        received = heard.take();
+    }
+    received[index] = own;
+    Ok(received)
+}
+
+/// The sum over all workers of each of some numbers: the same on every worker, for numbers are added in their order.
+pub(super) fn sums<const N: usize>(ground: &mut Ground<'_>, own: [f64; N]) -> Result<[f64; N], Stopped> {
+    let peers = ground.worker.peers();
+    let received = exchange(ground, vec![to_bytes(&own); peers])?;
+    let mut sums = [0.0; N];
+    for bytes in &received {
+        let numbers: Vec<f64> = from_bytes(bytes);
+        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    Ok(sums)
+}
+
+/// A number with bytes.
+pub(super) trait Number: Copy + Default + 'static {
+    /// The bytes of some, the least byte first.
+    fn put(self, out: &mut Vec<u8>);
+    /// The next one.
+    fn take(bytes: &mut &[u8]) -> Self;
+    /// How many bytes one takes.
+    const BYTES: usize;
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        impl Number for $number {
+            fn put(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+            fn take(bytes: &mut &[u8]) -> Self {
+                <$number>::from_le_bytes(wire::take_array(bytes))
+            }
+            const BYTES: usize = size_of::<$number>();
+        }
+    )*};
+}
+
+numbers!(f64, u64, i64, u32);
+
+/// Numbers as bytes.
+pub(super) fn to_bytes<T: Number>(numbers: &[T]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(numbers.len() * T::BYTES);
+    numbers.iter().for_each(|number| number.put(&mut out));
+    out
+}
+
+/// Bytes as numbers.
+pub(super) fn from_bytes<T: Number>(mut bytes: &[u8]) -> Vec<T> {
+    let mut numbers = Vec::with_capacity(bytes.len() / T::BYTES);
+    while !bytes.is_empty() {
+        numbers.push(T::take(&mut bytes));
+    }
+    numbers
+}

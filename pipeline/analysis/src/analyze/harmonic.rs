@@ -1,0 +1,158 @@
+//! `harmonic`: harmonic centrality of each URL, the sum of 1 / d over all URLs that lead to it by d links at least.
+//!
+//! Sets of URLs that reach a URL by at most d links are not kept but counted: a HyperLogLog counter a URL (Flajolet et al. 2007)
+//! of 2^b registers, a byte each, joined along links until none changes (HyperBall, Boldi & Vigna 2013, as cc-webgraph uses it).
+//! The relative error of a count is 1.04 / sqrt(2^b). Counters that did not change are not sent again.
+//!
+//! The hash of a UID is the finaliser of splitmix64 of UID + 1; its highest b bits choose the register, the rest gives its
+//! value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones, are by linear counting.
+//!
+//! Passes over the links: the greatest distance, at most, and one. Memory: 2^b bytes a URL and a mirror, 16 a URL.
+
+use super::adjacency::low;
+use super::exchange::{Number, exchange, sums};
+use super::slice::Slice;
+use super::{Fact, Found, Ground};
+use webstrata_pipeline::engine::job::Stopped;
+
+/// Sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
+pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
+    let registers = 1usize << bits;
+    let mut counters = vec![0u8; slice.graph.urls() * registers];
+    for (uid, counter) in slice.graph.own.clone().zip(counters.chunks_exact_mut(registers)) {
+        let hash = mixed(uid + 1);
+        let register = usize::try_from(hash >> (64 - bits)).unwrap_or(0);
+        counter[register] = rank(hash << bits, bits);
+    }
+    let one = estimate(&counters[..registers.min(counters.len())]);
+    let mut counts = vec![one; slice.graph.urls()];
+    let mut sums_of = vec![0.0; slice.graph.urls()];
+    let mut changed = vec![true; slice.graph.urls()];
+    let mut distance = 0u32;
+    loop {
+        distance += 1;
+        let reached = push(ground, slice, &counters, &changed, registers)?;
+        changed.fill(false);
+        for (from, bytes) in reached.iter().enumerate() {
+            for piece in bytes.chunks_exact(4 + registers) {
+                let (mut mirror, counter) = piece.split_at(4);
+                let place = slice.mirrors.asked[from][u32::take(&mut mirror) as usize] as usize;
+                let own = &mut counters[place * registers..(place + 1) * registers];
+                changed[place] |= raise(own, counter);
+            }
+        }
+        let mut moved = 0.0;
+        for (place, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
+            let count = estimate(&counters[place * registers..(place + 1) * registers]);
+            sums_of[place] += (count - counts[place]) / f64::from(distance);
+            counts[place] = count;
+            moved += 1.0;
+        }
+        if sums(ground, [moved])?[0] == 0.0 {
+            break;
+        }
+    }
+    let facts = vec![
+        Fact::new("greatest distance", f64::from(distance - 1)),
+        Fact::new("registers", registers as f64),
+        Fact::new("relative error of a count", 1.04 / (registers as f64).sqrt()),
+    ];
+    Ok(Found::of_own().with("harmonic", sums_of).with("reached_by", counts).and(facts))
+}
+
+/// Joins the counters of pages that changed along their links; what reached each mirror goes to its owner: the number of the
+/// mirror among those of this worker and owner, and the counter.
+fn push(
+    ground: &mut Ground<'_>,
+    slice: &Slice,
+    counters: &[u8],
+    changed: &[bool],
+    registers: usize,
+) -> Result<Vec<Vec<u8>>, Stopped> {
+    let mirrors = &*slice.mirrors;
+    let mut joined = vec![0u8; mirrors.uids.len() * registers];
+    let mut touched = vec![false; mirrors.uids.len()];
+    for (at, &page) in slice.graph.pages.iter().enumerate().filter(|(_, page)| changed[**page as usize]) {
+        let page = page as usize * registers;
+        let counter = &counters[page..page + registers];
+        for &link in slice.graph.links_of(at) {
+            let link = link as usize;
+            raise(&mut joined[link * registers..(link + 1) * registers], counter);
+            touched[link] = true;
+        }
+    }
+    let outgoing = mirrors.cuts.windows(2).map(|cut| {
+        let mut bytes = Vec::new();
+        for mirror in (cut[0]..cut[1]).filter(|&mirror| touched[mirror]) {
+            low((mirror - cut[0]) as u64).put(&mut bytes);
+            bytes.extend_from_slice(&joined[mirror * registers..(mirror + 1) * registers]);
+        }
+        bytes
+    });
+    let outgoing = outgoing.collect();
+    drop(joined);
+    exchange(ground, outgoing)
+}
+
+/// Raises each register to that of another counter; whether one rose.
+fn raise(own: &mut [u8], other: &[u8]) -> bool {
+    let mut rose = 0u8;
+    for (own, &other) in own.iter_mut().zip(other) {
+        rose |= u8::from(other > *own);
+        *own = (*own).max(other);
+    }
+    rose > 0
+}
+
+/// The value that the bits of a hash below the highest `bits` give, themselves moved to the top.
+fn rank(rest: u64, bits: u32) -> u8 {
+    u8::try_from(rest.leading_zeros().min(64 - bits) + 1).unwrap_or(u8::MAX)
+}
+
+/// The finaliser of splitmix64.
+fn mixed(number: u64) -> u64 {
+    let mut hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+/// About how many distinct URLs a counter has met.
+fn estimate(counter: &[u8]) -> f64 {
+    let registers = counter.len() as f64;
+    let (mut sum, mut empty) = (0.0, 0u32);
+    for &register in counter {
+        sum += f64::from(-i32::from(register)).exp2();
+        empty += u32::from(register == 0);
+    }
+    let alpha = match counter.len() {
+        16 => 0.673,
+        32 => 0.697,
+        64 => 0.709,
+        _ => 0.7213 / (1.0 + 1.079 / registers),
+    };
+    let raw = alpha * registers * registers / sum;
+    if raw <= 2.5 * registers && empty > 0 { registers * (registers / f64::from(empty)).ln() } else { raw }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_within_their_error() {
+        for bits in [6u32, 8, 10] {
+            let registers = 1usize << bits;
+            for count in [1u64, 10, 1000, 100_000] {
+                let mut counter = vec![0; registers];
+                for uid in 0..count {
+                    let hash = mixed(uid + 1);
+                    let register = usize::try_from(hash >> (64 - bits)).unwrap();
+                    counter[register] = counter[register].max(rank(hash << bits, bits));
+                }
+                let error = (estimate(&counter) / count as f64 - 1.0).abs();
+                assert!(error < 4.0 * 1.04 / (registers as f64).sqrt(), "{bits} {count} {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `hits`: hubs link to good authorities, and good hubs link to authorities. The dominant singular vectors of the links, each
+//! with the sum 1; where several are dominant, the one that iteration from equal hubs leads to.
+//!
+//! By iteration: two passes over the links each. Memory: 24 bytes a URL besides the slice. Source: Kleinberg 1999.
+
+use super::exchange::sums;
+use super::slice::Slice;
+use super::{Fact, Found, Ground, Iterations};
+use webstrata_pipeline::engine::job::Stopped;
+
+/// Hubs and authorities among this worker's URLs.
+pub(super) fn hits(ground: &mut Ground<'_>, slice: &Slice, iterations: Iterations) -> Result<Found, Stopped> {
+    let mut hubs = vec![1.0; slice.graph.urls()];
+    let mut authorities = authorities_of(ground, slice, &hubs)?;
+    let (mut done, mut delta) = (0, f64::INFINITY);
+    while done < iterations.most && delta > iterations.tolerance {
+        let seen = slice.pull(ground, &authorities)?;
+        let mut next = vec![0.0; slice.graph.urls()];
+        for (at, &page) in slice.graph.pages.iter().enumerate() {
+            next[page as usize] = slice.graph.links_of(at).iter().map(|&link| seen[link as usize]).sum();
+        }
+        scale(ground, &mut next)?;
+        let moved: f64 = next.iter().zip(&hubs).map(|(new, old)| (new - old).abs()).sum();
+        hubs = next;
+        [delta] = sums(ground, [moved])?;
+        authorities = authorities_of(ground, slice, &hubs)?;
+        done += 1;
+    }
+    let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];
+    Ok(Found::of_own().with("authority", authorities).with("hub", hubs).and(facts))
+}
+
+fn authorities_of(ground: &mut Ground<'_>, slice: &Slice, hubs: &[f64]) -> Result<Vec<f64>, Stopped> {
+    let mut authorities = slice.push(ground, 0.0, |_, page| hubs[page as usize], |a, b| a + b)?;
+    scale(ground, &mut authorities)?;
+    Ok(authorities)
+}
+
+/// Makes the sum of all workers' values 1, unless all are 0.
+fn scale(ground: &mut Ground<'_>, values: &mut [f64]) -> Result<(), Stopped> {
+    let [sum] = sums(ground, [values.iter().sum()])?;
+    if sum > 0.0 {
+        values.iter_mut().for_each(|value| *value /= sum);
+    }
+    Ok(())
+}

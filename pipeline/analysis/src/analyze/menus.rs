@@ -1,0 +1,173 @@
+//! `menus`: links that stand together on most pages of a directory.
+//!
+//! The pages of a directory are those whose URLs begin with it, up to the last slash, and go on without one. Links that are
+//! on exactly the same of these pages are a group; a group of at least two links on at least the given share of at least so
+//! many pages is a menu (Avcular & Suel 2011, section 9, names them as a way to better compression). One row a link of a
+//! menu.
+//!
+//! The pages that have a link are not kept but summed up as the exclusive or of their hashes (64 bits), so two groups are
+//! taken for one with a chance of some 1e-19 a pair. Passes: one over the links, one over the URLs of pages. Memory: 24
+//! bytes for each distinct pair of a directory and a link, twice.
+
+use super::adjacency::{Adjacency, low};
+use super::exchange::{Number, exchange};
+use super::{Fact, Found, Ground, Sheet, SheetColumn};
+use crate::Error;
+use std::collections::{BTreeMap, HashMap};
+use webstrata_pipeline::engine::job::Stopped;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// On how many pages of a directory a link is, and on which.
+type Places = (u32, u64);
+
+/// A directory: how many pages it has, and its links.
+#[derive(Default)]
+struct Directory {
+    pages: u64,
+    links: HashMap<u32, Places>,
+}
+
+pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, pages_min: u64) -> Result<Found, Stopped> {
+    let own = read(ground, graph);
+    let own = ground.job.check(own)?;
+    let directories = share_out(ground, own)?;
+    let mut found: Vec<(String, u64, Vec<Menu>)> = Vec::new();
+    for (name, directory) in directories.into_iter().filter(|(_, directory)| directory.pages >= pages_min.max(2)) {
+        let menus = menus_of(&directory, share);
+        if !menus.is_empty() {
+            found.push((name, directory.pages, menus));
+        }
+    }
+    let mut all: Vec<_> = ground.gather_values(&found)?.into_iter().flatten().collect();
+    if ground.worker.index() > 0 {
+        return Ok(Found::of_all());
+    }
+    all.sort_unstable();
+    let count = all.iter().map(|(_, _, menus)| menus.len()).sum::<usize>();
+    let facts = vec![Fact::new("directories with menus", all.len() as f64), Fact::new("menus", count as f64)];
+    Ok(Found::of_all().and(facts).with_sheet(Some(sheet(all))))
+}
+
+/// A group of links: on how many pages they are, and which they are.
+type Menu = (u32, Vec<u32>);
+
+/// What this worker's pages say of their directories.
+fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Directory>, Error> {
+    let mut directories: BTreeMap<String, Directory> = BTreeMap::new();
+    let mut next = 0;
+    for row in 0..ground.store.rows() {
+        let mut urls = ground.store.row_urls(row, graph.own.clone(), false);
+        while let Some((uid, url, _)) = urls.next_url()? {
+            let place = low(uid - graph.own.start);
+            if graph.pages.get(next) != Some(&place) {
+                continue;
+            }
+            let path = url.find(['?', '#']).map_or(url, |end| &url[..end]);
+            let name = path.rfind('/').map_or(path, |slash| &path[..=slash]);
+            if !directories.contains_key(name) {
+                ground.job.go_on()?;
+                directories.insert(name.to_owned(), Directory::default());
+            }
+            if let Some(directory) = directories.get_mut(name) {
+                directory.pages += 1;
+                let page = xxh3_64(&uid.to_le_bytes());
+                for &link in graph.links_of(next) {
+                    let places = directory.links.entry(link).or_default();
+                    *places = (places.0 + 1, places.1 ^ page);
+                }
+            }
+            next += 1;
+        }
+    }
+    Ok(directories)
+}
+
+/// Brings all that workers know of a directory to one of them.
+fn share_out(
+    ground: &mut Ground<'_>,
+    mut own: BTreeMap<String, Directory>,
+) -> Result<BTreeMap<String, Directory>, Stopped> {
+    let peers = ground.worker.peers();
+    if peers == 1 {
+        return Ok(own);
+    }
+    let mut outgoing = vec![Vec::new(); peers];
+    let to = |name: &str| usize::try_from(xxh3_64(name.as_bytes()) % peers as u64).unwrap_or(0);
+    let index = ground.worker.index();
+    own.retain(|name, directory| {
+        let to = to(name);
+        if to == index {
+            return true;
+        }
+        let out = &mut outgoing[to];
+        low(name.len() as u64).put(out);
+        out.extend_from_slice(name.as_bytes());
+        directory.pages.put(out);
+        low(directory.links.len() as u64).put(out);
+        for (&link, &(count, places)) in &directory.links {
+            link.put(out);
+            count.put(out);
+            places.put(out);
+        }
+        false
+    });
+    for bytes in exchange(ground, outgoing)? {
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let length = u32::take(&mut rest) as usize;
+            let (name, after) = rest.split_at(length.min(rest.len()));
+            rest = after;
+            let directory = own.entry(String::from_utf8_lossy(name).into_owned()).or_default();
+            directory.pages += u64::take(&mut rest);
+            for _ in 0..u32::take(&mut rest) {
+                let places = directory.links.entry(u32::take(&mut rest)).or_default();
+                *places = (places.0 + u32::take(&mut rest), places.1 ^ u64::take(&mut rest));
+            }
+        }
+    }
+    Ok(own)
+}
+
+/// The menus of a directory, those on most pages first.
+fn menus_of(directory: &Directory, share: f64) -> Vec<Menu> {
+    let mut groups: HashMap<Places, Vec<u32>> = HashMap::new();
+    for (&link, &places) in &directory.links {
+        if f64::from(places.0) >= share * directory.pages as f64 {
+            groups.entry(places).or_default().push(link);
+        }
+    }
+    let mut menus: Vec<Menu> = groups
+        .into_iter()
+        .filter(|(_, links)| links.len() > 1)
+        .map(|((count, _), mut links)| {
+            links.sort_unstable();
+            (count, links)
+        })
+        .collect();
+    menus.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    menus
+}
+
+fn sheet(all: Vec<(String, u64, Vec<Menu>)>) -> Sheet {
+    let (mut directories, mut numbers, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut pages, mut with] = [0; 2].map(|_| Vec::new());
+    for (directory, count, menus) in all {
+        for (number, (on, own)) in (0u64..).zip(menus) {
+            for link in own {
+                directories.push(directory.clone());
+                numbers.push(number);
+                pages.push(count);
+                with.push(u64::from(on));
+                links.push(u64::from(link));
+            }
+        }
+    }
+    let columns = vec![
+        ("directory", SheetColumn::Texts(directories)),
+        ("menu", SheetColumn::Counts(numbers)),
+        ("pages", SheetColumn::Counts(pages)),
+        ("pages_with", SheetColumn::Counts(with)),
+        ("link", SheetColumn::Urls(links)),
+    ];
+    Sheet::new("links of menus", true, columns)
+}

@@ -1,0 +1,87 @@
+//! `mortality`: links that are born and die on each page, and how long links live.
+//!
+//! A link is born at a known capture that has it where the one before had not, and dies at the first known capture that lacks it
+//! again. Links of a page's first capture are older than can be known: their deaths count by page, but they say nothing about
+//! life. Survival by age is the Kaplan-Meier estimate over links whose birth was seen, those that still live counting as long as
+//! they were watched; ages in months of 30 days. One pass over the pages. Memory: 24 bytes a URL.
+
+use super::exchange::sums;
+use super::survey::each;
+use super::{Fact, Found, Ground, Sheet, SheetColumn};
+use webstrata_layers::Window;
+use webstrata_pipeline::engine::job::Stopped;
+
+const MONTH: i64 = 30 * 86_400;
+
+pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
+    let urls = ground.own_urls();
+    let [mut links, mut births, mut deaths] = [0; 3].map(|_| vec![0u64; urls]);
+    // By age: links that died at it, and links that were watched no longer.
+    let mut ages: Vec<[u64; 2]> = Vec::new();
+    each(ground, window, |place, _, history| {
+        let last = history.times.last().copied().unwrap_or(0);
+        let mut before = None;
+        for run in &history.runs {
+            links[place] += u64::from(before.replace(run.link) != Some(run.link));
+            let end = history.end(run);
+            deaths[place] += u64::from(end.is_some());
+            if run.first > 0 {
+                births[place] += 1;
+                let age = end.unwrap_or(last).saturating_sub(history.times[run.first]) / MONTH;
+                let age = usize::try_from(age).unwrap_or(0);
+                if ages.len() <= age {
+                    ages.resize(age + 1, [0; 2]);
+                }
+                ages[age][usize::from(end.is_none())] += 1;
+            }
+        }
+        Ok(())
+    })?;
+    let mut all: Vec<[u64; 2]> = Vec::new();
+    for own in ground.gather_values(&ages)? {
+        all.resize(all.len().max(own.len()), [0; 2]);
+        all.iter_mut().zip(own).for_each(|(sum, own)| (0..2).for_each(|at| sum[at] += own[at]));
+    }
+    let sheet = (ground.worker.index() == 0).then(|| survival(&all));
+    let totals = [&links, &births, &deaths].map(|values| values.iter().sum::<u64>() as f64);
+    let [all_links, all_births, all_deaths] = sums(ground, totals)?;
+    let facts = vec![Fact::new("links", all_links), Fact::new("births", all_births), Fact::new("deaths", all_deaths)];
+    Ok(Found::of_own().with("links", links).with("births", births).with("deaths", deaths).and(facts).with_sheet(sheet))
+}
+
+/// How many links reach an age, die at it, and the share that outlives it.
+fn survival(ages: &[[u64; 2]]) -> Sheet {
+    let mut at_risk = ages.iter().map(|[died, left]| died + left).sum::<u64>();
+    let mut share = 1.0;
+    let [mut reach, mut die] = [0; 2].map(|_| Vec::with_capacity(ages.len()));
+    let mut survive = Vec::with_capacity(ages.len());
+    for &[died, left] in ages {
+        if at_risk > 0 {
+            share *= 1.0 - died as f64 / at_risk as f64;
+        }
+        reach.push(at_risk);
+        die.push(died);
+        survive.push(share);
+        at_risk -= died + left;
+    }
+    let columns = vec![
+        ("age", SheetColumn::Counts((0..ages.len() as u64).collect())),
+        ("at_risk", SheetColumn::Counts(reach)),
+        ("died", SheetColumn::Counts(die)),
+        ("surviving", SheetColumn::Reals(survive)),
+    ];
+    Sheet::new("links by age in months of 30 days", false, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survival_is_the_product_of_shares() {
+        let sheet = survival(&[[1, 1], [0, 0], [1, 1]]);
+        let SheetColumn::Reals(share) = &sheet.columns[3].1 else { panic!("shares are reals") };
+        assert_eq!(share, &[0.75, 0.75, 0.375]);
+        assert_eq!(sheet.columns[1].1, SheetColumn::Counts(vec![4, 2, 2]));
+    }
+}

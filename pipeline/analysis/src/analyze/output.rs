@@ -1,0 +1,314 @@
+//! Results of analyses: a table of values by URL, and a report of one screen.
+//!
+//! A table has a row a URL of the store, in the order of UIDs, also for those that the analysis says nothing about: `uid`, `url`
+//! and the columns of the analysis; `at` before them where there are many dates, one after the other. Analyses that are not of
+//! URLs have a [`Sheet`] instead. The URLs are read once a date, beside the values. Memory: a batch of rows.
+
+use super::{Analysis, AnalyzeOptions, Found, Values};
+use crate::Error;
+use crate::hosts::SUFFIX_LIST;
+use crate::outlet::{Outlet, Target, format_of};
+use crate::table::{TableFormat, TableWriter, column, time, times};
+use arrow::array::{ArrayRef, Float64Array, StringArray, StringBuilder, UInt64Array};
+use arrow::datatypes::{DataType, Field};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+use webstrata_layers::{Links, Reader};
+use webstrata_pipeline::engine::job::Job;
+
+/// Rows that are written at once.
+const BATCH: usize = 1 << 16;
+/// URLs of a report.
+const TOP: usize = 10;
+/// Rows of a sheet in a report.
+const SHEET_ROWS: usize = 10_000;
+
+/// A number that an analysis has found for the whole graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What it is.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Fact {
+    pub(super) fn new(name: &str, value: f64) -> Self {
+        Self { name: name.to_owned(), value }
+    }
+}
+
+/// A small table that is not of URLs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sheet {
+    /// What it is about.
+    pub title: String,
+    /// Whether it is what the analysis writes, instead of values by URL.
+    pub replaces_urls: bool,
+    /// Its columns, all of one length, by name.
+    pub columns: Vec<(String, SheetColumn)>,
+}
+
+/// A column of a sheet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SheetColumn {
+    /// Whole numbers.
+    Counts(Vec<u64>),
+    /// Other numbers.
+    Reals(Vec<f64>),
+    /// Seconds, UTC.
+    Times(Vec<i64>),
+    /// Texts.
+    Texts(Vec<String>),
+    /// UIDs, which get their URLs beside them where they are written.
+    Urls(Vec<u64>),
+}
+
+impl SheetColumn {
+    fn len(&self) -> usize {
+        match self {
+            SheetColumn::Counts(values) | SheetColumn::Urls(values) => values.len(),
+            SheetColumn::Reals(values) => values.len(),
+            SheetColumn::Times(values) => values.len(),
+            SheetColumn::Texts(values) => values.len(),
+        }
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        match self {
+            SheetColumn::Counts(values) | SheetColumn::Urls(values) => values.truncate(rows),
+            SheetColumn::Reals(values) => values.truncate(rows),
+            SheetColumn::Times(values) => values.truncate(rows),
+            SheetColumn::Texts(values) => values.truncate(rows),
+        }
+    }
+}
+
+impl Sheet {
+    pub(super) fn new(title: &str, replaces_urls: bool, columns: Vec<(&str, SheetColumn)>) -> Self {
+        let columns = columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
+        Self { title: title.to_owned(), replaces_urls, columns }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+}
+
+/// A URL with a great value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Top {
+    /// Its UID.
+    pub uid: u64,
+    /// Itself.
+    pub url: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// What an analysis found, at one date or in one window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DateReport {
+    /// The date, in seconds, where there are many.
+    pub at: Option<i64>,
+    /// Numbers of the whole graph.
+    pub facts: Vec<Fact>,
+    /// What `top` is the greatest of; empty where that means nothing.
+    pub column: String,
+    /// The URLs with the greatest values of the first column, or of the largest components.
+    pub top: Vec<Top>,
+    /// The first 10,000 rows of the sheet.
+    pub sheet: Option<Sheet>,
+    /// All rows of the sheet.
+    pub sheet_rows: usize,
+}
+
+/// What an analysis found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnalyzeReport {
+    /// The epoch that was analyzed.
+    pub epoch: u64,
+    /// Which analysis.
+    pub analysis: String,
+    /// URLs of the store.
+    pub urls: u64,
+    /// By date.
+    pub dates: Vec<DateReport>,
+    /// Rows that were written.
+    pub rows: u64,
+}
+
+impl AnalyzeReport {
+    pub(super) fn new(store: &Reader, analysis: Analysis) -> Self {
+        let (epoch, urls) = (store.epoch(), store.urls());
+        Self { epoch, analysis: analysis.name().to_owned(), urls, dates: Vec::new(), rows: 0 }
+    }
+
+    /// Adds what was found at a date.
+    pub(super) fn add(&mut self, store: &Reader, at: Option<i64>, found: &Found) -> Result<(), Error> {
+        let (column, ranked) = ranked(found);
+        let top = ranked.into_iter().map(|(uid, value)| Ok(Top { uid, url: store.url(uid)?, value }));
+        let top = top.collect::<Result<Vec<_>, Error>>()?;
+        let (facts, mut sheet) = (found.facts.clone(), found.sheet.clone());
+        let sheet_rows = sheet.as_ref().map_or(0, Sheet::rows);
+        for (_, column) in sheet.iter_mut().flat_map(|sheet| &mut sheet.columns) {
+            column.truncate(SHEET_ROWS);
+        }
+        self.dates.push(DateReport { at, facts, column: column.to_owned(), top, sheet, sheet_rows });
+        Ok(())
+    }
+}
+
+/// The UIDs with the greatest values, the greatest first, and what these are.
+fn ranked(found: &Found) -> (&'static str, Vec<(u64, f64)>) {
+    let value = |values: &Values, at: usize| match values {
+        Values::Counts(values) => values[at] as f64,
+        Values::Reals(values) => values[at],
+    };
+    let all = |values: &Values| match values {
+        Values::Counts(values) => 0..values.len(),
+        Values::Reals(values) => 0..values.len(),
+    };
+    let (name, mut order): (_, Vec<(u64, f64)>) = match &found.columns[..] {
+        [("component", Values::Counts(names)), (name, sizes), ..] => {
+            let named = names.iter().enumerate().filter(|(at, least)| *at as u64 == **least);
+            (*name, named.map(|(at, least)| (*least, value(sizes, at))).collect())
+        }
+        [(name, values), ..] => (*name, all(values).map(|at| (at as u64, value(values, at))).collect()),
+        [] => return ("", Vec::new()),
+    };
+    let greater = |a: &(u64, f64), b: &(u64, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    if order.len() > TOP {
+        order.select_nth_unstable_by(TOP, greater);
+        order.truncate(TOP);
+    }
+    order.sort_unstable_by(greater);
+    order.retain(|&(_, value)| value > 0.0);
+    (name, order)
+}
+
+/// Writes the table.
+pub(super) struct Output {
+    /// Until the columns are known, the place for them.
+    outlet: Option<Outlet<'static>>,
+    format: TableFormat,
+    about: Vec<(&'static str, String)>,
+    urls: bool,
+    table: Option<TableWriter<'static>>,
+}
+
+impl Output {
+    /// A table, CSV where it goes to the stream. Opens its place, since that it cannot be written is better known before than
+    /// after.
+    pub(super) fn new(
+        target: &Target,
+        stream: impl Write + Send + 'static,
+        options: &AnalyzeOptions,
+        epoch: u64,
+    ) -> Result<Self, Error> {
+        let format = match target {
+            Target::Stream => TableFormat::Csv,
+            Target::File(path) => format_of(path)?,
+        };
+        let outlet = Some(Outlet::open(target, stream)?);
+        let about = vec![
+            ("webstrata.analysis", format!("{:?}", options.analysis)),
+            ("webstrata.dates", format!("{:?}", options.dates)),
+            ("webstrata.store", options.run.store.to_string()),
+            ("webstrata.epoch", epoch.to_string()),
+            ("webstrata.suffixes", SUFFIX_LIST.to_owned()),
+        ];
+        Ok(Self { outlet, format, about, urls: options.urls, table: None })
+    }
+
+    /// Writes what was found at a date.
+    pub(super) fn write(&mut self, store: &Reader, at: Option<i64>, found: &Found, job: &Job) -> Result<(), Error> {
+        match &found.sheet {
+            Some(sheet) if sheet.replaces_urls => self.write_sheet(store, at, sheet),
+            _ => self.write_urls(store, at, found, job),
+        }
+    }
+
+    fn write_rows(&mut self, columns: Vec<(Field, ArrayRef)>) -> Result<(), Error> {
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+        if let Some(outlet) = self.outlet.take() {
+            self.table = Some(TableWriter::create(outlet, self.format, fields, &self.about)?);
+        }
+        self.table.as_mut().map_or(Ok(()), |table| table.write(arrays))
+    }
+
+    fn write_urls(&mut self, store: &Reader, at: Option<i64>, found: &Found, job: &Job) -> Result<(), Error> {
+        let (all, mut uid) = (store.urls(), 0);
+        let mut rows = 0..store.rows();
+        let mut urls = rows.next().map(|row| store.row_urls(row, 0..all, false));
+        loop {
+            job.go_on()?;
+            let batch = uid..all.min(uid + BATCH as u64);
+            let count = usize::try_from(batch.end - batch.start).unwrap_or(0);
+            let mut columns = dated(at, count);
+            columns.push((column("uid", DataType::UInt64), Arc::new(UInt64Array::from_iter_values(batch.clone()))));
+            if self.urls {
+                let mut texts = StringBuilder::with_capacity(count, 80 * count);
+                let mut missing = count;
+                while missing > 0 {
+                    let Some(stream) = &mut urls else { break };
+                    match stream.next_url()? {
+                        Some((_, url, _)) => {
+                            texts.append_value(url);
+                            missing -= 1;
+                        }
+                        None => urls = rows.next().map(|row| store.row_urls(row, 0..all, false)),
+                    }
+                }
+                columns.push((column("url", DataType::Utf8), Arc::new(texts.finish())));
+            }
+            let here = usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
+            columns.extend(found.columns.iter().map(|(name, values)| array(name, values, here.clone())));
+            self.write_rows(columns)?;
+            uid = batch.end;
+            if uid == all {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write_sheet(&mut self, store: &Reader, at: Option<i64>, sheet: &Sheet) -> Result<(), Error> {
+        let mut columns = dated(at, sheet.rows());
+        for (name, values) in &sheet.columns {
+            let (of, array): (DataType, ArrayRef) = match values {
+                SheetColumn::Counts(values) => (DataType::UInt64, Arc::new(UInt64Array::from(values.clone()))),
+                SheetColumn::Reals(values) => (DataType::Float64, Arc::new(Float64Array::from(values.clone()))),
+                SheetColumn::Texts(values) => (DataType::Utf8, Arc::new(StringArray::from(values.clone()))),
+                SheetColumn::Times(values) => (time(), times(values.iter().copied().map(Some))),
+                SheetColumn::Urls(uids) => {
+                    let uid: ArrayRef = Arc::new(UInt64Array::from(uids.clone()));
+                    columns.push((column("uid", DataType::UInt64), uid));
+                    (DataType::Utf8, Arc::new(StringArray::from(store.urls_of(uids)?)))
+                }
+            };
+            let name = if matches!(values, SheetColumn::Urls(_)) { "url" } else { name };
+            columns.push((column(name, of), array));
+        }
+        self.write_rows(columns)
+    }
+
+    /// Ends the table; the number of its rows.
+    pub(super) fn finish(self) -> Result<u64, Error> {
+        self.table.map_or(Ok(0), TableWriter::finish)
+    }
+}
+
+/// The column of the date, where there are many.
+fn dated(at: Option<i64>, rows: usize) -> Vec<(Field, ArrayRef)> {
+    at.map(|at| (column("at", time()), times(vec![Some(at); rows]))).into_iter().collect()
+}
+
+fn array(name: &str, values: &Values, rows: Range<usize>) -> (Field, ArrayRef) {
+    match values {
+        Values::Counts(values) => (column(name, DataType::UInt64), Arc::new(UInt64Array::from(values[rows].to_vec()))),
+        Values::Reals(values) => (column(name, DataType::Float64), Arc::new(Float64Array::from(values[rows].to_vec()))),
+    }
+}

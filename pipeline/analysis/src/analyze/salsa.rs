@@ -1,0 +1,62 @@
+//! `salsa`: authorities and hubs as the stationary distributions of a walk that goes along a link and back along another.
+//!
+//! The walk never leaves a component of the graph whose two sides are pages that link and URLs that are linked to. Inside one,
+//! an authority's part is that of its in-links, a hub's that of its out-links; a component's part is that of its authorities
+//! (hubs) among all. So there is nothing to iterate: one pass over the links, joins of what is linked from one page, and
+//! sums by component. Memory: 4 bytes a URL in each process, and 36 where results are.
+//!
+//! Source: Lempel & Moran 2001, proposition 6; Najork 2009 measures it on stores like this one.
+
+use super::degrees::in_degrees;
+use super::slice::Slice;
+use super::{Fact, Found, Ground};
+use webstrata_pipeline::engine::job::Stopped;
+
+pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
+    let sets = ground.union_find();
+    let mut first = vec![u32::MAX; slice.graph.urls()];
+    for (at, &page) in slice.graph.pages.iter().enumerate() {
+        let mut links = slice.graph.links_of(at).iter().map(|&link| slice.mirrors.uids[link as usize]);
+        let Some(least) = links.next() else { continue };
+        first[page as usize] = least;
+        links.for_each(|link| sets.join(least, link));
+    }
+    let into = in_degrees(ground, slice)?;
+    sets.unite(ground)?;
+    let into = ground.gather(&into)?;
+    let out = ground.gather(&slice.graph.out_degrees())?;
+    let first = ground.gather(&first)?;
+    let (Some(into), Some(out), Some(first)) = (into, out, first) else { return Ok(Found::of_all()) };
+    let labels = sets.labels();
+    // By component: links, authorities, hubs.
+    let mut sums = vec![[0u64; 3]; labels.len()];
+    let (mut authorities, mut hubs) = (0u64, 0u64);
+    for (&label, &degree) in labels.iter().zip(&into).filter(|(_, degree)| **degree > 0) {
+        sums[label as usize][0] += degree;
+        sums[label as usize][1] += 1;
+        authorities += 1;
+    }
+    for &link in first.iter().filter(|&&link| link < u32::MAX) {
+        sums[labels[link as usize] as usize][2] += 1;
+        hubs += 1;
+    }
+    let part = |degree: u64, component: u32, of: usize, all: u64| {
+        let sums = sums[component as usize];
+        degree as f64 / sums[0] as f64 * sums[of] as f64 / all as f64
+    };
+    let authority =
+        |(&label, &degree): (&u32, &u64)| if degree == 0 { 0.0 } else { part(degree, label, 1, authorities) };
+    let authority: Vec<f64> = labels.iter().zip(&into).map(authority).collect();
+    let hub = |(&link, &degree): (&u32, &u64)| match labels.get(link as usize) {
+        Some(&label) => part(degree, label, 2, hubs),
+        None => 0.0,
+    };
+    let hub: Vec<f64> = first.iter().zip(&out).map(hub).collect();
+    let components = sums.iter().filter(|sums| sums[0] > 0).count();
+    let facts = vec![
+        Fact::new("authorities", authorities as f64),
+        Fact::new("hubs", hubs as f64),
+        Fact::new("components", components as f64),
+    ];
+    Ok(Found::of_all().with("authority", authority).with("hub", hub).and(facts))
+}

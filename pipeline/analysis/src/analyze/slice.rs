@@ -1,0 +1,172 @@
+//! The links of a worker's pages at one date, as numbers of *mirrors*: the distinct URLs that they lead to, wherever these are.
+//!
+//! Most links stay with the worker, since pages of a host are neighbours. A computation sends one value a mirror to the
+//! worker that owns the URL ([`Slice::push`]), or gets one from there ([`Slice::pull`]), and never one a link. Mirrors are
+//! those of all dates, so workers agree on them once. Memory: 8 bytes a mirror; 1.5 bits a URL of the store while they are
+//! found.
+
+use super::Ground;
+use super::adjacency::{Adjacency, low};
+use super::exchange::{Number, exchange, from_bytes, to_bytes};
+use std::ops::Range;
+use std::sync::Arc;
+use webstrata_layers::Links;
+use webstrata_pipeline::engine::job::Stopped;
+
+/// See the head of this file.
+pub(super) struct Slice {
+    /// Links are numbers of mirrors.
+    pub(super) graph: Adjacency,
+    pub(super) mirrors: Arc<Mirrors>,
+}
+
+/// What the pages of a worker link to.
+pub(super) struct Mirrors {
+    /// UIDs, rising.
+    pub(super) uids: Vec<u32>,
+    /// Where those of each worker begin; one more at the end.
+    pub(super) cuts: Vec<usize>,
+    /// By worker: which URLs of this worker its mirrors are, as UIDs from the first one of this worker on.
+    pub(super) asked: Vec<Vec<u32>>,
+}
+
+impl Mirrors {
+    /// Finds the mirrors of links, given by UIDs, which become numbers of mirrors.
+    pub(super) fn of(ground: &mut Ground<'_>, links: &mut [u32]) -> Result<Arc<Self>, Stopped> {
+        let uids = mark(links, ground.store.urls());
+        let cut = |range: &Range<u64>| uids.partition_point(|&uid| u64::from(uid) < range.start);
+        let mut cuts: Vec<usize> = ground.ranges.iter().map(cut).collect();
+        cuts.push(uids.len());
+        // Each worker hears which of its URLs have mirrors here.
+        let first = |peer: usize| ground.ranges[peer].start;
+        let outgoing = (0..cuts.len() - 1).map(|peer| {
+            let places = uids[cuts[peer]..cuts[peer + 1]].iter().map(|&uid| low(u64::from(uid) - first(peer)));
+            to_bytes(&places.collect::<Vec<u32>>())
+        });
+        let outgoing = outgoing.collect();
+        let asked = exchange(ground, outgoing)?.iter().map(|bytes| from_bytes(bytes)).collect();
+        Ok(Arc::new(Self { uids, cuts, asked }))
+    }
+}
+
+/// Replaces UIDs by their ranks among the distinct ones, which it gives. Passes: two over the links, one over a bit a URL.
+fn mark(links: &mut [u32], urls: u64) -> Vec<u32> {
+    let mut bits = vec![0u64; usize::try_from(urls.div_ceil(64)).unwrap_or(usize::MAX)];
+    for &link in &*links {
+        bits[link as usize / 64] |= 1 << (link % 64);
+    }
+    let distinct = bits.iter().map(|word| word.count_ones() as usize).sum();
+    let (mut uids, mut ranks) = (Vec::with_capacity(distinct), Vec::with_capacity(bits.len()));
+    for (at, &word) in bits.iter().enumerate() {
+        ranks.push(low(uids.len() as u64));
+        let mut rest = word;
+        while rest != 0 {
+            uids.push(low(at as u64 * 64) + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
+    for link in links {
+        let word = *link as usize / 64;
+        *link = ranks[word] + (bits[word] & ((1 << (*link % 64)) - 1)).count_ones();
+    }
+    uids
+}
+
+impl Slice {
+    /// Sends a value of each page along its links; what reaches a URL is joined, and given for each URL of this worker. `zero`
+    /// is what a URL has that nothing reaches.
+    pub(super) fn push<T: Number>(
+        &self,
+        ground: &mut Ground<'_>,
+        zero: T,
+        of_page: impl Fn(usize, u32) -> T,
+        join: impl Fn(T, T) -> T,
+    ) -> Result<Vec<T>, Stopped> {
+        let mirrors = &*self.mirrors;
+        let mut sums = vec![zero; mirrors.uids.len()];
+        for (at, &page) in self.graph.pages.iter().enumerate() {
+            let value = of_page(at, page);
+            for &link in self.graph.links_of(at) {
+                let sum = &mut sums[link as usize];
+                *sum = join(*sum, value);
+            }
+        }
+        self.settle(ground, &sums, zero, join)
+    }
+
+    /// Sends a value of each mirror to the URL that it stands for; what reaches a URL is joined, and given for each URL of this
+    /// worker. `zero` is what a URL has that has no mirror.
+    pub(super) fn settle<T: Number>(
+        &self,
+        ground: &mut Ground<'_>,
+        values: &[T],
+        zero: T,
+        join: impl Fn(T, T) -> T,
+    ) -> Result<Vec<T>, Stopped> {
+        let mirrors = &*self.mirrors;
+        let mut reached = vec![zero; self.graph.urls()];
+        let mut receive = |places: &[u32], values: &mut dyn Iterator<Item = T>| {
+            for (&place, value) in places.iter().zip(values) {
+                let all = &mut reached[place as usize];
+                *all = join(*all, value);
+            }
+        };
+        let index = ground.worker.index();
+        let outgoing = mirrors.cuts.windows(2).enumerate().map(|(peer, cut)| {
+            let own = &values[cut[0]..cut[1]];
+            if peer == index { Vec::new() } else { to_bytes(own) }
+        });
+        let outgoing = outgoing.collect();
+        for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
+            let places = &mirrors.asked[peer];
+            if peer == index {
+                let own = &values[mirrors.cuts[index]..mirrors.cuts[index + 1]];
+                receive(places, &mut own.iter().copied());
+            } else {
+                receive(places, &mut from_bytes::<T>(&bytes).into_iter());
+            }
+        }
+        Ok(reached)
+    }
+
+    /// The value of each mirror, given those of the URLs of this worker.
+    pub(super) fn pull<T: Number>(&self, ground: &mut Ground<'_>, values: &[T]) -> Result<Vec<T>, Stopped> {
+        let mirrors = &*self.mirrors;
+        let index = ground.worker.index();
+        let of = |places: &[u32]| places.iter().map(|&place| values[place as usize]).collect::<Vec<T>>();
+        let outgoing = mirrors
+            .asked
+            .iter()
+            .enumerate()
+            .map(|(peer, places)| if peer == index { Vec::new() } else { to_bytes(&of(places)) });
+        let outgoing = outgoing.collect();
+        let mut all = Vec::with_capacity(mirrors.uids.len());
+        for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
+            if peer == index {
+                all.extend(of(&mirrors.asked[peer]));
+            } else {
+                all.extend(from_bytes::<T>(&bytes));
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranks_are_those_among_distinct_uids(links in proptest::collection::vec(0u32..5000, 0..300)) {
+            let mut ranked = links.clone();
+            let uids = mark(&mut ranked, 5000);
+            let distinct: std::collections::BTreeSet<u32> = links.iter().copied().collect();
+            prop_assert_eq!(&uids, &distinct.into_iter().collect::<Vec<_>>());
+            for (link, rank) in links.iter().zip(ranked) {
+                prop_assert_eq!(uids[rank as usize], *link);
+            }
+        }
+    }
+}

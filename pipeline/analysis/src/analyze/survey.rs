@@ -1,0 +1,91 @@
+//! Pages read one by one for statistics of how they change: each as a [`History`] of its known captures in a window.
+//!
+//! Captures whose links are unknown say nothing about links, and are passed over: a link that is in the known captures on both
+//! sides of one was there all the time. Memory: a page.
+
+use super::Ground;
+use crate::Error;
+use crate::spans::for_each_link;
+use webstrata_layers::{Page, Window, captures_in};
+use webstrata_pipeline::engine::job::Stopped;
+
+/// The known captures of a page in a window, and its links by stretches of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct History {
+    /// Times of known captures, rising.
+    pub(super) times: Vec<i64>,
+    /// Stretches of consecutive known captures that have a link, as first and last index into `times`; by link, then rising.
+    pub(super) runs: Vec<Run>,
+}
+
+/// See [`History::runs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) link: u64,
+    pub(super) first: usize,
+    pub(super) last: usize,
+}
+
+impl History {
+    /// The time of the capture that first lacks a link again, if there is one.
+    pub(super) fn end(&self, run: &Run) -> Option<i64> {
+        self.times.get(run.last + 1).copied()
+    }
+
+    /// Replaces what is held by the history of a page in a window; until a time is from the first capture on.
+    fn set(&mut self, page: &Page, window: Window) -> Result<(), Error> {
+        let window = match window {
+            Window::AsOf(to) => Window::Seen { from: i64::MIN, to },
+            seen => seen,
+        };
+        self.times.clear();
+        self.runs.clear();
+        let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
+        let known = (first..=last).filter(|&at| page.is_known(at));
+        self.times.extend(known.map(|at| page.timestamps[at as usize]));
+        let place = |at: u32| usize::try_from(page.known_between(first, at) - 1).unwrap_or(usize::MAX);
+        for_each_link(page, window, |link, spans| {
+            self.runs.extend(spans.iter().map(|&(first, last)| Run { link, first: place(first), last: place(last) }));
+            Ok(())
+        })
+    }
+}
+
+/// Calls `visit` with each page of this worker: its place among the worker's URLs, itself, its history in the window.
+pub(super) fn each(
+    ground: &mut Ground<'_>,
+    window: Window,
+    mut visit: impl FnMut(usize, &Page, &History) -> Result<(), Error>,
+) -> Result<(), Stopped> {
+    let first = ground.own().start;
+    let mut history = History::default();
+    ground.each_page(|page| {
+        history.set(page, window)?;
+        visit(usize::try_from(page.uid - first).unwrap_or(usize::MAX), page, &history)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webstrata_layers::Change;
+
+    #[test]
+    fn unknown_captures_are_passed_over() {
+        let changes = [(0, 2), (2, 0), (2, 1), (2, 3)].map(|(link, capture)| Change { link, capture }).to_vec();
+        let page = Page { uid: 1, timestamps: vec![10, 20, 30, 40], unknown: vec![1], links: vec![5, 6, 7], changes };
+        let mut history = History::default();
+        history.set(&page, Window::ALWAYS).unwrap();
+        assert_eq!(history.times, [10, 30, 40]);
+        // Link 7 is there from the second capture to the third, of which the first is unknown.
+        let runs = [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| Run { link, first, last });
+        assert_eq!(history.runs, runs);
+        assert_eq!(history.end(&runs[0]), Some(30));
+        assert_eq!(history.end(&runs[1]), None);
+        history.set(&page, Window::Seen { from: 25, to: 35 }).unwrap();
+        assert_eq!(history.times, [30]);
+        assert_eq!(history.runs.len(), 2);
+        history.set(&page, Window::AsOf(5)).unwrap();
+        assert_eq!(history, History::default());
+    }
+}

@@ -1,0 +1,130 @@
+//! A graph at one date in the memory of one worker, for algorithms that walk it.
+//!
+//! Worker 0 gets the links of all. Memory there: 4 bytes a link, 8 a URL of the store.
+
+use super::Ground;
+use super::adjacency::{Adjacency, low};
+use super::exchange::{Number, exchange};
+use crate::Error;
+use webstrata_layers::Links;
+use webstrata_pipeline::engine::job::Stopped;
+
+/// Links by source.
+pub(super) struct Whole {
+    /// Where the links of each UID begin; one more at the end.
+    starts: Vec<u64>,
+    links: Vec<u32>,
+}
+
+impl Whole {
+    /// Gathers the links of all workers at worker 0; the others get nothing.
+    pub(super) fn gather(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Option<Self>, Stopped> {
+        let (index, peers) = (ground.worker.index(), ground.worker.peers());
+        let mut outgoing = vec![Vec::new(); peers];
+        if index > 0 {
+            let out = &mut outgoing[0];
+            out.reserve(4 * (graph.links.len() + 2 * graph.pages.len()));
+            for at in 0..graph.pages.len() {
+                let links = graph.links_of(at);
+                graph.uid(at).put(out);
+                low(links.len() as u64).put(out);
+                links.iter().for_each(|&link| link.put(out));
+            }
+        }
+        let received = exchange(ground, outgoing)?;
+        if index > 0 {
+            return Ok(None);
+        }
+        // Worker 0 has the lowest UIDs, so what others have stands after its links.
+        let urls = usize::try_from(ground.store.urls()).unwrap_or(usize::MAX);
+        let mut starts = Vec::with_capacity(urls + 1);
+        for (at, &start) in graph.starts.iter().take(graph.pages.len()).enumerate() {
+            starts.resize(graph.uid(at) as usize + 1, start as u64);
+        }
+        let mut whole = Self { starts, links: graph.links };
+        whole.links.reserve_exact(received.iter().map(Vec::len).sum::<usize>() / 4);
+        for bytes in received {
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (page, count) = (u32::take(&mut rest), u32::take(&mut rest) as usize);
+                let Some((own, after)) = rest.split_at_checked(4 * count) else {
+                    ground.job.check(Err(Error::Internal("links of a page that end too early")))?;
+                    break;
+                };
+                whole.begin(u64::from(page));
+                whole.links.extend(own.chunks_exact(4).map(|mut bytes| u32::take(&mut bytes)));
+                rest = after;
+            }
+        }
+        whole.begin(urls as u64);
+        Ok(Some(whole))
+    }
+
+    /// The links that are added next are those of this UID, which rises.
+    fn begin(&mut self, uid: u64) {
+        let end = self.links.len() as u64;
+        self.starts.resize(usize::try_from(uid).unwrap_or(usize::MAX) + 1, end);
+    }
+
+    /// Number of URLs.
+    pub(super) fn urls(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Number of links.
+    pub(super) fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The links of a UID, rising.
+    pub(super) fn of(&self, uid: u32) -> &[u32] {
+        let at = |uid: usize| usize::try_from(self.starts[uid]).unwrap_or(usize::MAX);
+        &self.links[at(uid as usize)..at(uid as usize + 1)]
+    }
+
+    /// The links that pass a test.
+    pub(super) fn only(&self, keep: impl Fn(u32, u32) -> bool) -> Whole {
+        let mut kept = Whole { starts: Vec::with_capacity(self.starts.len()), links: Vec::new() };
+        for uid in (0..).take(self.urls()) {
+            kept.starts.push(kept.links.len() as u64);
+            kept.links.extend(self.of(uid).iter().filter(|&&link| keep(uid, link)));
+        }
+        kept.starts.push(kept.links.len() as u64);
+        kept
+    }
+
+    /// The links both ways, without loops and doubles, by each end: an undirected graph.
+    pub(super) fn undirected(&self) -> Whole {
+        let urls = self.urls();
+        let mut starts = vec![0u64; urls + 1];
+        let pairs = || (0..).zip(0..urls).flat_map(|(uid, _)| self.of(uid).iter().map(move |&link| (uid, link)));
+        let pairs = || pairs().filter(|(uid, link)| uid != link);
+        for (uid, link) in pairs() {
+            starts[uid as usize + 1] += 1;
+            starts[link as usize + 1] += 1;
+        }
+        (0..urls).for_each(|at| starts[at + 1] += starts[at]);
+        let mut next = starts.clone();
+        let mut links = vec![0; usize::try_from(starts[urls]).unwrap_or(usize::MAX)];
+        let mut put = |from: u32, to: u32| {
+            let next = &mut next[from as usize];
+            links[usize::try_from(*next).unwrap_or(usize::MAX)] = to;
+            *next += 1;
+        };
+        for (uid, link) in pairs() {
+            put(uid, link);
+            put(link, uid);
+        }
+        let mut both = Whole { starts: Vec::with_capacity(urls + 1), links: Vec::with_capacity(links.len()) };
+        for bounds in starts.windows(2) {
+            let [from, to] = [bounds[0], bounds[1]].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+            both.starts.push(both.links.len() as u64);
+            let own = &mut links[from..to];
+            own.sort_unstable();
+            let distinct = own.iter().enumerate().filter(|&(at, link)| at == 0 || own[at - 1] != *link);
+            both.links.extend(distinct.map(|(_, &link)| link));
+        }
+        both.starts.push(both.links.len() as u64);
+        both
+    }
+}

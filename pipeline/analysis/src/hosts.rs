@@ -1,0 +1,221 @@
+//! URLs folded into hosts, domains or paths: which part of the web a URL belongs to, and which UIDs belong together.
+//!
+//! Takes URLs as a store spells them; gives names ([`Fold::name_of`]) and, for a whole store, numbers of names by UID
+//! ([`Parts`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]), private suffixes
+//! included; what has none (an address, a single label) is its own domain.
+//!
+//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`Parts`] keeps stretches of UIDs:
+//! memory goes with hosts, not with URLs. One pass over the url layer.
+
+use crate::Error;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::{Links, Reader};
+use webstrata_pipeline::engine::job::Job;
+
+/// The crate and version whose public suffix list says what a domain is.
+pub const SUFFIX_LIST: &str = "psl 2.1.247";
+
+/// What URLs are folded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// Hosts, as they are: `www.example.org` is not `example.org`.
+    Host,
+    /// Registrable domains.
+    Domain,
+    /// Hosts with so many directories of the path.
+    Prefix(usize),
+}
+
+/// Text that is no way to fold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is nothing to fold by; write host, domain or prefix:N")]
+pub struct FoldError(String);
+
+impl Fold {
+    /// The name of the part that a URL belongs to. A URL without a host belongs to its scheme, as `urn:`.
+    pub fn name_of(self, url: &str) -> Cow<'_, str> {
+        let Some(host) = host_in(url) else {
+            let scheme = url.find(':').map_or(url.len(), |at| at + 1);
+            return url[..scheme].into();
+        };
+        match self {
+            Fold::Host => host.into(),
+            Fold::Domain => domain_of(host).into(),
+            Fold::Prefix(directories) => {
+                let path = url.split_once("://").map_or("", |(_, rest)| rest);
+                let path = path.split(['?', '#']).next().unwrap_or_default();
+                let ends = path.match_indices('/').map(|(at, _)| at);
+                // The first slash ends the host; what follows the last one is no directory.
+                let cut = ends.take(directories + 1).last().map_or("", |end| &path[..end]);
+                let from_path = cut.find('/').map_or("", |at| &cut[at..]);
+                format!("{host}{from_path}/").into()
+            }
+        }
+    }
+}
+
+/// The host of a whole URL, without user and port; `None` where it has none, as `urn:isbn:1`.
+pub(crate) fn host_in(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    host_of(authority.rsplit_once('@').map_or(authority, |(_, host)| host))
+}
+
+/// The registrable domain of a host; the host where it has none.
+pub fn domain_of(host: &str) -> &str {
+    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
+        return host;
+    }
+    psl::domain_str(host).unwrap_or(host)
+}
+
+impl FromStr for Fold {
+    type Err = FoldError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "host" => Ok(Fold::Host),
+            None if text == "domain" => Ok(Fold::Domain),
+            Some(("prefix", count)) => count.parse().map(Fold::Prefix).map_err(|_| FoldError(text.to_owned())),
+            _ => Err(FoldError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Fold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fold::Host => f.write_str("host"),
+            Fold::Domain => f.write_str("domain"),
+            Fold::Prefix(count) => write!(f, "prefix:{count}"),
+        }
+    }
+}
+
+/// The parts of a store's URLs: each has a number, in the order in which they are met.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// Names by number.
+    names: Vec<String>,
+    /// Where a stretch of UIDs of one part begins, rising, and which part it is.
+    stretches: Vec<(u64, u32)>,
+    /// URLs by number of the part.
+    urls: Vec<u64>,
+}
+
+impl Parts {
+    /// Reads the URLs of a store.
+    pub(crate) fn read(store: &Reader, fold: Fold, job: &Job) -> Result<Self, Error> {
+        let (mut parts, mut numbers) = (Self::default(), HashMap::new());
+        for row in 0..store.rows() {
+            let mut urls = store.row_urls(row, 0..store.urls(), false);
+            let mut last: Option<u32> = None;
+            while let Some((uid, url, _)) = urls.next_url()? {
+                let name = fold.name_of(url);
+                let part = match last.filter(|&part| parts.names[part as usize] == *name) {
+                    Some(part) => part,
+                    None => {
+                        job.go_on()?;
+                        let next = u32::try_from(parts.names.len()).map_err(|_| Error::Internal("too many hosts"))?;
+                        let part = *numbers.entry(name.clone().into_owned()).or_insert(next);
+                        if part == next {
+                            parts.names.push(name.into_owned());
+                            parts.urls.push(0);
+                        }
+                        parts.stretches.push((uid, part));
+                        part
+                    }
+                };
+                parts.urls[part as usize] += 1;
+                last = Some(part);
+            }
+        }
+        Ok(parts)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The name of a part.
+    pub fn name(&self, part: u32) -> &str {
+        &self.names[part as usize]
+    }
+
+    /// How many URLs a part has.
+    pub fn urls(&self, part: u32) -> u64 {
+        self.urls[part as usize]
+    }
+
+    /// The part of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a hint.
+    pub fn of(&self, uid: u64, near: &mut usize) -> u32 {
+        let holds = |at: usize| {
+            let begins = self.stretches.get(at).is_some_and(|stretch| stretch.0 <= uid);
+            begins && self.stretches.get(at + 1).is_none_or(|next| uid < next.0)
+        };
+        if !holds(*near) {
+            *near = self.stretches.partition_point(|stretch| stretch.0 <= uid).saturating_sub(1);
+        }
+        self.stretches.get(*near).map_or(0, |stretch| stretch.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_belong_to_hosts_domains_and_paths() {
+        let cases = [
+            (
+                "http://www.example.co.uk/a/b/c.html?x=/y",
+                "www.example.co.uk",
+                "example.co.uk",
+                "www.example.co.uk/a/b/",
+            ),
+            ("https://example.org:8080/", "example.org", "example.org", "example.org/"),
+            ("http://a.github.io/x/y", "a.github.io", "a.github.io", "a.github.io/x/"),
+            ("http://192.168.0.1/a/b/c/d", "192.168.0.1", "192.168.0.1", "192.168.0.1/a/b/"),
+            ("http://localhost/a", "localhost", "localhost", "localhost/"),
+            ("http://[::1]/a/", "[::1]", "[::1]", "[::1]/a/"),
+            ("http://me:x@www.example.org/a/", "www.example.org", "example.org", "www.example.org/a/"),
+            ("urn:isbn:1", "urn:", "urn:", "urn:"),
+            ("file:///a/b", "file:", "file:", "file:"),
+        ];
+        for (url, host, domain, prefix) in cases {
+            assert_eq!(Fold::Host.name_of(url), host);
+            assert_eq!(Fold::Domain.name_of(url), domain, "{url}");
+            assert_eq!(Fold::Prefix(2).name_of(url), prefix);
+        }
+        assert_eq!(Fold::Prefix(0).name_of("http://a/b/c"), "a/");
+    }
+
+    #[test]
+    fn ways_to_fold_as_text() {
+        for fold in [Fold::Host, Fold::Domain, Fold::Prefix(3)] {
+            assert_eq!(fold.to_string().parse(), Ok(fold));
+        }
+        for wrong in ["", "hosts", "prefix", "prefix:", "prefix:x", "host:1"] {
+            assert!(wrong.parse::<Fold>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_the_suffix_list_is_the_one_built_in() {
+        let lock = include_str!("../../../Cargo.lock");
+        let version = lock.split("[[package]]").find(|package| package.contains("name = \"psl\"\n")).unwrap();
+        let version = version.split("version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        assert_eq!(SUFFIX_LIST, format!("psl {version}"));
+    }
+}

@@ -1,0 +1,243 @@
+//! The collection: pages of a store as pairs for the dataflow, and a later epoch as differences of pairs.
+//!
+//! Reads all pages of the first epoch, and of later ones the records of rows that were not there before: what an update has
+//! written, and no more. (A merge alone changes no page and is not read; where epochs between were removed, rows that were
+//! merged are read once.) So it keeps of each page the links that count, and when it had them: 24 bytes a URL and 4 a link.
+//! Gives pairs of own numbers ([`super::numbers`]): of a page and its links, or of their hosts. Promises that what was given
+//! of a page before is what is taken away, so the pairs are at every time those of that epoch.
+//!
+//! Rows that are new are the newest, and of a capture the newest row says all. So where they have a known capture not before
+//! the latest of a page, its links are those that count now; where they do not speak of the latest one, nothing has changed.
+//! Only where they take that one back (its links are unknown now) the page is read from all rows.
+
+use super::Standing;
+use super::circuit::{Labels, Pair};
+use super::numbers::Numbers;
+use crate::Error;
+use crate::Fold;
+use differential_dataflow::consolidation::consolidate;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::PoisonError;
+use webstrata_layers::record::key::{domain_prefix, host_prefix};
+use webstrata_layers::{Links, Page, Reader, Window};
+use webstrata_pipeline::engine::job::Job;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// See the head of this file.
+pub(super) struct Feed {
+    pub(super) numbers: Numbers,
+    about: About,
+    /// By number.
+    pages: Vec<Counted>,
+}
+
+/// The links of a page that count.
+#[derive(Default)]
+struct Counted {
+    /// When it had them: the time of its latest known capture. Of watched links nothing.
+    time: Option<i64>,
+    /// Their numbers.
+    links: Box<[u32]>,
+}
+
+/// What a result needs to know of URLs besides their numbers.
+enum About {
+    Nothing,
+    /// A label of each, for the dataflow.
+    Labels(Labels),
+    /// The host of each.
+    Hosts(Hosts),
+    /// With what the keys of watched URLs begin, and their UIDs in the epoch that is read.
+    Watched(Vec<u8>, Vec<Range<u64>>),
+}
+
+/// Hosts, domains or paths with numbers of their own.
+struct Hosts {
+    fold: Fold,
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    /// By number of the URL.
+    of: Vec<u32>,
+}
+
+impl Feed {
+    /// Reads an epoch whole and calls `give` with each pair, and how often it is there.
+    pub(super) fn load(
+        standing: &Standing,
+        labels: Labels,
+        epoch: &Reader,
+        job: &Job,
+        give: impl FnMut(Pair, isize),
+    ) -> Result<Self, Error> {
+        let about = match standing {
+            Standing::Degrees | Standing::Top { .. } => About::Nothing,
+            Standing::Components => About::Labels(labels),
+            Standing::Hosts { by } => {
+                About::Hosts(Hosts { fold: *by, names: Vec::new(), numbers: HashMap::new(), of: Vec::new() })
+            }
+            Standing::NewLinks { host, subdomains } => {
+                let prefix = if *subdomains { domain_prefix(host) } else { host_prefix(host) };
+                About::Watched(prefix.ok_or(Error::Internal("the watched host is no host"))?, Vec::new())
+            }
+        };
+        let mut feed = Self { numbers: Numbers::load(epoch)?, about, pages: Vec::new() };
+        feed.learn(epoch, 0, job)?;
+        feed.read(epoch, 0, job, give)?;
+        Ok(feed)
+    }
+
+    /// Goes on to a later epoch and calls `give` with each pair that has come or gone.
+    pub(super) fn advance(
+        &mut self,
+        older: &Reader,
+        newer: &Reader,
+        job: &Job,
+        give: impl FnMut(Pair, isize),
+    ) -> Result<(), Error> {
+        let known = self.numbers.len();
+        self.numbers.advance(older, newer)?;
+        self.learn(newer, known, job)?;
+        let last = newer.store().manifest().history.last();
+        if last.is_some_and(|past| past.epoch == older.epoch() && past.translation.is_some()) {
+            // One merge and nothing else.
+            return Ok(());
+        }
+        let [before, now] = [older, newer].map(|epoch| epoch.store().manifest().rows.iter().map(|row| row.row));
+        let stayed = before.zip(now).take_while(|(before, now)| before == now).count();
+        self.read(newer, stayed, job, give)
+    }
+
+    /// Reads the rows of an epoch from `first` on, which are newer than all that was read before.
+    fn read(
+        &mut self,
+        epoch: &Reader,
+        first: usize,
+        job: &Job,
+        mut give: impl FnMut(Pair, isize),
+    ) -> Result<(), Error> {
+        let mut pairs = Vec::new();
+        let (mut records, mut record) = (epoch.pages_of(first..epoch.rows(), 0..epoch.urls()), Page::default());
+        while records.read(&mut record)? {
+            job.go_on()?;
+            // UIDs of an epoch have numbers: they were given for all of them.
+            let Some(source) = self.numbers.of(record.uid) else { continue };
+            let Some(now) = self.now(&record, &self.pages[source as usize], epoch)? else { continue };
+            let before = std::mem::replace(&mut self.pages[source as usize], now);
+            let now = &self.pages[source as usize];
+            let pair = |link: u32| (self.part(source), self.part(link));
+            pairs.extend(before.links.iter().map(|&link| (pair(link), -1)));
+            pairs.extend(now.links.iter().map(|&link| (pair(link), 1)));
+            consolidate(&mut pairs);
+            pairs.drain(..).for_each(|(pair, difference)| give(pair, difference));
+        }
+        Ok(())
+    }
+
+    /// What counts of a page, given what new rows say of it; `None` where that is what it was.
+    fn now(&self, record: &Page, before: &Counted, epoch: &Reader) -> Result<Option<Counted>, Error> {
+        let counted = |page: &Page| {
+            let (mut links, mut time) = (Vec::new(), None);
+            match &self.about {
+                About::Watched(_, watched) => {
+                    let is_watched = |link: &u64| watched.iter().any(|uids| uids.contains(link));
+                    links.extend(page.links.iter().copied().filter(is_watched));
+                }
+                _ => {
+                    time = latest(page);
+                    if let Some(time) = time {
+                        page.links_in(Window::Seen { from: time, to: time }, &mut links);
+                    }
+                }
+            }
+            Counted { time, links: links.into_iter().filter_map(|link| self.numbers.of(link)).collect() }
+        };
+        let is_whole = match (&self.about, before.time) {
+            // Links of captures that are said again may be gone.
+            (About::Watched(..), _) => before.links.is_empty(),
+            (_, None) => true,
+            (_, Some(time)) if latest(record) >= Some(time) => true,
+            (_, Some(time)) if record.timestamps.binary_search(&time).is_err() => return Ok(None),
+            _ => false,
+        };
+        if is_whole {
+            return Ok(Some(counted(record)));
+        }
+        Ok(epoch.page(record.uid)?.map(|page| counted(&page)))
+    }
+
+    /// What a URL is in a key: itself, or its host.
+    fn part(&self, number: u32) -> u32 {
+        match &self.about {
+            About::Hosts(hosts) => hosts.of[number as usize],
+            _ => number,
+        }
+    }
+
+    /// The name of a number in a key: a URL, or a host. `epoch` is the one that was read last.
+    pub(super) fn name(&self, number: u32, epoch: &Reader) -> Result<String, Error> {
+        match &self.about {
+            About::Hosts(hosts) => Ok(hosts.names[number as usize].clone()),
+            _ => self.numbers.url(number, epoch),
+        }
+    }
+
+    /// Finds out what is to be known of an epoch, and of URLs with numbers from `first` on.
+    fn learn(&mut self, epoch: &Reader, first: usize, job: &Job) -> Result<(), Error> {
+        let numbers = &self.numbers;
+        self.pages.resize_with(numbers.len(), Counted::default);
+        let mut url = Vec::new();
+        let mut each = |learn: &mut dyn FnMut(&[u8]) -> Result<(), Error>| -> Result<(), Error> {
+            for number in first..numbers.len() {
+                let number = u32::try_from(number).map_err(|_| Error::Internal("too many URLs"))?;
+                job.go_on()?;
+                epoch.url_into(numbers.uid(number), &mut url)?;
+                learn(&url)?;
+            }
+            Ok(())
+        };
+        match &mut self.about {
+            About::Nothing => Ok(()),
+            About::Watched(prefix, uids) => {
+                *uids = epoch.with_prefix(prefix)?;
+                Ok(())
+            }
+            About::Labels(labels) => {
+                let mut labels = labels.write().unwrap_or_else(PoisonError::into_inner);
+                each(&mut |url| {
+                    labels.push(xxh3_64(url));
+                    Ok(())
+                })
+            }
+            About::Hosts(hosts) => each(&mut |url| hosts.add(&String::from_utf8_lossy(url))),
+        }
+    }
+}
+
+impl Hosts {
+    /// Finds the host of the next URL.
+    fn add(&mut self, url: &str) -> Result<(), Error> {
+        let name = self.fold.name_of(url);
+        // Neighbours mostly are of one host.
+        let last = self.of.last().copied().filter(|&last| self.names[last as usize] == *name);
+        let number = match last.or_else(|| self.numbers.get(&*name).copied()) {
+            Some(number) => number,
+            None => {
+                let number = u32::try_from(self.names.len()).map_err(|_| Error::Internal("too many hosts"))?;
+                self.names.push(name.clone().into_owned());
+                self.numbers.insert(name.into_owned(), number);
+                number
+            }
+        };
+        self.of.push(number);
+        Ok(())
+    }
+}
+
+/// The time of the latest capture whose links are known.
+fn latest(page: &Page) -> Option<i64> {
+    // Unknown ones rise: as long as the last of them is the last capture, that is unknown.
+    let unknown = page.unknown.iter().rev().zip((0..page.timestamps.len()).rev());
+    let skipped = unknown.take_while(|&(&unknown, at)| unknown as usize == at).count();
+    page.timestamps.iter().rev().nth(skipped).copied()
+}

@@ -1,0 +1,356 @@
+//! External sort of records, each a key and a payload, both byte strings.
+//!
+//! Order: by the bytes of key and payload, one after the other, unsigned. The keys of one sorter are all of one length, or
+//! none is the beginning of another, so records are in order of their keys and equal keys lie together; and the result
+//! depends on the set of records alone.
+//!
+//! Records arrive in blocks (the blocks of the exchange are kept as they are, nothing is copied) or one by one. When
+//! blocks and index pass the budget, they are sorted and written as a run ([`crate::engine::runs`]). What another stage reads ends
+//! in runs ([`Sorter::into_runs`]); what the same stage reads is merged from runs, or stays in memory where it fits
+//! ([`Sorter::finish`]).
+//!
+//! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of what does
+//! not fit; a further one for each factor of [`crate::engine::runs::RUNS_MAX`] above as many budgets.
+
+use crate::Error;
+use crate::engine::meter;
+use crate::engine::runs::{Merge, RunWriter, Runs};
+use crate::engine::scratch::Scratch;
+use crate::engine::wire::{self, Record, append, split};
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Size of the blocks that hold records pushed one by one.
+const BLOCK_BYTES: usize = 64 << 10;
+/// Entries that an index begins with.
+const INDEX_MIN: usize = 1 << 10;
+
+/// Bytes of a record that stand in its entry.
+const ENTRY_BYTES: usize = 24;
+
+/// The first bytes of a record, which mostly decide, and where it lies. A record of at most [`ENTRY_BYTES`] is all here:
+/// its block is [`Entry::HERE`], its place its length and that of its key.
+#[derive(Clone, Copy)]
+struct Entry {
+    first: u128,
+    next: u64,
+    block: u32,
+    place: u32,
+}
+
+impl Entry {
+    const HERE: u32 = u32::MAX;
+
+    #[inline]
+    fn new(record: &[u8], key_length: usize, block: u32, place: u32) -> Self {
+        let mut bytes = [0; ENTRY_BYTES];
+        match record.first_chunk() {
+            Some(whole) => bytes = *whole,
+            None => bytes[..record.len()].copy_from_slice(record),
+        }
+        let mut rest = &bytes[..];
+        let first = u128::from_be_bytes(wire::take_array(&mut rest));
+        let next = u64::from_be_bytes(wire::take_array(&mut rest));
+        if record.len() > ENTRY_BYTES {
+            return Entry { first, next, block, place };
+        }
+        let lengths = [record.len(), key_length].map(|length| u16::try_from(length).unwrap_or(u16::MAX));
+        Entry { first, next, block: Self::HERE, place: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
+    }
+
+    /// The record, if it is all here; its bytes go to `bytes`.
+    #[inline]
+    fn here<'a>(&self, bytes: &'a mut [u8; ENTRY_BYTES]) -> Option<Record<'a>> {
+        if self.block != Self::HERE {
+            return None;
+        }
+        bytes[..16].copy_from_slice(&self.first.to_be_bytes());
+        bytes[16..].copy_from_slice(&self.next.to_be_bytes());
+        let [length, key_length] = [self.place >> 16, self.place & 0xffff].map(|length| length as usize);
+        Some(bytes[..length].split_at(key_length))
+    }
+}
+
+/// Collects records; see the head of this file.
+pub struct Sorter {
+    scratch: Scratch,
+    /// What the records are, for the names of files.
+    what: &'static str,
+    bytes_max: usize,
+    bytes: usize,
+    blocks: Vec<Vec<u8>>,
+    open: Vec<u8>,
+    index: Vec<Entry>,
+    runs: Runs,
+    gives_back: bool,
+}
+
+impl Sorter {
+    pub fn new(scratch: &Scratch, what: &'static str, bytes_max: usize) -> Self {
+        Sorter {
+            scratch: scratch.clone(),
+            what,
+            bytes_max,
+            bytes: 0,
+            blocks: Vec::new(),
+            open: Vec::new(),
+            index: Vec::new(),
+            runs: Runs::default(),
+            gives_back: false,
+        }
+    }
+
+    /// Has free memory go back to the system after each run, for stages that need it for other things than sorting: blocks
+    /// take free places in turn, so in time they touch all that stages before have freed.
+    pub fn giving_back(self) -> Self {
+        Sorter { gives_back: true, ..self }
+    }
+
+    /// Adds one record.
+    pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
+        append(&mut self.open, key, payload);
+        if self.open.len() >= BLOCK_BYTES {
+            let block = std::mem::take(&mut self.open);
+            self.push_block(block)?;
+        }
+        Ok(())
+    }
+
+    /// Adds all records of a block of at most 4 GiB.
+    pub fn push_block(&mut self, block: Vec<u8>) -> Result<(), Error> {
+        let too_many = |_| Error::Internal("more than 2^32 blocks in memory");
+        let number = u32::try_from(self.blocks.len()).map_err(too_many)?;
+        let (mut rest, mut needed) = (&block[..], false);
+        while !rest.is_empty() {
+            if self.index.len() == self.index.capacity() && !self.grow(block.capacity()) {
+                // The rest of this block goes into the next run.
+                let rest = rest.to_vec();
+                if needed {
+                    self.blocks.push(block);
+                }
+                self.write_run()?;
+                return self.push_block(rest);
+            }
+            let offset = block.len() - rest.len();
+            let (record, key_length) = split(&mut rest);
+            let offset = u32::try_from(offset).map_err(|_| Error::Internal("a block of more than 4 GiB"))?;
+            needed |= record.len() > ENTRY_BYTES;
+            self.index.push(Entry::new(record, key_length, number, offset));
+        }
+        if needed {
+            self.bytes += block.capacity();
+            self.blocks.push(block);
+        }
+        if self.bytes + self.index.capacity() * size_of::<Entry>() > self.bytes_max {
+            self.write_run()?;
+        }
+        Ok(())
+    }
+
+    /// Makes room in the index; `false` where the budget has none beside a block of `block` bytes.
+    fn grow(&mut self, block: usize) -> bool {
+        let more = (self.index.capacity() / 2).max(INDEX_MIN);
+        let bytes = (self.index.capacity() + more) * size_of::<Entry>();
+        if !self.index.is_empty() && self.bytes + block + bytes > self.bytes_max {
+            return false;
+        }
+        self.index.reserve_exact(more);
+        true
+    }
+
+    /// A record that is not all in its entry: key and payload together, and the length of the key.
+    fn whole(&self, entry: Entry) -> (&[u8], usize) {
+        split(&mut &self.blocks[entry.block as usize][entry.place as usize..])
+    }
+
+    #[inline]
+    fn record<'a>(&'a self, entry: Entry, bytes: &'a mut [u8; ENTRY_BYTES]) -> Record<'a> {
+        entry.here(bytes).unwrap_or_else(|| {
+            let (record, key_length) = self.whole(entry);
+            record.split_at(key_length)
+        })
+    }
+
+    /// The order of two records whose first bytes agree, with zeros where a record ends.
+    fn compare_rest(&self, a: Entry, b: Entry) -> Ordering {
+        match (a.block == Entry::HERE, b.block == Entry::HERE) {
+            (true, true) => a.place.cmp(&b.place),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => self.whole(a).0.cmp(self.whole(b).0),
+        }
+    }
+
+    fn sort(&mut self) {
+        let mut index = std::mem::take(&mut self.index);
+        index.sort_unstable_by(|&a, &b| match (a.first, a.next).cmp(&(b.first, b.next)) {
+            Ordering::Equal => self.compare_rest(a, b),
+            unequal => unequal,
+        });
+        self.index = index;
+    }
+
+    fn write_run(&mut self) -> Result<(), Error> {
+        self.sort();
+        let mut run = RunWriter::create(self.what, &self.scratch)?;
+        let mut bytes = [0; ENTRY_BYTES];
+        for &entry in &self.index {
+            let (key, payload) = self.record(entry, &mut bytes);
+            run.push(key, payload)?;
+        }
+        self.runs.0.push(run.finish()?);
+        // What an index that was too long for its blocks has taken is better used for blocks.
+        let used = self.index.len();
+        self.index.clear();
+        self.index.shrink_to(used.max(self.index.capacity() / 2));
+        self.blocks.clear();
+        self.bytes = 0;
+        if self.gives_back {
+            meter::give_back();
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        let open = std::mem::take(&mut self.open);
+        if open.is_empty() { Ok(()) } else { self.push_block(open) }
+    }
+
+    /// Ends the collection in files, for another stage.
+    pub fn into_runs(mut self) -> Result<Runs, Error> {
+        self.close()?;
+        if !self.index.is_empty() {
+            self.write_run()?;
+        }
+        self.runs.compact(self.what, &self.scratch)?;
+        Ok(self.runs)
+    }
+
+    /// Ends the collection; the records then come in order. Files that there are go when they are open.
+    pub fn finish(mut self) -> Result<Sorted, Error> {
+        self.close()?;
+        if self.runs.0.is_empty() {
+            self.sort();
+            return Ok(Sorted::Memory { sorter: self, next: 0, bytes: [0; ENTRY_BYTES] });
+        }
+        let scratch = self.scratch.clone();
+        let runs = self.into_runs()?;
+        let merge = Merge::open(&runs, &scratch)?;
+        runs.remove(&scratch)?;
+        Ok(Sorted::Runs(merge))
+    }
+}
+
+/// A sorter that a dataflow fills.
+pub struct Collector(Rc<RefCell<Option<Sorter>>>);
+
+impl Collector {
+    pub fn new(sorter: Sorter) -> Self {
+        Collector(Rc::new(RefCell::new(Some(sorter))))
+    }
+
+    /// Takes the blocks that reach a worker.
+    pub fn consumer(&self) -> impl FnMut(Vec<u8>) -> Result<(), Error> + use<> {
+        let sorter = Rc::clone(&self.0);
+        move |block| sorter.borrow_mut().as_mut().map_or(Ok(()), |sorter| sorter.push_block(block))
+    }
+
+    /// The sorter, when the dataflow is done.
+    pub fn into_inner(self) -> Result<Sorter, Error> {
+        self.0.take().ok_or(Error::Internal("a sorter is used after its end"))
+    }
+}
+
+/// Records in order.
+pub enum Sorted {
+    /// All of them were in memory.
+    Memory {
+        /// The sorted collection.
+        sorter: Sorter,
+        /// The next entry of its index.
+        next: usize,
+        /// The record handed out, where it is all in its entry.
+        bytes: [u8; ENTRY_BYTES],
+    },
+    /// They are merged from files.
+    Runs(Merge),
+}
+
+impl Sorted {
+    /// The records of runs that an earlier stage left, and that stay until the stage is done.
+    pub fn of(runs: &Runs, scratch: &Scratch) -> Result<Sorted, Error> {
+        Ok(Sorted::Runs(Merge::open(runs, scratch)?))
+    }
+
+    /// The next record, key and payload, or `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        match self {
+            Sorted::Memory { sorter, next, bytes } => {
+                let entry = sorter.index.get(*next).copied();
+                *next += 1;
+                Ok(entry.map(|entry| sorter.record(entry, bytes)))
+            }
+            Sorted::Runs(merge) => merge.next(),
+        }
+    }
+
+    /// The record that [`Sorted::next`] will give.
+    pub fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
+        match self {
+            Sorted::Memory { sorter, next, bytes } => {
+                Ok(sorter.index.get(*next).copied().map(|entry| sorter.record(entry, bytes)))
+            }
+            Sorted::Runs(merge) => merge.peek(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Owned = (Vec<u8>, Vec<u8>);
+
+    fn sorted(records: &[Owned], bytes_max: usize) -> (Vec<Owned>, u64) {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::temporary(dir.path());
+        let mut sorter = Sorter::new(&scratch, "test", bytes_max);
+        let mut block = Vec::new();
+        for (key, payload) in records {
+            append(&mut block, key, payload);
+            if block.len() > 100 {
+                sorter.push_block(std::mem::take(&mut block)).unwrap();
+            }
+        }
+        let mut rest = &block[..];
+        while !rest.is_empty() {
+            let (record, key_length) = split(&mut rest);
+            let (key, payload) = record.split_at(key_length);
+            sorter.push(key, payload).unwrap();
+        }
+        let (mut sorted, mut all) = (sorter.finish().unwrap(), Vec::new());
+        while let Some((key, payload)) = sorted.next().unwrap() {
+            all.push((key.to_vec(), payload.to_vec()));
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "files that are read are gone");
+        (all, scratch.written())
+    }
+
+    proptest! {
+        #[test]
+        fn memory_and_disk_give_the_sorted_records(
+            mut records in prop::collection::vec((prop::collection::vec(0u8..2, 18), prop::collection::vec(0u8..2, 0..9)), 0..400),
+        ) {
+            let (in_memory, spilled) = sorted(&records, 1 << 30);
+            prop_assert_eq!(spilled, 0);
+            // A budget of one byte makes every block a run, so that runs are also merged in passes.
+            let (on_disk, spilled) = sorted(&records, 1);
+            prop_assert!(records.is_empty() || spilled > 0);
+            records.sort();
+            prop_assert_eq!(&in_memory, &records);
+            prop_assert_eq!(&on_disk, &records);
+        }
+    }
+}

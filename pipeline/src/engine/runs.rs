@@ -1,0 +1,319 @@
+//! Records in files: written once, in order, and read once, alone or merged.
+//!
+//! A run is a file of records as [`crate::engine::wire::append`] writes them. [`Runs`] names the runs of one collection, and is
+//! all that a checkpoint keeps of it. Readers take records out of their buffer without copying them.
+//!
+//! Memory: [`WRITE_BYTES`] a writer, [`READ_BYTES`] a run that is read (more where one record is larger), and at most
+//! [`RUNS_MAX`] runs are read at once.
+
+use crate::Error;
+use crate::engine::scratch::Scratch;
+use crate::engine::wire::{self, Record};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{Read, Write};
+
+/// More runs than this are merged in passes.
+pub const RUNS_MAX: usize = 64;
+/// Write buffer of a run.
+const WRITE_BYTES: usize = 256 << 10;
+/// Read buffer of a run.
+const READ_BYTES: usize = 128 << 10;
+
+/// One run: a file of the job's scratch directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub name: String,
+    pub bytes: u64,
+    pub records: u64,
+}
+
+/// The runs of one collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runs(pub(crate) Vec<Run>);
+
+impl Runs {
+    /// All records.
+    pub fn records(&self) -> u64 {
+        self.0.iter().map(|run| run.records).sum()
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|run| run.bytes).sum()
+    }
+
+    /// Removes the files.
+    pub fn remove(self, scratch: &Scratch) -> Result<(), Error> {
+        self.0.iter().try_for_each(|run| scratch.remove(&run.name))
+    }
+
+    /// Merges runs until at most [`RUNS_MAX`] are left, the small ones first.
+    pub fn compact(&mut self, what: &str, scratch: &Scratch) -> Result<(), Error> {
+        while self.0.len() > RUNS_MAX {
+            self.0.sort_by_key(|run| std::cmp::Reverse(run.bytes));
+            let merged = self.0.split_off(self.0.len() - RUNS_MAX);
+            self.0.push(Runs(merged).merged(what, scratch)?);
+        }
+        Ok(())
+    }
+
+    /// Merges all runs into one; their files go.
+    pub fn merged(self, what: &str, scratch: &Scratch) -> Result<Run, Error> {
+        let mut writer = RunWriter::create(what, scratch)?;
+        let mut merge = Merge::open(&self, scratch)?;
+        while let Some((key, payload)) = merge.next()? {
+            writer.push(key, payload)?;
+        }
+        self.remove(scratch)?;
+        writer.finish()
+    }
+}
+
+/// Writes a run.
+pub struct RunWriter {
+    scratch: Scratch,
+    file: File,
+    run: Run,
+    buffer: Vec<u8>,
+}
+
+impl RunWriter {
+    pub fn create(what: &str, scratch: &Scratch) -> Result<Self, Error> {
+        let (name, file) = scratch.create(what)?;
+        let buffer = Vec::with_capacity(WRITE_BYTES);
+        Ok(RunWriter { scratch: scratch.clone(), file, run: Run { name, bytes: 0, records: 0 }, buffer })
+    }
+
+    /// Adds a record and returns its number, from 0.
+    #[inline]
+    pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<u64, Error> {
+        if self.buffer.len() + key.len() + payload.len() + wire::HEADER_BYTES_MAX > WRITE_BYTES {
+            self.flush()?;
+        }
+        wire::append(&mut self.buffer, key, payload);
+        self.run.records += 1;
+        Ok(self.run.records - 1)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.file.write_all(&self.buffer).map_err(|source| self.scratch.error(source))?;
+        self.run.bytes += self.buffer.len() as u64;
+        self.scratch.count_written(self.buffer.len());
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Ends the run.
+    pub fn finish(mut self) -> Result<Run, Error> {
+        self.flush()?;
+        Ok(self.run)
+    }
+}
+
+/// Reads a run from its first record to its last.
+pub struct RunReader {
+    scratch: Scratch,
+    file: File,
+    /// Bytes of the run that are not yet in the buffer.
+    left: u64,
+    buffer: Vec<u8>,
+    /// Where the current record, and the one after it, begin.
+    at: usize,
+    next: usize,
+    /// Length of the key of the current record, and where it begins.
+    key: usize,
+    key_length: usize,
+}
+
+impl RunReader {
+    pub fn open(run: &Run, scratch: &Scratch) -> Result<Self, Error> {
+        let file = scratch.open_file(&run.name, run.bytes)?;
+        let (scratch, buffer) = (scratch.clone(), Vec::new());
+        Ok(RunReader { scratch, file, left: run.bytes, buffer, at: 0, next: 0, key: 0, key_length: 0 })
+    }
+
+    /// Goes to the next record; `false` at the end.
+    pub fn advance(&mut self) -> Result<bool, Error> {
+        self.at = self.next;
+        loop {
+            let mut rest = &self.buffer[self.at..];
+            if !rest.is_empty() && (rest.len() >= wire::HEADER_BYTES_MAX || self.left == 0) {
+                let before = rest.len();
+                let (key_length, payload_length) = (wire::take_usize(&mut rest), wire::take_usize(&mut rest));
+                if rest.len() >= key_length + payload_length {
+                    self.key = self.at + before - rest.len();
+                    self.key_length = key_length;
+                    self.next = self.key + key_length + payload_length;
+                    return Ok(true);
+                }
+                self.fill(wire::HEADER_BYTES_MAX + key_length + payload_length)?;
+            } else if self.left == 0 {
+                return Ok(false);
+            } else {
+                self.fill(READ_BYTES)?;
+            }
+        }
+    }
+
+    /// Moves what is left to the front of the buffer and reads until it holds `wanted` bytes, or all.
+    fn fill(&mut self, wanted: usize) -> Result<(), Error> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let held = self.buffer.len();
+        let more = usize::try_from(self.left).unwrap_or(usize::MAX).min(wanted.max(READ_BYTES).saturating_sub(held));
+        if more == 0 {
+            return Err(Error::Internal("a temporary file ends inside a record"));
+        }
+        self.buffer.resize(held + more, 0);
+        self.file.read_exact(&mut self.buffer[held..]).map_err(|source| self.scratch.error(source))?;
+        self.left -= more as u64;
+        self.scratch.count_read(more);
+        Ok(())
+    }
+
+    /// The record that the reader stands at.
+    #[inline]
+    pub fn record(&self) -> Record<'_> {
+        self.whole().split_at(self.key_length)
+    }
+
+    /// Its key and payload together.
+    #[inline]
+    fn whole(&self) -> &[u8] {
+        &self.buffer[self.key..self.next]
+    }
+
+    /// Goes to the next record and gives it; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        Ok(if self.advance()? { Some(self.record()) } else { None })
+    }
+}
+
+/// A merge of runs, by key and payload.
+pub struct Merge {
+    runs: Vec<RunReader>,
+    /// A heap of the runs that are not at their end, with the first bytes of their records; the least is first.
+    heap: Vec<(u128, usize)>,
+    consumed: bool,
+}
+
+/// The first bytes of a record, zeros where it is shorter.
+fn prefix(record: &[u8]) -> u128 {
+    u128::from_be_bytes(match record.first_chunk() {
+        Some(whole) => *whole,
+        None => {
+            let mut bytes = [0; 16];
+            bytes[..record.len()].copy_from_slice(record);
+            bytes
+        }
+    })
+}
+
+impl Merge {
+    pub fn open(runs: &Runs, scratch: &Scratch) -> Result<Self, Error> {
+        let mut merge = Merge { runs: Vec::new(), heap: Vec::new(), consumed: false };
+        for run in &runs.0 {
+            let mut reader = RunReader::open(run, scratch)?;
+            if reader.advance()? {
+                merge.heap.push((prefix(reader.whole()), merge.runs.len()));
+                merge.runs.push(reader);
+            }
+        }
+        (0..merge.heap.len() / 2).rev().for_each(|place| merge.sift_down(place));
+        Ok(merge)
+    }
+
+    fn less(&self, one: (u128, usize), other: (u128, usize)) -> bool {
+        match one.0.cmp(&other.0) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => self.runs[one.1].whole() < self.runs[other.1].whole(),
+        }
+    }
+
+    fn sift_down(&mut self, mut place: usize) {
+        loop {
+            let (left, right) = (2 * place + 1, 2 * place + 2);
+            if left >= self.heap.len() {
+                return;
+            }
+            let right_is_less = right < self.heap.len() && self.less(self.heap[right], self.heap[left]);
+            let child = if right_is_less { right } else { left };
+            if !self.less(self.heap[child], self.heap[place]) {
+                return;
+            }
+            self.heap.swap(place, child);
+            place = child;
+        }
+    }
+
+    /// Moves past the record that was handed out last.
+    fn settle(&mut self) -> Result<(), Error> {
+        if std::mem::take(&mut self.consumed)
+            && let Some(&(_, first)) = self.heap.first()
+        {
+            if self.runs[first].advance()? {
+                self.heap[0].0 = prefix(self.runs[first].whole());
+            } else {
+                self.heap.swap_remove(0);
+            }
+            self.sift_down(0);
+        }
+        Ok(())
+    }
+
+    /// The record that [`Merge::next`] will give.
+    pub fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
+        self.settle()?;
+        Ok(self.heap.first().map(|&(_, run)| self.runs[run].record()))
+    }
+
+    /// The next record; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        self.settle()?;
+        self.consumed = true;
+        Ok(self.heap.first().map(|&(_, run)| self.runs[run].record()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_any_size_come_back_in_order_and_merge() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::temporary(dir.path());
+        let records: Vec<(Vec<u8>, Vec<u8>)> = (0..2_000usize)
+            .map(|n| (format!("{n:06}").into_bytes(), vec![7; if n % 500 == 3 { 300_000 } else { n % 90 }]))
+            .collect();
+        let mut writers: Vec<RunWriter> = (0..3).map(|_| RunWriter::create("test", &scratch).unwrap()).collect();
+        for (number, (key, payload)) in records.iter().enumerate() {
+            writers[number * number % 3].push(key, payload).unwrap();
+        }
+        let runs = Runs(writers.into_iter().map(|writer| writer.finish().unwrap()).collect());
+        assert_eq!(runs.records(), 2_000);
+        let merged = Runs(vec![runs.merged("test", &scratch).unwrap()]);
+        let mut merge = Merge::open(&merged, &scratch).unwrap();
+        for (key, payload) in &records {
+            assert_eq!(merge.peek().unwrap(), Some((&key[..], &payload[..])));
+            assert_eq!(merge.next().unwrap(), Some((&key[..], &payload[..])));
+        }
+        assert_eq!(merge.next().unwrap(), None);
+        merged.remove(&scratch).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::temporary(dir.path());
+        let mut writer = RunWriter::create("test", &scratch).unwrap();
+        writer.push(b"key", b"payload").unwrap();
+        let mut run = writer.finish().unwrap();
+        run.bytes += 1;
+        assert!(RunReader::open(&run, &scratch).is_err());
+    }
+}

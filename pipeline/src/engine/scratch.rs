@@ -1,0 +1,306 @@
+//! The scratch directory of a process of a job: where its temporary files are, and what a killed job goes on from.
+//!
+//! ```text
+//! SPILL/webstrata-1f0c.../process-0/LOCK               held while a process uses the directory
+//! SPILL/webstrata-1f0c.../process-0/job.json           which job it is, and the row that it writes
+//! SPILL/webstrata-1f0c.../process-0/state-003-04.json  worker 3 has finished four stages: which files it then had
+//! SPILL/webstrata-1f0c.../process-0/captures-17        a run of records
+//! ```
+//!
+//! The name follows from the store, so that a store has one scratch directory a process and place, and whatever a dead
+//! job has left there is used or removed by the next one. What survives is the work of a process that was killed; the
+//! files are not synced, so after a crash of the machine a job starts anew.
+
+use crate::Error;
+use crate::engine::runs::Run;
+use crate::engine::state::State;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use webstrata_layers::EpochId;
+
+const LOCK: &str = "LOCK";
+const JOB: &str = "job.json";
+const PROCESS: &str = "process-";
+
+/// A handle, cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Scratch(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    directory: PathBuf,
+    next: AtomicU64,
+    written: Arc<AtomicU64>,
+    read: Arc<AtomicU64>,
+    _lock: Option<File>,
+}
+
+/// What stands in `job.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFile {
+    /// What decides the bytes of the job, hashed.
+    pub id: String,
+    /// The row that it writes.
+    pub row: u32,
+    /// The epoch that was current when it began.
+    pub base: Option<EpochId>,
+}
+
+impl Scratch {
+    /// Opens the directory of a process for the job `id`, and removes what other jobs have left there.
+    ///
+    /// # Errors
+    /// A directory that another process uses or that cannot be made.
+    pub fn open(
+        around: &Path,
+        process: usize,
+        id: &str,
+        [written, read]: [Arc<AtomicU64>; 2],
+    ) -> Result<Scratch, Error> {
+        let directory = around.join(format!("{PROCESS}{process}"));
+        let failed = |source| Error::Spill { directory: directory.clone(), source };
+        fs::create_dir_all(&directory).map_err(failed)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
+        let lock = lock.map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(Error::ScratchInUse { directory }),
+            Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let inner = Inner { directory, next: 0.into(), written, read, _lock: Some(lock) };
+        let scratch = Scratch(Arc::new(inner));
+        if scratch.job().is_none_or(|job| job.id != id) {
+            scratch.retain(&BTreeSet::new())?;
+        }
+        Ok(scratch)
+    }
+
+    /// Removes what dead processes with numbers from `processes` on have left: they were of a larger cluster.
+    pub fn clear_others(&self, processes: usize) {
+        let entries = self.0.directory.parent().and_then(|around| fs::read_dir(around).ok());
+        for entry in entries.into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.strip_prefix(PROCESS).and_then(|number| number.parse::<usize>().ok());
+            let is_of_larger = number.is_some_and(|number| number >= processes);
+            // A look holds the lock for a moment, which must not be that of a process of this cluster that is just starting.
+            if is_of_larger && File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
+                // Another process may do the same at the same time.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// For jobs that nothing goes on from, and tests: files go straight into a directory.
+    pub fn temporary(directory: &Path) -> Scratch {
+        let directory = directory.to_owned();
+        let inner = Inner { directory, next: 0.into(), written: Arc::default(), read: Arc::default(), _lock: None };
+        Scratch(Arc::new(inner))
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    pub fn error(&self, source: std::io::Error) -> Error {
+        Error::Spill { directory: self.0.directory.clone(), source }
+    }
+
+    /// A new file, and its name.
+    pub fn create(&self, what: &str) -> Result<(String, File), Error> {
+        loop {
+            let name = format!("{what}-{}", self.0.next.fetch_add(1, Relaxed));
+            match File::options().write(true).create_new(true).open(self.0.directory.join(&name)) {
+                Ok(file) => return Ok((name, file)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.error(error)),
+            }
+        }
+    }
+
+    /// Opens a file of this many bytes.
+    pub fn open_file(&self, name: &str, bytes: u64) -> Result<File, Error> {
+        let file = File::open(self.0.directory.join(name)).map_err(|source| self.error(source))?;
+        let got = file.metadata().map_err(|source| self.error(source))?.len();
+        if got != bytes {
+            let text = format!("{name} has {got} bytes for {bytes}; remove the directory and start again");
+            return Err(self.error(std::io::Error::other(text)));
+        }
+        Ok(file)
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        fs::remove_file(self.0.directory.join(name)).map_err(|source| self.error(source))
+    }
+
+    pub fn count_written(&self, bytes: usize) {
+        self.0.written.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Bytes written so far.
+    #[cfg(test)]
+    pub fn written(&self) -> u64 {
+        self.0.written.load(Relaxed)
+    }
+
+    pub fn count_read(&self, bytes: usize) {
+        self.0.read.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// The job whose files are here.
+    pub fn job(&self) -> Option<JobFile> {
+        serde_json::from_slice(&fs::read(self.0.directory.join(JOB)).ok()?).ok()
+    }
+
+    /// Says whose files are here.
+    pub fn set_job(&self, job: &JobFile) -> Result<(), Error> {
+        self.replace(JOB, job)
+    }
+
+    /// Keeps the state of a worker after a stage.
+    pub fn save(&self, worker: usize, state: &State) -> Result<(), Error> {
+        self.replace(&state_name(worker, state.stages), state)
+    }
+
+    /// The state of a worker after a stage; `None` where it is not here or cannot be read.
+    pub fn load(&self, worker: usize, stages: usize) -> Option<State> {
+        let json = fs::read(self.0.directory.join(state_name(worker, stages))).ok()?;
+        let state: State = serde_json::from_slice(&json).ok()?;
+        let bytes = |run: &Run| fs::metadata(self.0.directory.join(&run.name)).map(|file| file.len());
+        let whole = state.runs().all(|run| bytes(run).is_ok_and(|bytes| bytes == run.bytes));
+        whole.then_some(state)
+    }
+
+    /// Removes all files that a start after an error would not go on from; where there is nothing to go on from, all.
+    pub fn tidy(&self, workers: Range<usize>, stages: usize) -> Result<(), Error> {
+        let states: Vec<_> = workers
+            .flat_map(|worker| (1..=stages).filter_map(move |stages| Some((worker, self.load(worker, stages)?))))
+            .collect();
+        if states.is_empty() {
+            return self.remove_all();
+        }
+        self.retain(&Self::needed(states.iter().map(|(worker, state)| (*worker, state))))
+    }
+
+    /// Removes the state of a worker after a stage.
+    pub fn forget(&self, worker: usize, stages: usize) -> Result<(), Error> {
+        self.remove(&state_name(worker, stages))
+    }
+
+    fn replace(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+        let path = self.0.directory.join(name);
+        let temporary = path.with_extension("tmp");
+        let bytes = serde_json::to_vec(value).map_err(|error| self.error(error.into()))?;
+        fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path)).map_err(|source| self.error(source))
+    }
+
+    /// Removes all files but the lock and those in `kept`.
+    pub fn retain(&self, kept: &BTreeSet<String>) -> Result<(), Error> {
+        let remove = || -> std::io::Result<()> {
+            for entry in fs::read_dir(&self.0.directory)? {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name != LOCK && !kept.contains(&name) {
+                    if entry.file_type()?.is_dir() {
+                        fs::remove_dir_all(entry.path())?;
+                    } else {
+                        fs::remove_file(entry.path())?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        remove().map_err(|source| self.error(source))
+    }
+
+    /// The names of the files that workers need to go on from `stages`, and `job.json`.
+    pub fn needed<'a>(states: impl Iterator<Item = (usize, &'a State)>) -> BTreeSet<String> {
+        let mut names = BTreeSet::from([JOB.to_owned()]);
+        for (worker, state) in states {
+            names.insert(state_name(worker, state.stages));
+            names.extend(state.runs().map(|run| run.name.clone()));
+        }
+        names
+    }
+
+    /// Removes the directory with all that is in it, and the one around it where it is empty then.
+    pub fn remove_all(&self) -> Result<(), Error> {
+        fs::remove_dir_all(&self.0.directory).map_err(|source| self.error(source))?;
+        if let Some(parent) = self.0.directory.parent() {
+            // Other processes may still have theirs there.
+            let _ = fs::remove_dir(parent);
+        }
+        Ok(())
+    }
+}
+
+fn state_name(worker: usize, stages: usize) -> String {
+    format!("state-{worker:03}-{stages:02}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(around: &Path, process: usize, id: &str) -> Result<Scratch, Error> {
+        Scratch::open(around, process, id, Default::default())
+    }
+
+    #[test]
+    fn a_job_finds_its_own_files_and_another_one_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let around = dir.path().join("webstrata-test");
+        let first = open(&around, 0, "one").unwrap();
+        assert!(matches!(open(&around, 0, "one"), Err(Error::ScratchInUse { .. })));
+        first.set_job(&JobFile { id: "one".into(), row: 7, base: None }).unwrap();
+        let mut run = crate::engine::runs::RunWriter::create("urls", &first).unwrap();
+        run.push(b"key", b"payload").unwrap();
+        let mut state = State { stages: 1, ..State::default() };
+        state.urls.0.push(run.finish().unwrap());
+        first.save(0, &state).unwrap();
+        first.create("garbage").unwrap();
+        first.tidy(0..1, 3).unwrap();
+        drop(first);
+
+        let again = open(&around, 0, "one").unwrap();
+        assert_eq!(again.job().unwrap().row, 7);
+        assert_eq!(again.load(0, 1).unwrap().urls, state.urls);
+        assert_eq!(fs::read_dir(around.join("process-0")).unwrap().count(), 4, "lock, job, state, run");
+        fs::write(around.join("process-0").join(&state.urls.0[0].name), b"short").unwrap();
+        assert!(again.load(0, 1).is_none(), "a file of another length is none of ours");
+        drop(again);
+
+        let other = open(&around, 0, "two").unwrap();
+        assert_eq!(fs::read_dir(around.join("process-0")).unwrap().count(), 1, "the lock");
+        let (alive, dead) = (open(&around, 3, "one").unwrap(), open(&around, 2, "one").unwrap());
+        drop(dead);
+        other.clear_others(1);
+        assert!(around.join("process-3").exists() && !around.join("process-2").exists());
+        drop(alive);
+        other.clear_others(1);
+        other.remove_all().unwrap();
+        assert!(!around.exists());
+    }
+
+    #[test]
+    fn processes_that_start_at_once_do_not_take_each_others_locks() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for process in 0..2 {
+                let around = dir.path();
+                scope.spawn(move || {
+                    for round in 0..5_000 {
+                        let scratch = open(around, process, &round.to_string()).unwrap();
+                        scratch.clear_others(2);
+                    }
+                });
+            }
+        });
+    }
+}

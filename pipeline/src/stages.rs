@@ -1,0 +1,24 @@
+//! The stages of a build and of an update, one a file, in this order:
+//!
+//! | stage | reads | writes |
+//! |---|---|---|
+//! | `ingest` | crawl files | captures by page, URL texts |
+//! | `pages` | captures | pages with all their links, requests for fingerprints |
+//! | `sources` | requests | how many pages link to each URL, and which are left out |
+//! | `uids` (with `partition`) | URL texts | the layer of URLs; UIDs by fingerprint |
+//! | `replace` | pages and UIDs by fingerprint | pages and links as UIDs |
+//! | `outlinks` | pages | out-links, times, presence; in-links on their way |
+//! | `inlinks` | in-links | the layers of in-links |
+//!
+//! `page_record` and `large_pages` say how pages are written between them.
+
+pub(crate) mod ingest;
+pub(crate) mod inlinks;
+pub(crate) mod large_pages;
+pub(crate) mod outlinks;
+pub(crate) mod page_record;
+pub(crate) mod pages;
+pub(crate) mod partition;
+pub(crate) mod replace;
+pub(crate) mod sources;
+pub(crate) mod uids;

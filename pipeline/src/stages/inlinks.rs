@@ -1,0 +1,152 @@
+//! Stage 7: in-link records in order of (target, page) to the layers IL, TR and IBV (Avcular & Suel 2011, section 4).
+//!
+//! Time stands in ranges here, because the captures of different pages share no timestamps and exact ones would make
+//! the matrix as long as it is empty. Local to each worker.
+//!
+//! A URL may have any number of in-links. A record ends with the source that brings it to [`VALUES_MAX`] values (sources, and
+//! the ranges of each), and the next one goes on with the sources after it. Memory: one record.
+
+use crate::Error;
+use crate::engine::Context;
+use crate::engine::external_sort::Sorted;
+use crate::engine::job::Stopped;
+use crate::engine::state::State;
+use crate::engine::wire;
+use crate::stages::outlinks::read_starts;
+use crate::stages::uids::{Offsets, partition_number};
+use timely::worker::Worker;
+use webstrata_layers::record::presence::Change;
+use webstrata_layers::{InLinks, InlinksWriter};
+
+/// Values of a record of in-links, about.
+const VALUES_MAX: usize = 1 << 20;
+
+/// In-links of one URL as they come: sources, and the ranges of each as keys of time.
+#[derive(Default)]
+pub(crate) struct Gathering {
+    sources: Vec<u64>,
+    /// Starts of the ranges of all sources, source after source.
+    starts: Vec<i64>,
+    /// Where the ranges of each source end in `starts`.
+    ends: Vec<usize>,
+    ranges: Vec<i64>,
+}
+
+impl Gathering {
+    fn add_coded(&mut self, source: u64, starts: &[u8]) {
+        self.sources.push(source);
+        read_starts(starts, &mut self.starts);
+        self.ends.push(self.starts.len());
+    }
+
+    /// Adds a source, above those before it, with the starts of its ranges, rising.
+    pub(crate) fn add(&mut self, source: u64, starts: &[i64]) {
+        self.sources.push(source);
+        self.starts.extend_from_slice(starts);
+        self.ends.push(self.starts.len());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Whether the record is to end here.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sources.len() + self.starts.len() >= VALUES_MAX
+    }
+
+    /// Makes the record of `uid` and empties itself.
+    pub(crate) fn finish(&mut self, uid: u64, record: &mut InLinks) {
+        self.ranges.clear();
+        let mut last: &[i64] = &[];
+        let mut start = 0;
+        for &end in &self.ends {
+            let own = &self.starts[start..end];
+            if own != last {
+                self.ranges.extend_from_slice(own);
+                last = own;
+            }
+            start = end;
+        }
+        self.ranges.sort_unstable();
+        self.ranges.dedup();
+        record.uid = uid;
+        record.ranges.clear();
+        record.ranges.extend_from_slice(&self.ranges);
+        record.changes.clear();
+        let mut start = 0;
+        for (link, &end) in (0u32..).zip(&self.ends) {
+            let mut own = self.starts[start..end].iter().peekable();
+            start = end;
+            if own.len() == self.ranges.len() {
+                continue;
+            }
+            let mut present = true;
+            for (capture, range) in (0u32..).zip(&self.ranges) {
+                let now = own.next_if_eq(&range).is_some();
+                if now != present {
+                    record.changes.push(Change { link, capture });
+                }
+                present = now;
+            }
+        }
+        std::mem::swap(&mut record.sources, &mut self.sources);
+        self.sources.clear();
+        self.starts.clear();
+        self.ends.clear();
+    }
+}
+
+/// Whether a record is surely one: it has few values even if each source has each range.
+pub(crate) fn is_small(record: &InLinks) -> bool {
+    record.sources.len().saturating_mul(1 + record.ranges.len()) < VALUES_MAX
+}
+
+/// Writes IL, TR and IBV of this worker's partitions; see the head of this file.
+pub(crate) fn inlinks(worker: &Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
+    let job = &context.job;
+    let (index, peers) = (worker.index(), worker.peers());
+    let records = job.check(Sorted::of(&std::mem::take(&mut state.in_links), job.scratch()))?;
+    let own = 0..state.records.partitions();
+    let own = own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
+    job.check(write(own, context, records, state))?;
+    Ok(())
+}
+
+fn write(
+    partitions: impl Iterator<Item = usize>,
+    context: &Context,
+    mut records: Sorted,
+    state: &mut State,
+) -> Result<(), Error> {
+    let Context { job, row, .. } = context;
+    let (mut gathering, mut record) = (Gathering::default(), InLinks::default());
+    for partition in partitions {
+        let mut writer = InlinksWriter::create(row, partition_number(partition)?)?;
+        let mut current = None;
+        let mut work = 0;
+        while let Some((mut key, starts)) = records.peek()? {
+            let target = u64::from_be_bytes(wire::take_array(&mut key));
+            let source = u64::from_be_bytes(wire::take_array(&mut key));
+            if target >= state.records.0[partition + 1] {
+                break;
+            }
+            if let Some(uid) = current.filter(|&uid| uid != target || gathering.is_full()) {
+                gathering.finish(uid, &mut record);
+                writer.push(&record)?;
+                job.go_on()?;
+            }
+            current = Some(target);
+            gathering.add_coded(source, starts);
+            work += 1;
+            records.next()?;
+        }
+        if let Some(uid) = current {
+            gathering.finish(uid, &mut record);
+            writer.push(&record)?;
+        }
+        *state.work.entry(partition_number(partition)?).or_default() += work;
+        state.files.extend(writer.finish()?);
+    }
+    Ok(())
+}

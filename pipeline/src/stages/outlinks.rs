@@ -1,0 +1,262 @@
+//! Stage 6: pages in order of UID to the layers OL, TS and BV (Avcular & Suel 2011, section 4).
+//!
+//! Every worker writes its partitions, one after the other; a partition without pages has files without rows. While a
+//! page is at hand, each of its links goes to the worker that writes the in-links of its target.
+//!
+//! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
+//! which a capture of the page had the link, rising: the first as [`crate::engine::wire::put_signed`] days, then gaps.
+
+mod revisits;
+
+use crate::Error;
+use crate::engine::Context;
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::job::Stopped;
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::state::State;
+use crate::engine::{meter, wire};
+use crate::stages::uids::{Offsets, partition_number};
+use crate::stages::{large_pages, page_record};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use timely::worker::Worker;
+use webstrata_datasets::Tally;
+use webstrata_layers::record::presence::runs;
+use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir};
+
+struct Writing {
+    pages: Sorted,
+    row: RowDir,
+    /// The store that the row is added to.
+    base: Option<Arc<Reader>>,
+    records: Offsets,
+    current: Option<(usize, OutlinksWriter)>,
+    /// This worker's partitions that are not yet begun, the next one last.
+    waiting: Vec<usize>,
+    files: Vec<FileEntry>,
+    work: BTreeMap<u32, u64>,
+    counts: Counts,
+    /// Captures that the store has already.
+    stored: u64,
+    page: Page,
+    evidence: Evidence,
+    ranges: Ranges,
+    /// In-links of the page at hand are still to be sent.
+    is_sending: bool,
+    /// UIDs of this row's URLs.
+    offsets: Offsets,
+    tally: Tally,
+}
+
+/// Bytes of in-links that are sent at once, about.
+const SENT_BYTES: usize = 64 << 10;
+
+impl Writing {
+    fn begin_next(&mut self) -> Result<bool, Error> {
+        if let Some((_, writer)) = self.current.take() {
+            self.files.extend(writer.finish()?);
+        }
+        let Some(partition) = self.waiting.pop() else { return Ok(false) };
+        self.current = Some((partition, OutlinksWriter::create(&self.row, partition_number(partition)?)?));
+        Ok(true)
+    }
+
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        if self.is_sending {
+            self.send_in_links(outbox);
+            return Ok(true);
+        }
+        let Some((mut uid, payload)) = self.pages.next()? else { return Ok(false) };
+        self.page.uid = u64::from_be_bytes(wire::take_array(&mut uid));
+        page_record::read(payload, &mut self.page, &mut self.evidence);
+        if !self.add()? {
+            return Ok(true);
+        }
+        let partition = self.records.of(self.page.uid);
+        while self.current.as_ref().is_none_or(|current| current.0 != partition) {
+            if !self.begin_next()? {
+                return Err(Error::Internal("a page of a partition that another worker writes"));
+            }
+        }
+        if let Some((_, writer)) = &mut self.current {
+            writer.push(&self.page, &self.evidence)?;
+        }
+        *self.work.entry(partition_number(partition)?).or_default() += self.page.links.len() as u64;
+        self.counts.add_page(&self.page);
+        self.ranges.begin(&self.page);
+        self.is_sending = true;
+        Ok(true)
+    }
+
+    /// Turns the page into what the row is to have of it; `false` where that is nothing.
+    fn add(&mut self) -> Result<bool, Error> {
+        let Writing { page, evidence, base, .. } = self;
+        let base = base.as_ref().filter(|base| page.uid < base.urls());
+        let is_apart = base.map_or(Ok(true), |base| base.stands_apart(page.uid, &page.timestamps))?;
+        let is_whole = evidence.revisits.is_empty() && is_apart;
+        if is_whole {
+            return self.check();
+        }
+        let stored = base.map_or(Ok(None), |base| base.page_with_evidence(page.uid))?;
+        let added = revisits::add(stored.as_ref().map(|(page, evidence)| (&**page, evidence)), (page, evidence));
+        self.stored += added.stored;
+        let is_new = added.page.is_some();
+        if let Some(new) = added.page {
+            (*page, *evidence) = new;
+            self.check()?;
+        }
+        Ok(is_new)
+    }
+
+    /// Leaves out the links of a page that is too large.
+    fn check(&mut self) -> Result<bool, Error> {
+        let urls = (&self.row, self.base.as_deref(), &self.offsets);
+        large_pages::check(&mut self.page, &mut self.evidence, &mut self.tally, urls)?;
+        Ok(true)
+    }
+
+    /// Sends some of the in-links that the page makes.
+    fn send_in_links(&mut self, outbox: &mut Outbox) {
+        let Writing { page, ranges, records, .. } = self;
+        let mut key = [0; 16];
+        key[8..].copy_from_slice(&page.uid.to_be_bytes());
+        let mut sent = 0;
+        while sent < SENT_BYTES {
+            let Some((target, starts)) = ranges.next(page) else {
+                self.is_sending = false;
+                return;
+            };
+            key[..8].copy_from_slice(&target.to_be_bytes());
+            let worker = Offsets::inlinks_worker(records.of(target), outbox.workers());
+            outbox.send(worker, &key, starts);
+            sent += key.len() + starts.len();
+        }
+    }
+}
+
+/// Finds the time ranges of the links of a page, one after the other.
+pub(crate) struct Ranges {
+    length: RangeLength,
+    /// Start of the time range of each capture of the page; `None` for captures of unknown links.
+    ranges: Vec<Option<i64>>,
+    /// Those of a link that is in all captures, then those of the link at hand.
+    starts: Vec<u8>,
+    in_all: usize,
+    /// The next link, and its first change.
+    link: usize,
+    change: usize,
+}
+
+impl Ranges {
+    pub(crate) fn new(length: RangeLength) -> Self {
+        Ranges { length, ranges: Vec::new(), starts: Vec::new(), in_all: 0, link: 0, change: 0 }
+    }
+
+    /// Begins with a page.
+    pub(crate) fn begin(&mut self, page: &Page) {
+        let Ranges { length, ranges, starts, .. } = self;
+        ranges.clear();
+        ranges.extend(page.timestamps.iter().map(|&time| Some(length.start(time).div_euclid(DAY))));
+        page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
+        starts.clear();
+        append_starts(starts, ranges.iter().copied());
+        self.in_all = starts.len();
+        (self.link, self.change) = (0, 0);
+    }
+
+    /// The next link of the page that was begun, and the time ranges in which it has it, as in-link records have them.
+    pub(crate) fn next(&mut self, page: &Page) -> Option<(u64, &[u8])> {
+        let Ranges { ranges, starts, in_all, link, change, .. } = self;
+        let &target = page.links.get(*link)?;
+        let rest = &page.changes[*change..];
+        let own = &rest[..rest.iter().take_while(|change| change.link as usize == *link).count()];
+        *link += 1;
+        *change += own.len();
+        if own.is_empty() {
+            return Some((target, &starts[..*in_all]));
+        }
+        starts.truncate(*in_all);
+        let runs = runs(own, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+        let within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
+        append_starts(starts, within);
+        Some((target, &starts[*in_all..]))
+    }
+}
+
+/// Range starts are days: all lengths of ranges are.
+const DAY: i64 = 24 * 60 * 60;
+
+/// Appends rising days, each once.
+fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<i64>>) {
+    let mut last = None;
+    for day in days.flatten() {
+        match last {
+            None => wire::put_signed(out, day),
+            Some(last) if last == day => continue,
+            Some(last) => wire::put(out, day.abs_diff(last)),
+        }
+        last = Some(day);
+    }
+}
+
+/// Reads what [`append_starts`] wrote: seconds since 1970.
+pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
+    let mut day = None;
+    while !bytes.is_empty() {
+        let next = match day {
+            None => wire::take_signed(&mut bytes),
+            Some(day) => wire::take(&mut bytes).cast_signed().saturating_add(day),
+        };
+        starts.push(next.saturating_mul(DAY));
+        day = Some(next);
+    }
+}
+
+/// Writes OL, TS and BV; see the head of this file.
+pub(crate) fn outlinks(
+    worker: &mut Worker,
+    context: &Context,
+    in_range: RangeLength,
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let job = &context.job;
+    let (index, peers) = (worker.index(), worker.peers());
+    // The writers of out-links take most memory of all stages; what was freed before counts too.
+    meter::give_back();
+    let records = state.records.clone();
+    let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let writing = Rc::new(RefCell::new(Writing {
+        pages: job.check(Sorted::of(&std::mem::take(&mut state.page_records), job.scratch()))?,
+        row: context.row.clone(),
+        base: context.base.clone(),
+        current: None,
+        waiting: own.collect(),
+        files: Vec::new(),
+        work: std::mem::take(&mut state.work),
+        counts: Counts::default(),
+        stored: 0,
+        page: Page::default(),
+        evidence: Evidence::default(),
+        ranges: Ranges::new(in_range),
+        is_sending: false,
+        offsets: state.offsets.clone(),
+        tally: std::mem::take(&mut state.tally),
+        records,
+    }));
+    let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
+    let in_links = Collector::new(in_links);
+    let write = Rc::clone(&writing);
+    shuffle(worker, job, "outlinks", move |outbox| write.borrow_mut().step(outbox), in_links.consumer())?;
+    let mut writing = writing.borrow_mut();
+    // After the shuffle, so that workers who have no page left go on with their own meanwhile.
+    while job.check(writing.begin_next())? {}
+    state.files.append(&mut writing.files);
+    state.work = std::mem::take(&mut writing.work);
+    state.counts = std::mem::take(&mut writing.counts);
+    state.captures_stored = writing.stored;
+    state.tally = std::mem::take(&mut writing.tally);
+    state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
+}

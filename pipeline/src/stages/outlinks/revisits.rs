@@ -1,0 +1,373 @@
+//! Which links revisits have, and what of a page an update has to write.
+//!
+//! Reads the captures of a page that are new, with what they say of one another ([`Evidence`]), and those that the store
+//! has; gives the page as the new row is to have it. A revisit takes the links of the capture that it refers to: the one
+//! with its digest (the latest before it, else the first after it), else the one at the time that it names; for `304 Not
+//! Modified` the latest known one before it. Where there is none, its links are unknown.
+//!
+//! A page of a store is always as if all its captures had come at once: a revisit of the store that a new capture gives
+//! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several rows
+//! have the newest row says what is so. Cost: captures of the page, and links of those that are in both.
+
+use crate::stages::large_pages::{self, VALUES_MAX};
+use std::collections::HashMap;
+use webstrata_layers::record::join::{self, Part, Weave};
+use webstrata_layers::record::{precedence, presence};
+use webstrata_layers::{Evidence, Page, Revisit};
+
+/// What a page adds to a store.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Added {
+    /// What to write; `None` where that is nothing.
+    pub(crate) page: Option<(Page, Evidence)>,
+    /// New captures that the store has already.
+    pub(crate) stored: u64,
+}
+
+/// A capture of the page, whoever has it.
+struct Moment {
+    time: i64,
+    digest: u64,
+    /// `None` where some capture of that second has links of its own.
+    revisit: Option<Revisit>,
+    /// Its links were left out: it is no revisit, and they stay unknown.
+    is_left_out: bool,
+    /// Its index in the store's page, and in the new one.
+    stored: Option<u32>,
+    new: Option<u32>,
+    links: Option<Links>,
+}
+
+/// Where the links of a capture stand: in captures of the parts, and in revisits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Links {
+    owners: Vec<(usize, u32)>,
+    own: Vec<u64>,
+}
+
+const STORED: usize = 0;
+const NEW: usize = 1;
+/// A revisit of which nothing is known.
+static NO_EVIDENCE: Revisit = Revisit { capture: 0, not_modified: false, referred: None, links: Vec::new() };
+
+/// All captures, revisits without links.
+fn moments(parts: [(&Page, &Evidence); 2]) -> Vec<Moment> {
+    let mut moments = Vec::new();
+    precedence::for_each_time(&parts.map(|(page, _)| &page.timestamps[..]), |time, captures| {
+        let index = u32::try_from(moments.len()).unwrap_or(u32::MAX);
+        let records = captures.iter().map(|&(part, at)| {
+            let (page, evidence) = parts[part];
+            let lost = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
+            (evidence.revisit(at).or_else(lost), evidence.digest(at as usize))
+        });
+        let (digest, revisit) = join::one_capture(index, records.clone());
+        let of = |part| captures.iter().find(|own| own.0 == part).map(|own| own.1);
+        let mut links = None;
+        if revisit.is_none() {
+            let mut all = Links::default();
+            for (&capture, (revisit, _)) in captures.iter().zip(records) {
+                match revisit {
+                    None => all.owners.push(capture),
+                    Some(revisit) => all.own.extend(&revisit.links),
+                }
+            }
+            links = Some(all);
+        }
+        let lost = |&(part, at): &(usize, u32)| !parts[part].0.is_known(at) && parts[part].1.revisit(at).is_none();
+        let is_left_out = revisit.is_some() && captures.iter().any(lost);
+        moments.push(Moment { time, digest, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
+    });
+    moments
+}
+
+/// Gives revisits the links of the captures that they refer to.
+fn resolve(moments: &mut [Moment]) {
+    let mut digests: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (number, moment) in moments.iter().enumerate().filter(|(_, own)| own.revisit.is_none() && own.digest != 0) {
+        digests.entry(moment.digest).or_default().push(number);
+    }
+    let mut latest_known: Option<usize> = None;
+    for number in 0..moments.len() {
+        if let Some(revisit) = moments[number].revisit.as_ref().filter(|_| !moments[number].is_left_out) {
+            let referred = if revisit.not_modified {
+                latest_known
+            } else {
+                let same = digests.get(&moments[number].digest);
+                let before = same.and_then(|same| same[..same.partition_point(|&own| own < number)].last());
+                let by_digest = before.or_else(|| same.and_then(|same| same.first())).copied();
+                by_digest.or_else(|| {
+                    let found = moments.binary_search_by_key(&revisit.referred?, |moment| moment.time).ok()?;
+                    moments[found].revisit.is_none().then_some(found)
+                })
+            };
+            let mut links = referred.and_then(|referred| moments[referred].links.clone());
+            if let Some(links) = links.as_mut().filter(|_| !revisit.links.is_empty()) {
+                links.own.extend(&revisit.links);
+                links.own.sort_unstable();
+                links.own.dedup();
+            }
+            moments[number].links = links;
+        }
+        if moments[number].links.is_some() {
+            latest_known = Some(number);
+        }
+    }
+}
+
+/// The links of a capture of a page.
+fn links_at(page: &Page, capture: u32) -> Vec<u64> {
+    let present = presence::in_any(&page.changes, page.links.len(), capture, capture);
+    present.into_iter().map(|at| page.links[at as usize]).collect()
+}
+
+/// The same where one capture has all links of the other: links that stand in one capture are found once.
+fn simplify(moments: &mut [Moment], stored: &Page, new: &Page) {
+    for moment in moments {
+        let (Some(old), Some(at), Some(links)) = (moment.stored, moment.new, &mut moment.links) else { continue };
+        let (old_links, new_links) = (links_at(stored, old), links_at(new, at));
+        let is_in = |one: &[u64], other: &[u64]| one.iter().all(|link| other.binary_search(link).is_ok());
+        let is_old = links.owners.contains(&(STORED, old));
+        if links.owners.len() == 2 && is_in(&new_links, &old_links) {
+            links.owners = vec![(STORED, old)];
+        } else if links.owners.len() == 2 && is_in(&old_links, &new_links) {
+            links.owners = vec![(NEW, at)];
+        }
+        let has = if is_old { &old_links } else { &new_links };
+        links.own.retain(|link| has.binary_search(link).is_err());
+    }
+}
+
+/// What new captures of a page add to those that are stored.
+pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -> Added {
+    let no_page = (&Page::default(), &Evidence::default());
+    let parts = [stored.unwrap_or(no_page), new];
+    let mut moments = moments(parts);
+    simplify(&mut moments, parts[STORED].0, parts[NEW].0);
+    resolve(&mut moments);
+    let before = stored.map(|stored| {
+        let mut before = self::moments([stored, no_page]);
+        resolve(&mut before);
+        before
+    });
+    let before_of = |moment: &Moment| Some(&before.as_ref()?[moment.stored? as usize]);
+    let is_same = |moment: &Moment| {
+        before_of(moment).is_some_and(|before| {
+            let revisits = [&before.revisit, &moment.revisit].map(|own| own.as_ref().map(what_is_said));
+            let is_left_out = before.is_left_out == moment.is_left_out;
+            before.digest == moment.digest && before.links == moment.links && revisits[0] == revisits[1] && is_left_out
+        })
+    };
+    let count = |wanted: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| wanted(moment)).count();
+    let stored = count(&|moment| moment.new.is_some() && is_same(moment)) as u64;
+    let kept: Vec<&Moment> = moments.iter().filter(|moment| !is_same(moment)).collect();
+    if kept.is_empty() {
+        return Added { page: None, stored };
+    }
+    Added { page: Some(write(parts[NEW].0.uid, parts.map(|(page, _)| page), &kept)), stored }
+}
+
+fn what_is_said(revisit: &Revisit) -> (bool, Option<i64>, &[u64]) {
+    (revisit.not_modified, revisit.referred, &revisit.links)
+}
+
+/// A page of these captures.
+fn write(uid: u64, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
+    let (mut page, mut evidence) = (Page { uid, ..Page::default() }, Evidence::default());
+    let (mut weave, mut parts) = (Weave::default(), pages.map(Part::from).to_vec());
+    let mut last_own: &[u64] = &[];
+    for (index, moment) in (0u32..).zip(kept) {
+        page.timestamps.push(moment.time);
+        evidence.digests.push(moment.digest);
+        let revisit = moment.revisit.iter().filter(|_| !moment.is_left_out);
+        evidence.revisits.extend(revisit.map(|own| Revisit { capture: index, ..own.clone() }));
+        let Some(Links { owners, own }) = &moment.links else {
+            page.unknown.push(index);
+            continue;
+        };
+        let mut owners = owners.clone();
+        if !own.is_empty() {
+            if own != last_own {
+                last_own = own;
+                parts.push(Part::always(own));
+            }
+            owners.push((parts.len() - 1, 0));
+        }
+        weave.push(index, &owners);
+    }
+    if evidence.digests.iter().all(|&digest| digest == 0) {
+        evidence.digests.clear();
+    }
+    match weave.links_within(&parts, VALUES_MAX) {
+        Some(links) => (page.links, page.changes) = links,
+        None => large_pages::leave_out(&mut page, &mut evidence),
+    }
+    (page, evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+    use webstrata_layers::record::presence::Change;
+
+    /// A capture: its time and digest, and its links or what it refers to.
+    #[derive(Clone, Debug)]
+    struct Capture {
+        time: i64,
+        digest: u64,
+        links: BTreeSet<u64>,
+        /// Whether it is a 304, and the time that it names.
+        revisit: Option<(bool, Option<i64>)>,
+    }
+
+    fn capture() -> impl Strategy<Value = Capture> {
+        let links = prop::collection::btree_set(0u64..8, 0..4);
+        let revisit = prop::option::of((any::<bool>(), prop::option::of(0i64..14)));
+        (0i64..14, 0u64..4, links, revisit).prop_map(|(time, digest, links, revisit)| {
+            // Most revisits have no links of their own.
+            let links = if revisit.is_some() && digest > 0 { BTreeSet::new() } else { links };
+            Capture { time, digest, links, revisit }
+        })
+    }
+
+    /// What [`crate::stages::pages::fold`] makes of captures.
+    fn fold(captures: &[Capture]) -> (Page, Evidence) {
+        let mut by_time = BTreeMap::<i64, Vec<&Capture>>::new();
+        captures.iter().for_each(|capture| by_time.entry(capture.time).or_default().push(capture));
+        let (mut page, mut evidence) = (Page { uid: 3, ..Page::default() }, Evidence::default());
+        let mut sets = Vec::new();
+        for (index, (&time, own)) in (0u32..).zip(&by_time) {
+            page.timestamps.push(time);
+            let links: BTreeSet<u64> = own.iter().flat_map(|capture| &capture.links).copied().collect();
+            let real = own.iter().filter(|capture| capture.revisit.is_none());
+            let mut digests: Vec<u64> = real.clone().map(|capture| capture.digest).filter(|&own| own != 0).collect();
+            digests.sort_unstable();
+            let key = |capture: &&&Capture| capture.revisit.map(|(modified, time)| (modified, capture.digest, time));
+            if real.count() > 0 {
+                evidence.digests.push(digests.first().copied().unwrap_or(0));
+                sets.push(Some(links));
+            } else if let Some((not_modified, digest, referred)) = own.iter().min_by_key(key).and_then(|own| key(&own))
+            {
+                evidence.digests.push(digest);
+                let links = links.into_iter().collect();
+                evidence.revisits.push(Revisit { capture: index, not_modified, referred, links });
+                page.unknown.push(index);
+                sets.push(None);
+            }
+        }
+        if evidence.digests.iter().all(|&digest| digest == 0) {
+            evidence.digests.clear();
+        }
+        let links: BTreeSet<u64> = sets.iter().flatten().flatten().copied().collect();
+        page.links = links.into_iter().collect();
+        for (link, uid) in (0..).zip(&page.links) {
+            let mut before = true;
+            for (capture, links) in (0..).zip(&sets) {
+                let Some(links) = links else { continue };
+                if links.contains(uid) != before {
+                    page.changes.push(Change { link, capture });
+                    before = !before;
+                }
+            }
+        }
+        (page, evidence)
+    }
+
+    fn joined(rows: &[(Page, Evidence)]) -> Option<(Page, Evidence)> {
+        let page = join::pages(&rows.iter().map(|row| &row.0).collect::<Vec<_>>())?.page;
+        Some((page, join::evidence(&rows.iter().map(|row| (&row.0, &row.1)).collect::<Vec<_>>())))
+    }
+
+    proptest! {
+        #[test]
+        fn batches_in_any_order_come_to_the_same(
+            captures in prop::collection::vec((capture(), 0usize..4), 1..24),
+            repeated in prop::collection::vec((0usize..24, 0usize..4), 0..4),
+        ) {
+            let mut batches = vec![Vec::new(); 4];
+            captures.iter().for_each(|(capture, batch)| batches[*batch].push(capture.clone()));
+            for (capture, batch) in repeated {
+                batches[batch].push(captures[capture % captures.len()].0.clone());
+            }
+            let mut rows: Vec<(Page, Evidence)> = Vec::new();
+            for batch in batches.iter().filter(|batch| !batch.is_empty()) {
+                let (page, evidence) = fold(batch);
+                let stored = joined(&rows);
+                let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
+                if let Some((page, evidence)) = add(stored, (&page, &evidence)).page {
+                    prop_assert_eq!((page.flaw(), evidence.flaw(page.timestamps.len())), (None, None), "{:?}", page);
+                    rows.push((page, evidence));
+                }
+                let stored = joined(&rows);
+                let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
+                let again = add(stored, (&page, &evidence));
+                prop_assert_eq!(again, Added { page: None, stored: page.timestamps.len() as u64 });
+            }
+            let all: Vec<Capture> = captures.into_iter().map(|(capture, _)| capture).collect();
+            let (page, evidence) = fold(&all);
+            prop_assert_eq!(joined(&rows), add(None, (&page, &evidence)).page);
+        }
+    }
+
+    fn real(time: i64, digest: u64, links: &[u64]) -> Capture {
+        Capture { time, digest, links: links.iter().copied().collect(), revisit: None }
+    }
+
+    fn revisit(time: i64, digest: u64, not_modified: bool, referred: Option<i64>) -> Capture {
+        Capture { time, digest, links: BTreeSet::new(), revisit: Some((not_modified, referred)) }
+    }
+
+    /// The links at a time, when all captures come at once; `None` where they are unknown.
+    fn at(captures: &[Capture], time: i64) -> Option<Vec<u64>> {
+        let (page, evidence) = fold(captures);
+        let (page, _) = add(None, (&page, &evidence)).page.unwrap();
+        let capture = u32::try_from(page.timestamps.binary_search(&time).unwrap()).unwrap();
+        page.is_known(capture).then(|| links_at(&page, capture))
+    }
+
+    #[test]
+    fn a_revisit_takes_the_links_of_its_digest() {
+        let captures = [
+            real(10, 1, &[4, 5]),
+            real(20, 2, &[6]),
+            revisit(30, 1, false, Some(20)),
+            revisit(40, 3, false, Some(20)),
+            revisit(50, 3, false, None),
+            revisit(60, 0, false, None),
+        ];
+        assert_eq!(at(&captures, 30), Some(vec![4, 5]), "the digest decides, not the date");
+        assert_eq!(at(&captures, 40), Some(vec![6]), "without the digest the date decides");
+        assert_eq!(at(&captures, 50), None, "with neither its links are unknown");
+        assert_eq!(at(&captures, 60), None, "no digest is no digest that another capture has");
+        let early = [revisit(10, 1, false, None), real(20, 1, &[4]), real(30, 1, &[5])];
+        assert_eq!(at(&early, 10), Some(vec![4]), "the first after it where there is none before");
+    }
+
+    #[test]
+    fn not_modified_takes_the_latest_earlier_links() {
+        let captures = [
+            revisit(5, 0, true, None),
+            real(10, 0, &[4]),
+            revisit(20, 0, true, None),
+            real(30, 0, &[6]),
+            revisit(40, 0, true, None),
+        ];
+        assert_eq!(at(&captures, 5), None);
+        assert_eq!(at(&captures, 20), Some(vec![4]));
+        assert_eq!(at(&captures, 40), Some(vec![6]));
+    }
+
+    #[test]
+    fn a_later_original_fills_in_what_the_store_does_not_know() {
+        let (old, old_evidence) = fold(&[real(10, 1, &[4]), revisit(20, 2, false, None), revisit(40, 0, true, None)]);
+        let (old, old_evidence) = add(None, (&old, &old_evidence)).page.unwrap();
+        let (new, new_evidence) = fold(&[real(30, 2, &[6]), real(10, 1, &[4])]);
+        let added = add(Some((&old, &old_evidence)), (&new, &new_evidence));
+        assert_eq!(added.stored, 1);
+        let (page, evidence) = added.page.unwrap();
+        assert_eq!((&page.timestamps[..], &page.unknown[..]), (&[20, 30, 40][..], &[][..]));
+        assert_eq!(page.links, [6], "all three have the links of the new capture");
+        assert_eq!(evidence.revisits.iter().map(|own| own.capture).collect::<Vec<_>>(), [0, 2]);
+    }
+}

@@ -1,0 +1,145 @@
+//! How a page over time stands in a record between stages.
+//!
+//! Timestamps: their number, the first in [`wire::time_key`], then gaps. Unknown captures: their number, then gaps.
+//! Links: their number, the first, then gaps. Changes: their number, then for each the links since the one before and
+//! the capture. All LEB128. Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for each
+//! its capture, a byte of bits (not modified, refers to a time), that time, and its own links.
+
+use crate::engine::wire;
+use webstrata_layers::record::presence::Change;
+use webstrata_layers::{Evidence, Page, Revisit};
+
+fn write_rising(out: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = u64>) {
+    wire::put(out, numbers.len() as u64);
+    let mut before = 0;
+    for number in numbers {
+        wire::put(out, number - before);
+        before = number;
+    }
+}
+
+fn read_rising(bytes: &mut &[u8], mut each: impl FnMut(u64)) {
+    let mut before = 0;
+    for _ in 0..wire::take(bytes) {
+        before += wire::take(bytes);
+        each(before);
+    }
+}
+
+/// Appends timestamps and the indexes of unknown captures.
+pub(crate) fn write_times(out: &mut Vec<u8>, timestamps: &[i64], unknown: &[u32]) {
+    let lowest = i64::MIN.cast_unsigned();
+    write_rising(out, timestamps.iter().map(|time| time.cast_unsigned().wrapping_sub(lowest)));
+    write_rising(out, unknown.iter().map(|&capture| capture.into()));
+}
+
+fn read_times(bytes: &mut &[u8], page: &mut Page) {
+    let lowest = i64::MIN.cast_unsigned();
+    page.timestamps.clear();
+    page.unknown.clear();
+    read_rising(bytes, |time| page.timestamps.push(time.wrapping_add(lowest).cast_signed()));
+    read_rising(bytes, |capture| page.unknown.push(u32::try_from(capture).unwrap_or(u32::MAX)));
+}
+
+/// Appends changes.
+pub(crate) fn write_changes(out: &mut Vec<u8>, changes: &[Change]) {
+    wire::put(out, changes.len() as u64);
+    let mut link = 0;
+    for change in changes {
+        wire::put(out, (change.link - link).into());
+        wire::put(out, change.capture.into());
+        link = change.link;
+    }
+}
+
+fn read_changes(bytes: &mut &[u8], changes: &mut Vec<Change>) {
+    changes.clear();
+    let mut link = 0;
+    for _ in 0..wire::take(bytes) {
+        link += wire::take_u32(bytes);
+        changes.push(Change { link, capture: wire::take_u32(bytes) });
+    }
+}
+
+/// Appends what captures say of one another.
+pub(crate) fn write_evidence(out: &mut Vec<u8>, evidence: &Evidence) {
+    wire::put(out, evidence.digests.len() as u64);
+    evidence.digests.iter().for_each(|digest| out.extend_from_slice(&digest.to_be_bytes()));
+    wire::put(out, evidence.revisits.len() as u64);
+    for Revisit { capture, not_modified, referred, links } in &evidence.revisits {
+        wire::put(out, (*capture).into());
+        out.push(u8::from(*not_modified) | u8::from(referred.is_some()) << 1);
+        referred.iter().for_each(|&time| wire::put_signed(out, time));
+        write_rising(out, links.iter().copied());
+    }
+}
+
+fn read_evidence(bytes: &mut &[u8], evidence: &mut Evidence) {
+    evidence.digests.clear();
+    evidence.revisits.clear();
+    for _ in 0..wire::take(bytes) {
+        evidence.digests.push(u64::from_be_bytes(wire::take_array(bytes)));
+    }
+    for _ in 0..wire::take(bytes) {
+        let capture = wire::take_u32(bytes);
+        let [bits] = wire::take_array(bytes);
+        let referred = (bits & 2 != 0).then(|| wire::take_signed(bytes));
+        let mut links = Vec::new();
+        read_rising(bytes, |link| links.push(link));
+        evidence.revisits.push(Revisit { capture, not_modified: bits & 1 != 0, referred, links });
+    }
+}
+
+/// Reads a spooled page: all but UID and links. Gives the number of links, and that of links that revisits have, to
+/// which their links are indexes.
+pub(crate) fn read_spooled(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence) -> (usize, usize) {
+    read_times(&mut bytes, page);
+    let links = wire::take_usize(&mut bytes);
+    read_changes(&mut bytes, &mut page.changes);
+    read_evidence(&mut bytes, evidence);
+    (links, wire::take_usize(&mut bytes))
+}
+
+/// Appends all of a page but its UID.
+pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
+    write_times(out, &page.timestamps, &page.unknown);
+    write_rising(out, page.links.iter().copied());
+    write_changes(out, &page.changes);
+    write_evidence(out, evidence);
+}
+
+/// Reads what [`write`] wrote.
+pub(crate) fn read(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence) {
+    read_times(&mut bytes, page);
+    page.links.clear();
+    read_rising(&mut bytes, |link| page.links.push(link));
+    read_changes(&mut bytes, &mut page.changes);
+    read_evidence(&mut bytes, evidence);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_come_back() {
+        let page = Page {
+            uid: 0,
+            timestamps: vec![i64::MIN, -5, 0, 1_146_441_600],
+            unknown: vec![0, 2],
+            links: vec![0, 7, u64::MAX],
+            changes: vec![
+                Change { link: 1, capture: 1 },
+                Change { link: 1, capture: 3 },
+                Change { link: 2, capture: 1 },
+            ],
+        };
+        let revisit = |capture, referred| Revisit { capture, not_modified: capture > 0, referred, links: vec![1, 9] };
+        let evidence =
+            Evidence { digests: vec![1, 0, u64::MAX, 3], revisits: vec![revisit(0, Some(-9)), revisit(2, None)] };
+        let (mut bytes, mut back) = (Vec::new(), (Page { links: vec![3], ..Page::default() }, evidence.clone()));
+        write(&mut bytes, &page, &evidence);
+        read(&bytes, &mut back.0, &mut back.1);
+        assert_eq!(back, (page, evidence));
+    }
+}

@@ -1,0 +1,170 @@
+//! Stage 2: captures to pages over time, and a request for the UID of every URL that a page names.
+//!
+//! Reads the capture records of the pages that this worker owns in order of (page, time) and folds them
+//! ([`crate::stages::pages::fold`]). One that is too large has its captures and no links. A folded page waits in a spool, in order of its
+//! number on this worker; the fingerprints of the page and of its distinct links go as requests to their owners, where the
+//! UIDs will be.
+//!
+//! Request record: key = fingerprint; payload = [`Request`], each number in LEB128.
+//! Spooled page: timestamps, unknown captures, number of links, changes, evidence ([`crate::stages::page_record`] without UIDs),
+//! number of links that revisits have.
+
+pub(crate) mod fold;
+mod large_fold;
+
+use crate::Error;
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::gather;
+use crate::engine::job::{Job, Stopped};
+use crate::engine::runs::{RunWriter, Runs};
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::state::State;
+use crate::engine::wire;
+use crate::stages::ingest::owner;
+use crate::stages::page_record;
+use crate::stages::pages::fold::{Fold, FoldedPage};
+use std::cell::RefCell;
+use std::rc::Rc;
+use timely::worker::Worker;
+use webstrata_datasets::Finding;
+
+/// A request for the UID of a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The worker that has the page.
+    pub(crate) worker: usize,
+    /// The number of the page on that worker.
+    pub(crate) number: u64,
+    /// 0 is the page itself, n + 1 its n-th link; after these come the links that only revisits have.
+    pub(crate) slot: u64,
+    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for one of a revisit.
+    pub(crate) links: u64,
+}
+
+impl Request {
+    fn write(self, out: &mut Vec<u8>) {
+        out.clear();
+        wire::put(out, self.worker as u64);
+        wire::put(out, self.number);
+        wire::put(out, self.slot);
+        // One link is the rule, and takes no byte.
+        if self.slot == 0 || self.links == 0 {
+            wire::put(out, self.links);
+        }
+    }
+
+    pub(crate) fn read(mut bytes: &[u8]) -> Self {
+        let (worker, number) = (wire::take_usize(&mut bytes), wire::take(&mut bytes));
+        let slot = wire::take(&mut bytes);
+        let links = if slot > 0 && bytes.is_empty() { 1 } else { wire::take(&mut bytes) };
+        Request { worker, number, slot, links }
+    }
+
+    /// What the URL has to do for this request: an in-link, or its out-links.
+    pub(crate) fn weight(self) -> u64 {
+        self.links
+    }
+}
+
+struct Folding {
+    worker: usize,
+    captures: Sorted,
+    fold: Fold,
+    current: Option<u128>,
+    page: FoldedPage,
+    /// The number of the folded page and the next slot to ask for.
+    asking: Option<(u64, usize)>,
+    ended: bool,
+    left_out: u64,
+    spool: RunWriter,
+    record: Vec<u8>,
+}
+
+/// Requests that are sent at once.
+const REQUESTS: usize = 1 << 12;
+
+impl Folding {
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        if let Some((number, slot)) = self.asking {
+            self.asking = self.ask(number, slot, outbox);
+            return Ok(true);
+        }
+        let next = if self.ended { None } else { self.captures.peek()? };
+        let Some((mut key, payload)) = next else {
+            self.ended = true;
+            return self.finish_page();
+        };
+        let page = u128::from_be_bytes(wire::take_array(&mut key));
+        let time = wire::key_time(wire::take_array(&mut key));
+        if self.current.is_none_or(|current| current == page) {
+            self.current = Some(page);
+            self.fold.add(time, payload)?;
+            self.captures.next()?;
+            return Ok(true);
+        }
+        self.finish_page()
+    }
+
+    /// Spools the page at hand; `false` where there is none.
+    fn finish_page(&mut self) -> Result<bool, Error> {
+        let Some(fingerprint) = self.current.take() else { return Ok(false) };
+        self.fold.finish(fingerprint, &mut self.page)?;
+        let page = &self.page;
+        self.left_out += u64::from(page.is_left_out);
+        self.record.clear();
+        page_record::write_times(&mut self.record, &page.timestamps, &page.unknown);
+        wire::put(&mut self.record, page.links.len() as u64);
+        page_record::write_changes(&mut self.record, &page.changes);
+        page_record::write_evidence(&mut self.record, &page.evidence);
+        wire::put(&mut self.record, page.own.len() as u64);
+        let number = self.spool.push(&[], &self.record)?;
+        self.asking = Some((number, 0));
+        Ok(true)
+    }
+
+    /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
+    fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
+        let FoldedPage { fingerprint, links, own, .. } = &self.page;
+        let all = links.len() as u64;
+        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(own));
+        for (slot, fingerprint) in slots.skip(from).take(REQUESTS) {
+            let links = if slot == 0 { all } else { u64::from(slot <= all) };
+            Request { worker: self.worker, number, slot, links }.write(&mut self.record);
+            let owner = owner(*fingerprint, outbox.workers());
+            outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
+        }
+        let next = from + REQUESTS;
+        (next <= links.len() + own.len()).then_some((number, next))
+    }
+}
+
+/// Folds the captures of this worker; see the head of this file.
+pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result<(), Stopped> {
+    let captures = std::mem::take(&mut state.captures);
+    let folding = Rc::new(RefCell::new(Some(Folding {
+        worker: worker.index(),
+        captures: job.check(Sorted::of(&captures, job.scratch()))?,
+        fold: Fold::new(job.budget_beside_record(40), job.scratch()),
+        current: None,
+        page: FoldedPage::default(),
+        asking: None,
+        ended: false,
+        left_out: 0,
+        spool: job.check(RunWriter::create("pages", job.scratch()))?,
+        record: Vec::new(),
+    })));
+    let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget_beside_record(40)));
+    let fold = Rc::clone(&folding);
+    let produce = move |outbox: &mut Outbox| match &mut *fold.borrow_mut() {
+        Some(folding) => folding.step(outbox),
+        None => Ok(false),
+    };
+    shuffle(worker, job, "pages", produce, requests.consumer())?;
+    let folding = folding.take().ok_or(Stopped)?;
+    let Folding { left_out, fold: Fold { older_undated, .. }, .. } = folding;
+    state.tally.count_many(Finding::OlderUndated, older_undated);
+    state.pages = Runs(vec![job.check(folding.spool.finish())?]);
+    state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
+    state.left_out = gather(worker, job, None, &(left_out + older_undated))?.into_iter().sum();
+    Ok(())
+}

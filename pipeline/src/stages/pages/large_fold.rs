@@ -1,0 +1,149 @@
+//! Links of a page whose captures do not fit in memory: sorted on disk, to the same result as [`crate::stages::pages::fold`].
+//!
+//! Reads what captures have, in any order: links, or the hash of the links of another record of the page. Gives the union of
+//! the links and their changes. A link stands in the sort with the first and the last of consecutive captures that have it.
+//!
+//! Memory: the budget, and a few bytes a capture. Cost: a sort of the links of all captures, but that consecutive captures
+//! which have the links of one record by its hash are one.
+
+use crate::Error;
+use crate::engine::external_sort::Sorter;
+use crate::engine::scratch::Scratch;
+use crate::engine::wire;
+use crate::stages::ingest::known_links::hash_of;
+use crate::stages::pages::fold::FoldedPage;
+use webstrata_layers::record::presence::Change;
+
+/// See the head of this file; captures go by number.
+pub(crate) struct LargeFold {
+    /// Key: link (16 bytes), first and last capture (4 bytes each).
+    links: Sorter,
+    /// Key: hash of links; payload: these links.
+    sets: Sorter,
+    /// Key: hash of links, capture that has them (4 bytes).
+    same: Sorter,
+}
+
+impl LargeFold {
+    pub(crate) fn new(scratch: &Scratch, bytes_max: usize) -> Self {
+        LargeFold {
+            links: Sorter::new(scratch, "page-links", bytes_max / 2),
+            sets: Sorter::new(scratch, "page-sets", bytes_max / 4),
+            same: Sorter::new(scratch, "page-same", bytes_max / 4),
+        }
+    }
+
+    /// Adds links of a capture.
+    pub(crate) fn add(&mut self, capture: u32, mut links: impl Iterator<Item = u128>) -> Result<(), Error> {
+        links.try_for_each(|link| push(&mut self.links, link.to_be_bytes(), capture, capture))
+    }
+
+    /// Adds what a record holds, for captures that have the same.
+    pub(crate) fn add_set(&mut self, links: &[u8]) -> Result<(), Error> {
+        self.sets.push(&hash_of(links).to_be_bytes(), links)
+    }
+
+    /// Adds a capture that has the links of a record.
+    pub(crate) fn add_same(&mut self, capture: u32, links: u128) -> Result<(), Error> {
+        let mut key = [0; 20];
+        key[..16].copy_from_slice(&links.to_be_bytes());
+        key[16..].copy_from_slice(&capture.to_be_bytes());
+        self.same.push(&key, &[])
+    }
+
+    /// Fills links and changes of a page; whether they are at most so many. `known` says which captures have links.
+    pub(crate) fn finish(self, known: &[bool], most: usize, page: &mut FoldedPage) -> Result<bool, Error> {
+        let LargeFold { mut links, sets, same } = self;
+        let (mut sets, mut same) = (sets.finish()?, same.finish()?);
+        let (mut hash, mut runs) = ([0; 16], Vec::<(u32, u32)>::new());
+        while let Some((key, _)) = same.peek()? {
+            hash.copy_from_slice(&key[..16]);
+            runs.clear();
+            while let Some((mut key, _)) = same.peek()? {
+                if wire::take_array(&mut key) != hash {
+                    break;
+                }
+                let capture = u32::from_be_bytes(wire::take_array(&mut key));
+                match runs.last_mut() {
+                    Some((_, last)) if capture <= last.saturating_add(1) => *last = capture,
+                    _ => runs.push((capture, capture)),
+                }
+                same.next()?;
+            }
+            while sets.peek()?.is_some_and(|(key, _)| *key < hash[..]) {
+                sets.next()?;
+            }
+            let Some((_, set)) = sets.peek()?.filter(|(key, _)| **key == hash) else { continue };
+            for link in set.as_chunks::<16>().0 {
+                runs.iter().try_for_each(|&(first, last)| push(&mut links, *link, first, last))?;
+            }
+        }
+        drop((sets, same));
+        gather(links, known, most, page)
+    }
+}
+
+fn push(links: &mut Sorter, link: [u8; 16], first: u32, last: u32) -> Result<(), Error> {
+    let mut key = [0; 24];
+    key[..16].copy_from_slice(&link);
+    key[16..20].copy_from_slice(&first.to_be_bytes());
+    key[20..].copy_from_slice(&last.to_be_bytes());
+    links.push(&key, &[])
+}
+
+/// Makes links and changes of sorted stretches.
+fn gather(links: Sorter, known: &[bool], most: usize, page: &mut FoldedPage) -> Result<bool, Error> {
+    let mut links = links.finish()?;
+    let next_known = next_known(known);
+    let change = |page: &mut FoldedPage, capture: u32| {
+        let link = u32::try_from(page.links.len()).map_or(u32::MAX, |count| count - 1);
+        // The end of the captures is no place for a change.
+        if (capture as usize) < known.len() {
+            page.changes.push(Change { link, capture });
+        }
+    };
+    // The link at hand, and the last capture of the stretch that it is in.
+    let mut at: Option<(u128, u32)> = None;
+    while let Some((mut key, _)) = links.next()? {
+        let link = u128::from_be_bytes(wire::take_array(&mut key));
+        let [first, last] = [(); 2].map(|()| u32::from_be_bytes(wire::take_array(&mut key)));
+        let before = at.take();
+        at = Some(match before {
+            // No capture between them is without it.
+            Some((held, end)) if held == link && first <= next_known[end as usize + 1] => (link, last.max(end)),
+            before => {
+                if let Some((_, end)) = before {
+                    change(page, next_known[end as usize + 1]);
+                }
+                if before.is_some_and(|(held, _)| held == link) {
+                    change(page, first);
+                } else {
+                    page.links.push(link);
+                    // Before the first known capture a link counts as present.
+                    if first > next_known[0] {
+                        change(page, next_known[0]);
+                        change(page, first);
+                    }
+                }
+                (link, last)
+            }
+        });
+        if page.links.len() + page.changes.len() > most {
+            return Ok(false);
+        }
+    }
+    if let Some((_, end)) = at {
+        change(page, next_known[end as usize + 1]);
+    }
+    Ok(page.links.len() + page.changes.len() <= most)
+}
+
+/// For each capture the first known one from it on, and one number more; as many as there are captures where there is none.
+fn next_known(known: &[bool]) -> Vec<u32> {
+    let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let mut next = vec![number(known.len()); known.len() + 1];
+    for at in (0..known.len()).rev() {
+        next[at] = if known[at] { number(at) } else { next[at + 1] };
+    }
+    next
+}

@@ -1,0 +1,228 @@
+//! Stage 5: fingerprints to UIDs (the replacement step of Avcular & Suel 2011, section 3).
+//!
+//! At the owner of a fingerprint, requests and UIDs meet in one merge of two sorted streams. The answers go back to the
+//! worker that holds the page, are put in order of (page, slot) and merged with the spooled pages. A finished page,
+//! its links in order of UID and its changes turned with them, goes to the worker that writes its partition.
+//!
+//! Answer record: key = number of the page (8 bytes), slot (8 bytes); payload = UID in LEB128.
+//! Page record: key = UID (8 bytes); payload = [`crate::stages::page_record::write`].
+
+use crate::Error;
+use crate::engine::Context;
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::job::Stopped;
+use crate::engine::runs::RunReader;
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::state::State;
+use crate::engine::wire;
+use crate::stages::page_record;
+use crate::stages::pages::Request;
+use crate::stages::uids::{Offsets, url_of};
+use std::sync::Arc;
+use timely::worker::Worker;
+use webstrata_layers::record::presence::Change;
+use webstrata_layers::{Evidence, Page, Reader, RowDir};
+
+/// Parts of the budget; answers may still be in memory while page records are sorted.
+const ANSWERS_PERCENT: usize = 45;
+const RANGED_PERCENT: usize = 35;
+
+struct Join {
+    requests: Sorted,
+    uids: Sorted,
+    /// The UID record that the merge stands at.
+    at: Option<(u128, u64)>,
+    payload: Vec<u8>,
+    /// Where URLs are looked up for messages.
+    row: RowDir,
+    base: Option<Arc<Reader>>,
+    offsets: Offsets,
+}
+
+impl Join {
+    fn advance(&mut self) -> Result<(), Error> {
+        let before = self.at;
+        self.at = self.uids.next()?.map(|(mut fingerprint, mut uid)| {
+            (u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))
+        });
+        match (before, self.at) {
+            (Some((a, first)), Some((b, second))) if a == b => {
+                Err(Error::SameFingerprint { first: self.url(first)?, second: self.url(second)? })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn url(&self, uid: u64) -> Result<String, Error> {
+        url_of(&self.row, self.base.as_deref(), &self.offsets, uid)
+    }
+
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some((mut fingerprint, payload)) = self.requests.next()? else {
+            // What is left of the UIDs is still looked at, for two of one fingerprint.
+            while self.at.is_some() {
+                self.advance()?;
+            }
+            return Ok(false);
+        };
+        let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
+        let Request { worker, number, slot, .. } = Request::read(payload);
+        while self.at.is_some_and(|(at, _)| at < fingerprint) {
+            self.advance()?;
+        }
+        if let Some((at, uid)) = self.at
+            && at == fingerprint
+        {
+            let mut key = [0; 16];
+            key[..8].copy_from_slice(&number.to_be_bytes());
+            key[8..].copy_from_slice(&slot.to_be_bytes());
+            self.payload.clear();
+            wire::put(&mut self.payload, uid);
+            outbox.send(worker, &key, &self.payload);
+        }
+        Ok(true)
+    }
+}
+
+struct Assembly {
+    pages: RunReader,
+    answers: Sorted,
+    /// The answer that the merge stands at: number of the page, slot, UID.
+    at: Option<(u64, u64, u64)>,
+    number: u64,
+    records: Offsets,
+    page: Page,
+    evidence: Evidence,
+    /// UIDs of the links that revisits have; `None` for those that were left out.
+    own: Vec<Option<u64>>,
+    /// (UID, slot) of the links of the page.
+    slots: Vec<(u64, usize)>,
+    changes: Vec<Change>,
+    record: Vec<u8>,
+}
+
+impl Assembly {
+    fn advance(&mut self) -> Result<(), Error> {
+        self.at = self.answers.next()?.map(|(mut key, mut uid)| {
+            let number = u64::from_be_bytes(wire::take_array(&mut key));
+            let slot = u64::from_be_bytes(wire::take_array(&mut key));
+            (number, slot, wire::take(&mut uid))
+        });
+        Ok(())
+    }
+
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
+        let (links, own) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
+        self.slots.clear();
+        self.slots.reserve_exact(links);
+        self.own.clear();
+        self.own.resize(own, None);
+        let mut uid = None;
+        while let Some((number, slot, answer)) = self.at.filter(|at| at.0 == self.number) {
+            debug_assert_eq!(number, self.number);
+            match slot.checked_sub(1) {
+                None => uid = Some(answer),
+                Some(slot) => match usize::try_from(slot).unwrap_or(usize::MAX) {
+                    slot if slot < links => self.slots.push((answer, slot)),
+                    slot => self.own[slot - links] = Some(answer),
+                },
+            }
+            self.advance()?;
+        }
+        self.number += 1;
+        self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
+        self.turn(links);
+        for revisit in &mut self.evidence.revisits {
+            let uid = |&at: &u64| usize::try_from(at).ok().and_then(|at| *self.own.get(at)?);
+            revisit.links = revisit.links.iter().filter_map(uid).collect();
+            revisit.links.sort_unstable();
+        }
+        self.record.clear();
+        page_record::write(&mut self.record, &self.page, &self.evidence);
+        let worker = Offsets::worker(self.records.of(self.page.uid), outbox.workers());
+        outbox.send(worker, &self.page.uid.to_be_bytes(), &self.record);
+        Ok(true)
+    }
+
+    /// Brings links and changes from the order of slots to that of UIDs; links without UID are dropped.
+    fn turn(&mut self, links: usize) {
+        const DROPPED: u32 = u32::MAX;
+        self.slots.sort_unstable();
+        let mut place = vec![DROPPED; links];
+        self.page.links.clear();
+        for (new, &(uid, slot)) in (0u32..).zip(&self.slots) {
+            place[slot] = new;
+            self.page.links.push(uid);
+        }
+        self.changes.clear();
+        self.changes.extend(self.page.changes.iter().filter_map(|change| {
+            let link = place[change.link as usize];
+            (link != DROPPED).then_some(Change { link, capture: change.capture })
+        }));
+        self.changes.sort_unstable();
+        std::mem::swap(&mut self.changes, &mut self.page.changes);
+    }
+}
+
+/// Replaces fingerprints by UIDs; see the head of this file.
+pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
+    let job = &context.job;
+    let requests = job.check(Sorted::of(&std::mem::take(&mut state.requests), job.scratch()))?;
+    let uids = job.check(Sorted::of(&std::mem::take(&mut state.uids), job.scratch()))?;
+    let (row, base, offsets) = (context.row.clone(), context.base.clone(), state.offsets.clone());
+    let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base, offsets };
+    job.check(join.advance())?;
+    let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget_beside_record(ANSWERS_PERCENT)));
+    shuffle(worker, job, "replace", move |outbox| join.step(outbox), answers.consumer())?;
+    let pages = std::mem::take(&mut state.pages);
+    let pages = pages.0.first().ok_or(Error::Internal("a worker without a run of pages"));
+    let mut assembly = Assembly {
+        pages: job.check(pages.and_then(|pages| RunReader::open(pages, job.scratch())))?,
+        answers: job.check(answers.into_inner().and_then(Sorter::finish))?,
+        at: None,
+        number: 0,
+        records: state.records.clone(),
+        page: Page::default(),
+        evidence: Evidence::default(),
+        own: Vec::new(),
+        slots: Vec::new(),
+        changes: Vec::new(),
+        record: Vec::new(),
+    };
+    job.check(assembly.advance())?;
+    let ranged = Collector::new(Sorter::new(job.scratch(), "page-records", job.budget_beside_record(RANGED_PERCENT)));
+    shuffle(worker, job, "replace", move |outbox| assembly.step(outbox), ranged.consumer())?;
+    state.page_records = job.check(ranged.into_inner().and_then(Sorter::into_runs))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::scratch::Scratch;
+    use webstrata_layers::{StoreWriter, UrlWriter};
+
+    #[test]
+    fn two_urls_of_one_fingerprint_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let row = StoreWriter::open(dir.path(), "test", None).unwrap().begin_row().unwrap();
+        for (partition, url) in [(0, "http://a.example/"), (1, "http://b.example/")] {
+            let mut urls = UrlWriter::create(&row, partition).unwrap();
+            urls.push(partition.into(), url, "example)/").unwrap();
+            urls.finish().unwrap();
+        }
+        let scratch = Scratch::temporary(&std::env::temp_dir());
+        let mut uids = Sorter::new(&scratch, "test", 1 << 20);
+        for uid in [0u8, 1] {
+            uids.push(&7u128.to_be_bytes(), &[uid]).unwrap();
+        }
+        let requests = Sorter::new(&scratch, "test", 1 << 20).finish().unwrap();
+        let offsets = Offsets(vec![0, 1, 2]);
+        let uids = uids.finish().unwrap();
+        let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base: None, offsets };
+        join.advance().unwrap();
+        let error = join.advance().unwrap_err().to_string();
+        assert!(error.contains("http://a.example/ and http://b.example/"), "{error}");
+    }
+}

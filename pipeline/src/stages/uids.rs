@@ -1,0 +1,296 @@
+//! Stage 4: distinct URLs to UIDs, by range partition, and the URL layer (Avcular & Suel 2011, section 3).
+//!
+//! URL records go by range of the key to the worker of their partition, are sorted and each kept once. The UID of a URL
+//! is the number of URLs in the partitions before it plus its place in its own. Every worker tells the others how
+//! many URLs its partitions have, so each knows all offsets. Then the URL layer is written and each (fingerprint, UID)
+//! goes to the owner of the fingerprint.
+//!
+//! An update looks each URL up in the rows of the store, which is a merge of sorted streams: what is there keeps its UID,
+//! the others go on from the last UID of the store.
+//!
+//! UID record: key = fingerprint; payload = UID in LEB128.
+
+use crate::Error;
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::job::{Job, Stopped};
+use crate::engine::runs::{Run, RunReader, RunWriter, Runs};
+use crate::engine::shuffle::shuffle;
+use crate::engine::state::State;
+use crate::engine::wire::{self, for_each};
+use crate::engine::{self, Context};
+use crate::stages::ingest::owner;
+use crate::stages::partition::{Boundaries, Weights, boundaries, record_bounds};
+use crate::stages::sources::fingerprint_of;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use timely::worker::Worker;
+use webstrata_layers::read::rows::UrlCursor;
+use webstrata_layers::{FileEntry, Links, Reader, RowDir, UrlWriter, url_in_row, url_of_key};
+
+/// First UIDs of the partitions; the last number is the UID after their last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Offsets(pub(crate) Vec<u64>);
+
+impl Offsets {
+    /// How many partitions there are.
+    pub(crate) fn partitions(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    /// The partition of a UID.
+    pub(crate) fn of(&self, uid: u64) -> usize {
+        self.0.partition_point(|&first| first <= uid) - 1
+    }
+
+    /// The worker that writes URLs and out-links of a partition.
+    pub(crate) fn worker(partition: usize, workers: usize) -> usize {
+        partition % workers
+    }
+
+    /// The worker that writes in-links of a partition: another one, so that few partitions keep more workers busy.
+    pub(crate) fn inlinks_worker(partition: usize, workers: usize) -> usize {
+        (partition + 1) % workers
+    }
+}
+
+/// Sends a sorted, distinct copy of `urls` to the workers of their ranges.
+fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries) -> Result<Sorter, Stopped> {
+    let mut urls = job.check(Sorted::of(urls, job.scratch()))?;
+    let (mut last, boundaries) = (Vec::new(), boundaries.clone());
+    let ranged = Collector::new(Sorter::new(job.scratch(), "ranged-urls", job.budget(60)));
+    shuffle(
+        worker,
+        job,
+        "uids",
+        move |outbox| {
+            let Some((key, fingerprint)) = urls.next()? else { return Ok(false) };
+            if key != last {
+                last.clear();
+                last.extend_from_slice(key);
+                let worker = Offsets::worker(boundaries.of(key), outbox.workers());
+                outbox.send(worker, key, fingerprint);
+            }
+            Ok(true)
+        },
+        ranged.consumer(),
+    )?;
+    job.check(ranged.into_inner())
+}
+
+/// The distinct URLs of a worker's ranges.
+struct Distinct {
+    /// Those that the store does not have: key and fingerprint, in order.
+    new: Run,
+    /// How many these are, by partition.
+    counts: Vec<u64>,
+    /// Those that it has: fingerprint and UID, in LEB128.
+    known: Run,
+    /// Sampled ones that the store has, by UID, and that it does not, by partition and place there; and their work.
+    sampled_known: Vec<(u64, u64)>,
+    sampled_new: Vec<(usize, u64, u64)>,
+}
+
+/// Keeps each URL once, and looks it up in the store.
+fn distinct(
+    job: &Job,
+    mut urls: Sorted,
+    boundaries: &Boundaries,
+    weights: &Weights,
+    base: Option<&Reader>,
+) -> Result<Distinct, Error> {
+    let mut new = RunWriter::create("distinct-urls", job.scratch())?;
+    let mut known = RunWriter::create("known-urls", job.scratch())?;
+    let mut cursors: Vec<_> =
+        base.iter().flat_map(|base| (0..base.rows()).map(|row| UrlCursor::new(base, row))).collect();
+    let mut counts = vec![0; boundaries.partitions()];
+    let (mut sampled_known, mut sampled_new) = (Vec::new(), Vec::new());
+    let (mut last, mut payload) = (Vec::new(), Vec::new());
+    while let Some((key, record)) = urls.next()? {
+        if key == last {
+            continue;
+        }
+        let (fingerprint, rare) = fingerprint_of(record);
+        last.clear();
+        last.extend_from_slice(key);
+        let mut number = fingerprint;
+        let weight = weights.get(&u128::from_be_bytes(wire::take_array(&mut number))).map(|weight| weight + 1);
+        let mut stored = None;
+        for cursor in &mut cursors {
+            let (uid, found) = cursor.seek(key)?;
+            if found {
+                stored = Some(uid);
+                break;
+            }
+        }
+        if let Some(uid) = stored {
+            payload.clear();
+            wire::put(&mut payload, uid);
+            known.push(fingerprint, &payload)?;
+            sampled_known.extend(weight.map(|weight| (uid, weight)));
+        } else if !rare {
+            let partition = boundaries.of(key);
+            new.push(key, fingerprint)?;
+            sampled_new.extend(weight.map(|weight| (partition, counts[partition], weight)));
+            counts[partition] += 1;
+        }
+        job.go_on()?;
+    }
+    Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new })
+}
+
+/// Adds up the counts of all workers.
+fn offsets(worker: &mut Worker, job: &Job, first: u64, counts: Vec<u64>) -> Result<Offsets, Stopped> {
+    let all = Rc::new(RefCell::new(vec![0; counts.len()]));
+    let heard = Rc::clone(&all);
+    let mut own = counts.into_iter().enumerate();
+    shuffle(
+        worker,
+        job,
+        "uids",
+        move |outbox| {
+            let Some((partition, count)) = own.next() else { return Ok(false) };
+            outbox.send_to_all(&partition.to_be_bytes(), &u64::to_be_bytes(count));
+            Ok(true)
+        },
+        move |block| {
+            for_each(&block, |mut partition, mut count| {
+                let partition = usize::from_be_bytes(wire::take_array(&mut partition));
+                heard.borrow_mut()[partition] += u64::from_be_bytes(wire::take_array(&mut count));
+            });
+            Ok(())
+        },
+    )?;
+    let counts = all.take();
+    let firsts = counts.iter().scan(first, |sum, count| {
+        *sum += count;
+        Some(*sum)
+    });
+    Ok(Offsets(std::iter::once(first).chain(firsts).collect()))
+}
+
+/// Where the records of an update are cut, from what all workers know of sampled UIDs.
+fn records(worker: &mut Worker, job: &Job, sampled: Vec<(u64, u64)>, offsets: &Offsets) -> Result<Offsets, Stopped> {
+    let all = engine::gather(worker, job, None, &sampled)?;
+    let end = offsets.0.last().copied().unwrap_or(0);
+    Ok(Offsets(record_bounds(all.into_iter().flatten().collect(), offsets.partitions(), end)))
+}
+
+/// Writes the URL layer of this worker's partitions, one URL a call.
+struct Writing {
+    row: RowDir,
+    urls: RunReader,
+    /// URLs that the store has: they come first.
+    known: RunReader,
+    offsets: Offsets,
+    /// The partition being written, its writer, and the UID of its next URL.
+    current: Option<(usize, UrlWriter, u64)>,
+    /// This worker's partitions that are not yet begun, the next one last.
+    waiting: Vec<usize>,
+    first_keys: BTreeMap<u32, String>,
+    files: Vec<FileEntry>,
+}
+
+impl Writing {
+    /// The next URL: its fingerprint and UID.
+    fn next(&mut self) -> Result<Option<(u128, u64)>, Error> {
+        if let Some((mut fingerprint, mut uid)) = self.known.next()? {
+            return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))));
+        }
+        while self.current.as_ref().is_none_or(|current| current.2 == self.offsets.0[current.0 + 1]) {
+            if let Some((partition, writer, _)) = self.current.take() {
+                self.first_keys.insert(partition_number(partition)?, writer.first_key());
+                self.files.extend(writer.finish()?);
+            }
+            let Some(partition) = self.waiting.pop() else { return Ok(None) };
+            let writer = UrlWriter::create(&self.row, partition_number(partition)?)?;
+            self.current = Some((partition, writer, self.offsets.0[partition]));
+        }
+        let (Some((_, writer, next)), Some((key, mut fingerprint))) = (&mut self.current, self.urls.next()?) else {
+            return Err(Error::Internal("fewer URLs than were counted"));
+        };
+        let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
+        let url = url_of_key(key).ok_or(Error::Internal("a URL key that is no URL"))?;
+        let uid = *next;
+        writer.push(uid, &url, &webstrata_datasets::surt(&url))?;
+        *next += 1;
+        Ok(Some((fingerprint, uid)))
+    }
+}
+
+/// The number of a partition as files and manifests have it.
+pub(crate) fn partition_number(partition: usize) -> Result<u32, Error> {
+    u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))
+}
+
+/// The URL of a UID of the row that is being written, or of the store, for messages.
+pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid: u64) -> Result<String, Error> {
+    if let Some(base) = base.filter(|base| uid < base.urls()) {
+        return Ok(base.url(uid)?);
+    }
+    let partition = offsets.of(uid);
+    let urls = offsets.0[partition + 1] - offsets.0[partition];
+    Ok(url_in_row(row, partition_number(partition)?, urls, uid)?)
+}
+
+/// Gives every URL its UID; see the head of this file.
+pub(crate) fn uids(
+    worker: &mut Worker,
+    context: &Context,
+    partition_urls: Option<u64>,
+    state: &mut State,
+) -> Result<(), Stopped> {
+    let (job, base) = (&context.job, context.base.as_deref());
+    let (boundaries, weights) =
+        boundaries(worker, job, &std::mem::take(&mut state.sample), &state.requests, partition_urls)?;
+    let ranged = by_range(worker, job, &std::mem::take(&mut state.urls), &boundaries)?;
+    let ranged = job.check(ranged.finish())?;
+    let distinct = job.check(distinct(job, ranged, &boundaries, &weights, base))?;
+    let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new } = distinct;
+    let offsets = offsets(worker, job, base.map_or(0, Links::urls), counts)?;
+    state.records = if base.is_some() {
+        sampled.extend(sampled_new.into_iter().map(|(partition, at, weight)| (offsets.0[partition] + at, weight)));
+        records(worker, job, sampled, &offsets)?
+    } else {
+        offsets.clone()
+    };
+    let (index, peers) = (worker.index(), worker.peers());
+    let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let writing = Rc::new(RefCell::new(Writing {
+        row: context.row.clone(),
+        urls: job.check(RunReader::open(&new, job.scratch()))?,
+        known: job.check(RunReader::open(&known, job.scratch()))?,
+        current: None,
+        waiting: own.collect(),
+        first_keys: BTreeMap::new(),
+        files: Vec::new(),
+        offsets: offsets.clone(),
+    }));
+    job.check(job.scratch().remove(&new.name))?;
+    job.check(job.scratch().remove(&known.name))?;
+    let uids = Collector::new(Sorter::new(job.scratch(), "uids", job.budget_beside_writers(40)));
+    let write = Rc::clone(&writing);
+    let mut payload = Vec::new();
+    shuffle(
+        worker,
+        job,
+        "uids",
+        move |outbox| {
+            let Some((fingerprint, uid)) = write.borrow_mut().next()? else { return Ok(false) };
+            payload.clear();
+            wire::put(&mut payload, uid);
+            outbox.send(owner(fingerprint, outbox.workers()), &fingerprint.to_be_bytes(), &payload);
+            Ok(true)
+        },
+        uids.consumer(),
+    )?;
+    state.uids = job.check(uids.into_inner().and_then(Sorter::into_runs))?;
+    state.offsets = offsets;
+    state.first_keys = std::mem::take(&mut writing.borrow_mut().first_keys);
+    state.files = std::mem::take(&mut writing.borrow_mut().files);
+    for file in &state.files {
+        state.work.insert(file.partition, file.rows);
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Origins: whose calls and connections count together, so that one caller cannot take what is there for all.
+//!
+//! An origin is an address, of IPv6 the network of 64 bits that one host has for itself, and the token of a call where there
+//! are tokens: so callers behind one proxy are told apart by their tokens, and one that has many tokens has many shares.
+//! Callers of one origin share its share. What has no address, as connections of tests, is one origin.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::http::Extensions;
+use tonic::transport::server::TlsConnectInfo;
+
+use crate::guard::connections::Line;
+
+/// The bits of an IPv6 address that name a network.
+const NETWORK: u128 = !0 << 64;
+
+/// Who calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    address: Option<IpAddr>,
+    /// What is known of the token of a call: a hash.
+    token: Option<u64>,
+}
+
+impl Origin {
+    /// Who connects from an address.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        let address = match address.to_canonical() {
+            IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() & NETWORK)),
+            own @ IpAddr::V4(_) => own,
+        };
+        Self { address: Some(address), token: None }
+    }
+
+    /// Who makes a call: by its connection and by its token, as far as they are among its extensions.
+    #[must_use]
+    pub(crate) fn of_call(extensions: &Extensions) -> Self {
+        let address = Link::of(extensions).and_then(|link| link.remote);
+        let token = extensions.get::<TokenHash>().map(|hash| hash.0);
+        Self { token, ..address.map_or_else(Self::default, |address| Self::of(address.ip())) }
+    }
+}
+
+/// The hash of the valid token of a call, among its extensions.
+#[derive(Clone, Copy)]
+pub(crate) struct TokenHash(pub(crate) u64);
+
+/// The connection of a call, among its extensions.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The other side.
+    pub(crate) remote: Option<SocketAddr>,
+    /// What is known of the connection.
+    pub(crate) line: Arc<Line>,
+}
+
+impl Link {
+    /// The connection of a call, over TLS or not.
+    pub(crate) fn of(extensions: &Extensions) -> Option<&Self> {
+        extensions.get::<Self>().or_else(|| extensions.get::<TlsConnectInfo<Self>>().map(TlsConnectInfo::get_ref))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_one_origin_whatever_its_address_is_written_as() {
+        let of = |text: &str| Origin::of(text.parse().expect("an address"));
+        assert_eq!(of("10.0.0.1"), of("::ffff:10.0.0.1"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"), "one host has 64 bits for itself");
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+    }
+}

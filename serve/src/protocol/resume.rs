@@ -1,0 +1,145 @@
+//! Resume tokens: where an answer that did not say everything goes on. HTTP calls a token `resumeKey`, gRPC `page_token`.
+//!
+//! A token is opaque text: the epoch, a place in the answer, and the fingerprint of the question, in hexadecimal digits.
+//! Epochs do not change, so that what follows a token is exactly what was left out, however often it is asked and whatever
+//! epoch has become current. A token fails with its epoch where that is no longer answered; one of another question or epoch
+//! is refused.
+
+use tonic::Status;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::protocol::status::bad;
+
+/// A number of a question, whichever part of its answer is wanted: other questions have other numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// Of all that a question says, but for how much is wanted, from where on, and of which epoch.
+    pub(crate) fn of(question: &[u8]) -> Self {
+        Self(xxh3_64(question))
+    }
+
+    /// The same question, asked of a store: its tokens are of no use where another one is served.
+    pub(crate) fn of_store(self, store: &str) -> Self {
+        Self(xxh3_64_with_seed(store.as_bytes(), self.0))
+    }
+}
+
+/// A place in an answer: two numbers that say how much was given, and the seed of a random sample.
+pub(crate) type Place = [u64; 3];
+
+/// The digits of a number.
+const DIGITS: usize = 16;
+
+/// What a token holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token {
+    epoch: u64,
+    place: Place,
+    question: Fingerprint,
+}
+
+/// How an epoch stands in a token. A token is of no use in any other.
+fn epoch_to(epoch: u64) -> String {
+    number_to(epoch)
+}
+
+/// Takes the epoch from the beginning of a token; gives the rest, too.
+fn epoch_of(text: &str) -> Option<(u64, &str)> {
+    number_of(text).filter(|&(epoch, _)| epoch > 0)
+}
+
+fn number_to(number: u64) -> String {
+    format!("{number:0DIGITS$x}")
+}
+
+fn number_of(text: &str) -> Option<(u64, &str)> {
+    let (digits, rest) = text.split_at_checked(DIGITS)?;
+    let is_digits = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    Some((u64::from_str_radix(digits, 16).ok().filter(|_| is_digits)?, rest))
+}
+
+impl Token {
+    fn of(text: &str) -> Option<Self> {
+        let (epoch, rest) = epoch_of(text)?;
+        let (first, rest) = number_of(rest)?;
+        let (second, rest) = number_of(rest)?;
+        let (seed, rest) = number_of(rest)?;
+        let (question, rest) = number_of(rest)?;
+        rest.is_empty().then_some(Self { epoch, place: [first, second, seed], question: Fingerprint(question) })
+    }
+}
+
+/// The token of a place in the answer to a question, given in an epoch.
+pub(crate) fn token(epoch: u64, [first, second, seed]: Place, Fingerprint(question): Fingerprint) -> String {
+    epoch_to(epoch) + &[first, second, seed, question].map(number_to).concat()
+}
+
+/// The epoch and the place of the token in `field`, given the question and the epoch that is asked with it (0: none).
+///
+/// # Errors
+/// BAD_REQUEST for what is no token, or one of another question or another epoch.
+pub(crate) fn resumed(field: &str, token: &str, question: Fingerprint, epoch: u64) -> Result<(u64, Place), Status> {
+    let token = Token::of(token).ok_or_else(|| bad(format!("{field}: it is not one that an answer gave")))?;
+    if token.question != question {
+        return Err(bad(format!(
+            "{field}: it was given for another question; everything but the limit must be as it was in that question"
+        )));
+    }
+    if epoch != 0 && epoch != token.epoch {
+        let of_token = token.epoch;
+        return Err(bad(format!("epoch: it is {epoch}, and that of {field} is {of_token}; leave one of them out")));
+    }
+    Ok((token.epoch, token.place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::status::Reason;
+    use proptest::prelude::*;
+
+    const QUESTION: &[u8] = b"links of a";
+
+    fn read(text: &str, question: &[u8], epoch: u64) -> Result<(u64, Place), String> {
+        resumed("token", text, Fingerprint::of(question), epoch).map_err(|status| {
+            assert_eq!(Reason::of(&status), Some(Reason::BadRequest));
+            status.message().to_owned()
+        })
+    }
+
+    #[test]
+    fn a_token_is_of_one_question_and_one_epoch() {
+        let given = token(7, [17, 3, 5], Fingerprint::of(QUESTION));
+        assert_eq!(read(&given, QUESTION, 0), Ok((7, [17, 3, 5])));
+        assert_eq!(read(&given, QUESTION, 7), Ok((7, [17, 3, 5])));
+        let [one, other] = ["one", "other"].map(|store| Fingerprint::of(QUESTION).of_store(store));
+        assert!(resumed("token", &token(7, [17, 3, 5], one), one, 0).is_ok());
+        assert!(resumed("token", &token(7, [17, 3, 5], one), other, 0).is_err());
+        assert!(read(&given, b"links of b", 0).unwrap_err().starts_with("token: it was given for another question"));
+        let other_epoch = "epoch: it is 8, and that of token is 7; leave one of them out";
+        assert_eq!(read(&given, QUESTION, 8), Err(other_epoch.to_owned()));
+    }
+
+    #[test]
+    fn what_no_answer_gave_is_refused() {
+        let given = token(7, [17, 3, 5], Fingerprint::of(QUESTION));
+        let of_no_epoch = token(0, [17, 3, 5], Fingerprint::of(QUESTION));
+        for text in ["", "0.5", "7.17.3.0", &given[1..], &(given.clone() + "0"), &given.to_uppercase(), &of_no_epoch] {
+            assert_eq!(read(text, QUESTION, 0), Err("token: it is not one that an answer gave".to_owned()), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn places_come_back(epoch in 1..=u64::MAX, place: [u64; 3]) {
+            prop_assert_eq!(read(&token(epoch, place, Fingerprint::of(QUESTION)), QUESTION, 0), Ok((epoch, place)));
+        }
+
+        #[test]
+        fn no_text_panics(text in "[0-9a-fé]{0,90}") {
+            let _ = Token::of(&text);
+        }
+    }
+}
