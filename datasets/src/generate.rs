@@ -22,10 +22,8 @@ mod random;
 mod write;
 mod write_parquet;
 
-use crate::reader::{Input, Part};
 use std::fmt;
 use std::num::ParseIntError;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use model::Generator;
@@ -186,6 +184,24 @@ impl Share {
         let sizes = Sizes::of(options);
         Share { options, sizes, first: 0, end: sizes.hosts }
     }
+
+    /// All of a crawl in parts, each with about how many bytes it would have as a file; together they are what one
+    /// [`Generator`] makes.
+    pub(crate) fn parts(options: GenerateOptions) -> Vec<(Self, u64)> {
+        let whole = Share::whole(options);
+        let a_page = model::page_occurrences_thousandths(options);
+        let (mut parts, mut first, mut pages) = (Vec::new(), 0, 0);
+        for host in 0..whole.end {
+            pages += whole.sizes.pages(host);
+            let occurrences = pages * a_page / 1000;
+            let end = host + 1;
+            if end == whole.end || occurrences >= SHARE_OCCURRENCES {
+                parts.push((Share { first, end, ..whole }, occurrences * OCCURRENCE_BYTES));
+                (first, pages) = (end, 0);
+            }
+        }
+        parts
+    }
 }
 
 /// How many pages each host has: host number `h` has `scale / (flat + h)`.
@@ -222,29 +238,10 @@ impl Sizes {
     }
 }
 
-/// The crawl as inputs, each to be read on its own; together they are what one [`Generator`] makes.
-pub fn inputs(options: GenerateOptions) -> Vec<Input> {
-    let whole = Share::whole(options);
-    let a_page = model::page_occurrences_thousandths(options);
-    let path = PathBuf::from(format!("generate:{options}"));
-    let (mut inputs, mut first, mut pages) = (Vec::new(), 0, 0);
-    for host in 0..whole.end {
-        pages += whole.sizes.pages(host);
-        let occurrences = pages * a_page / 1000;
-        let end = host + 1;
-        if end == whole.end || occurrences >= SHARE_OCCURRENCES {
-            let bytes = occurrences * OCCURRENCE_BYTES;
-            inputs.push(Input { path: path.clone(), part: Part::Generated(Share { first, end, ..whole }), bytes });
-            (first, pages) = (end, 0);
-        }
-    }
-    inputs
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Capture, CaptureReader, LinkKinds, Tally, canonical, open};
+    use crate::{Capture, CaptureReader, LinkKinds, Tally, canonical, generated, open};
     use std::collections::{BTreeMap, BTreeSet};
     use xxhash_rust::xxh3::Xxh3;
 
@@ -314,7 +311,7 @@ mod tests {
     #[test]
     fn shares_together_are_the_crawl() {
         for options in ["uk:occurrences=5000000", "irregular:occurrences=3000000,months=5", "hard:occurrences=10"] {
-            let inputs = inputs(options.parse().unwrap());
+            let inputs = generated(options.parse().unwrap());
             let mut shares = Vec::new();
             for input in inputs.iter().rev() {
                 assert!(input.path.to_str().unwrap().starts_with("generate:"), "{input:?}");
@@ -335,7 +332,7 @@ mod tests {
         for options in
             ["uk:occurrences=3000000000", "uk:occurrences=1000000000,months=300", "irregular:occurrences=1000000000"]
         {
-            let inputs = inputs(options.parse().unwrap());
+            let inputs = generated(options.parse().unwrap());
             let largest = inputs.iter().map(|input| input.bytes).max().unwrap() / OCCURRENCE_BYTES;
             let all: u64 = inputs.iter().map(|input| input.bytes / OCCURRENCE_BYTES).sum();
             assert!(largest <= 3 * SHARE_OCCURRENCES, "{options}: {largest}");

@@ -6,7 +6,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `reader` | the way in: [`inputs`], [`open`], [`CaptureReader`] |
+//! | `input`, `reader` | the way in: [`inputs`], [`open`], [`CaptureReader`] |
 //! | `files` | bytes of a file whatever its container, and which format they are |
 //! | `formats` | one reader a format |
 //! | `page` | links of a document, by way of its character set and tags |
@@ -20,6 +20,7 @@ mod error;
 mod files;
 mod formats;
 pub mod generate;
+mod input;
 mod page;
 mod reader;
 mod tally;
@@ -32,5 +33,6 @@ pub use crate::url::surt::surt;
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use generate::{GenerateOptions, Generator};
-pub use reader::{CaptureReader, Input, LinkKinds, Part, inputs, open, open_counting};
+pub use input::{Input, Part, generated};
+pub use reader::{CaptureReader, LinkKinds, inputs, open, open_counting};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};

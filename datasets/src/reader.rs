@@ -11,31 +11,10 @@ use crate::files::compressed::{Lines, Notes, Text};
 use crate::files::detect::{self, Format};
 use crate::formats::arc::ArcReader;
 use crate::formats::warc::WarcReader;
-use crate::generate::{Generator, Share};
+use crate::generate::Generator;
+use crate::input::{Input, Part};
 use crate::page::document::Documents;
 use crate::{Capture, Error, Finding, Tally};
-
-/// A file, a part of one, or a part of a made-up crawl, that one worker reads on its own.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Input {
-    /// The file; `-` is standard input, `generate:` and the options a made-up crawl.
-    pub path: PathBuf,
-    /// The part of it.
-    pub part: Part,
-    /// Size in bytes (of the part, roughly), for sharing out work and for progress; 0 where unknown.
-    pub bytes: u64,
-}
-
-/// Which part of a file or of a made-up crawl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// All of it.
-    Whole,
-    /// One row group of a Parquet file.
-    RowGroup(usize),
-    /// Some hosts of a made-up crawl; there is no file.
-    Generated(Share),
-}
 
 /// Which links of a page count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

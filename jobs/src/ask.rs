@@ -1,10 +1,10 @@
 //! What every question needs: an open store, and the UID of a URL as a person writes it.
 
 use crate::args::location;
-use crate::commands::serve::CallerArgs;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
@@ -27,6 +27,20 @@ pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<
         Some(cells) => Box::new(cells),
         None => Box::new(Reader::new(store, memory)),
     })
+}
+
+/// How servers are called.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CallerArgs {
+    /// Servers are trusted whose certificate is signed by this one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// The name in their certificates
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub(crate) tls_name: String,
+    /// File of bearer tokens, one a line: the first is sent, all are valid
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokens: Option<PathBuf>,
 }
 
 /// What questions are asked of, and how it is reached.

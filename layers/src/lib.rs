@@ -22,6 +22,7 @@ mod error;
 pub mod file;
 pub mod format;
 pub mod location;
+mod names;
 pub mod read;
 pub mod record;
 pub mod store;
@@ -35,9 +36,10 @@ pub use crate::file::url::{UrlWriter, url_in_row};
 pub use crate::location::draft::Draft;
 pub use crate::read::check::{CheckReport, check};
 pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
-pub use crate::read::query::{CaptureTime, Direction, Lifespan, Links, Precision, captures_in, lifespans_of};
+pub use crate::read::query::{Direction, Lifespan, Links, Precision, lifespans_of};
 pub use crate::read::reader::Reader;
 pub use crate::record::batch::Batch;
+pub use crate::record::capture::{CaptureTime, captures_in};
 pub use crate::record::key::{key, url_of_key};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::{Change, PresenceError};
@@ -45,11 +47,13 @@ pub use crate::record::sample::{Sample, Sampling};
 pub use crate::record::time::{
     RangeLength, TIMES, Window, WindowError, as_of, format_iso, format_time, interval, parse_time,
 };
-pub use crate::store::history::{Origin, PastEpoch, TranslationEntry};
 pub use crate::store::identity::{Digest, EpochId, NotAnIdentity};
-pub use crate::store::inputs::{InputRecord, InputsEntry, read_inputs, write_inputs};
+pub use crate::store::inputs::{InputRecord, read_inputs, write_inputs};
 pub use crate::store::lease::Lease;
-pub use crate::store::manifest::{Counts, FileEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
+pub use crate::store::manifest::history::{Origin, PastEpoch, TranslationEntry};
+pub use crate::store::manifest::{
+    Counts, FileEntry, InputsEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry,
+};
 pub use crate::store::notes::{HeldNote, Notes};
 pub use crate::store::translation::{Translation, TranslationWriter, Translations};
 pub use error::{Damage, Error};

@@ -14,7 +14,6 @@
 //! [`mod@crate::format`].
 
 pub mod gc;
-pub(crate) mod history;
 pub(crate) mod identity;
 pub(crate) mod inputs;
 pub mod lease;
@@ -33,17 +32,12 @@ use crate::file::helpers::Helpers;
 use crate::file::schema::Layer;
 use crate::location::body::Body;
 use crate::location::{Location, Lock};
-use crate::store::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
+use crate::names::{CURRENT, EPOCHS, LOCK, ROWS, manifest_name, row_name};
 use crate::store::identity::{Digest, EpochId};
 use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
 use crate::store::lease::{Lease, Leased};
+use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
 use crate::store::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
-
-const CURRENT: &str = "CURRENT";
-pub(crate) const LOCK: &str = "LOCK";
-const EPOCHS: &str = "epochs";
-pub(crate) const ROWS: &str = "rows";
-pub(crate) const LEASES: &str = "leases";
 
 /// An epoch of a store, open for reading. It has a [`Lease`] where it can, so that the epoch stays while this or a clone
 /// lives.
@@ -410,20 +404,6 @@ impl RowDir {
     pub(crate) fn file(&self, layer: Layer, partition: u32) -> String {
         format!("{}/{layer}/part-{partition:05}.parquet", row_name(self.row))
     }
-}
-
-pub(crate) fn row_name(row: u32) -> String {
-    format!("{ROWS}/{row:06}")
-}
-
-pub(crate) fn manifest_name(epoch: u64) -> String {
-    format!("{EPOCHS}/{epoch:06}.json")
-}
-
-/// Where the leases on an epoch lie in S3.
-#[cfg(feature = "s3")]
-pub(crate) fn lease_dir(epoch: u64) -> String {
-    format!("{LEASES}/{epoch:06}")
 }
 
 /// The epochs that have manifests, oldest first; those above CURRENT are of dead writers.

@@ -11,15 +11,17 @@
 //! knows and numbers the others on, `outlinks` compares pages with what the store has of them ([`crate::stages::outlinks::revisits`]).
 
 use crate::engine::job::Stopped;
-use crate::engine::state::State;
+use crate::engine::state::JobStage;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
 use crate::meaning::{Given, Meaning};
+use crate::row::row_of;
 use crate::stages::ingest::{Inputs, ingest, share};
 use crate::stages::inlinks::inlinks;
 use crate::stages::outlinks::outlinks;
 use crate::stages::pages::pages;
 use crate::stages::replace::replace;
 use crate::stages::sources::sources;
+use crate::stages::state::BuildState;
 use crate::stages::uids::uids;
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
@@ -28,9 +30,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
 use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
-use webstrata_layers::{
-    Counts, Effort, Links, NewEpoch, PartitionEntry, Provenance, RangeLength, Reader, RowEntry, Store, write_inputs,
-};
+use webstrata_layers::{Counts, Effort, Links, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs};
 
 /// What to build, from what, with what.
 #[derive(Clone, Debug)]
@@ -93,12 +93,41 @@ impl Build {
     }
 }
 
+/// The stages, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Ingest,
+    Pages,
+    Sources,
+    Uids,
+    Replace,
+    Outlinks,
+    Inlinks,
+}
+
+impl JobStage for Stage {
+    const ALL: &'static [Self] =
+        &[Self::Ingest, Self::Pages, Self::Sources, Self::Uids, Self::Replace, Self::Outlinks, Self::Inlinks];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::Pages => "pages",
+            Self::Sources => "sources",
+            Self::Uids => "uids",
+            Self::Replace => "replace",
+            Self::Outlinks => "outlinks",
+            Self::Inlinks => "inlinks",
+        }
+    }
+}
+
 impl Work for Build {
     type Report = BuildReport;
+    type Stage = Stage;
+    type State = BuildState;
 
     const NAME: &'static str = "build";
-
-    const STAGES: &'static [&'static str] = &["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks"];
 
     fn reads_store(&self) -> bool {
         self.update
@@ -108,38 +137,38 @@ impl Work for Build {
         if self.update { Effort::Quick } else { Effort::Thorough }
     }
 
-    fn input_bytes(&self, stage: &str, state: &State) -> u64 {
+    fn input_bytes(&self, stage: Stage, state: &BuildState) -> u64 {
         match stage {
-            "pages" => state.captures.bytes(),
-            "uids" => state.urls.bytes(),
-            "replace" => state.requests.bytes() + state.uids.bytes() + state.pages.bytes(),
-            "outlinks" => state.page_records.bytes(),
-            "inlinks" => state.in_links.bytes(),
-            _ => 0,
+            Stage::Pages => state.captures.bytes(),
+            Stage::Uids => state.urls.bytes(),
+            Stage::Replace => state.requests.bytes() + state.uids.bytes() + state.pages.bytes(),
+            Stage::Outlinks => state.page_records.bytes(),
+            Stage::Inlinks => state.in_links.bytes(),
+            Stage::Ingest | Stage::Sources => 0,
         }
     }
 
-    fn run(&self, worker: &mut Worker, context: &Context, stage: &str, state: &mut State) -> Result<(), Stopped> {
+    fn run(&self, worker: &mut Worker, context: &Context, stage: Stage, state: &mut BuildState) -> Result<(), Stopped> {
         let job = &context.job;
         match stage {
-            "ingest" => ingest(worker, job, &self.inputs, state),
-            "pages" => pages(worker, job, state),
+            Stage::Ingest => ingest(worker, job, &self.inputs, state),
+            Stage::Pages => pages(worker, job, state),
             // URLs that only links name which are left out are none of the store.
-            "sources" if self.meaning.min_sources > 1 || state.left_out > 0 => {
+            Stage::Sources if self.meaning.min_sources > 1 || state.left_out > 0 => {
                 sources(worker, context, self.meaning.min_sources, state)
             }
-            "uids" => uids(worker, context, self.partition_urls, state),
-            "replace" => replace(worker, context, state),
-            "outlinks" => outlinks(worker, context, self.in_range(context), state),
-            "inlinks" => inlinks(worker, context, state),
-            _ => Ok(()),
+            Stage::Sources => Ok(()),
+            Stage::Uids => uids(worker, context, self.partition_urls, state),
+            Stage::Replace => replace(worker, context, state),
+            Stage::Outlinks => outlinks(worker, context, self.in_range(context), state),
+            Stage::Inlinks => inlinks(worker, context, state),
         }
     }
 
-    fn commit(&self, writer: Committing, context: &Context, states: &[State]) -> Result<BuildReport, Error> {
+    fn commit(&self, writer: Committing, context: &Context, states: &[BuildState]) -> Result<BuildReport, Error> {
         let (mut tally, mut captures_read, mut captures_stored) = (Tally::default(), 0, 0);
         for state in states {
-            tally.add(state.tally.clone());
+            tally.add(state.row.tally.clone());
             captures_read += state.captures_read;
             captures_stored += state.captures_stored;
         }
@@ -154,7 +183,7 @@ impl Work for Build {
                 first,
             });
         }
-        let (entry, largest_over_mean) = row_of(context, 1, states);
+        let (entry, largest_over_mean) = row_of(context, 1, &states.iter().map(|state| &state.row).collect::<Vec<_>>());
         let (counts, partitions) = (entry.counts, entry.partitions.len());
         let epoch = match writer {
             Committing::Done(epoch) => epoch,
@@ -181,42 +210,6 @@ impl Work for Build {
     }
 }
 
-/// The row of all workers' files, and the work of its largest partition over the mean.
-pub(crate) fn row_of(context: &Context, updates: u64, states: &[State]) -> (RowEntry, f64) {
-    let (mut counts, none) = (Counts::default(), State::default());
-    let first = states.first().unwrap_or(&none);
-    let mut partitions: Vec<PartitionEntry> = (0u32..)
-        .zip(first.offsets.0.windows(2).zip(&first.records.0))
-        .map(|(partition, (bounds, &first_record))| PartitionEntry {
-            partition,
-            first_uid: bounds[0],
-            urls: bounds[1] - bounds[0],
-            first_record,
-            first_key: states.iter().find_map(|state| state.first_keys.get(&partition)).cloned().unwrap_or_default(),
-            files: Vec::new(),
-        })
-        .collect();
-    for state in states {
-        counts.add(&state.counts);
-        for file in &state.files {
-            partitions[file.partition as usize].files.push(file.clone());
-        }
-    }
-    for partition in &mut partitions {
-        partition.files.sort_by_key(|file| file.layer);
-    }
-    let mut work = vec![0; partitions.len()];
-    for (&partition, own) in states.iter().flat_map(|state| &state.work) {
-        work[partition as usize] += own;
-    }
-    let (largest, all) = (work.iter().max().copied().unwrap_or(0), work.iter().sum::<u64>().max(1));
-    let largest_over_mean = largest as f64 * work.len() as f64 / all as f64;
-    let first_uid = first.offsets.0.first().copied().unwrap_or(0);
-    counts.urls = first.offsets.0.last().copied().unwrap_or(0) - first_uid;
-    let row = context.row.row();
-    (RowEntry { row, first_uid, urls: counts.urls, updates, partitions, counts }, largest_over_mean)
-}
-
 /// Builds a store, or adds a row to one; see the head of this file and [`engine::run`].
 ///
 /// # Errors
@@ -235,7 +228,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     };
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
-    inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generate::inputs(crawl)));
+    inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
     if inputs.is_empty() {
         return Err(Error::NothingRead { paths: options.inputs.clone(), inputs: 0, first: Vec::new() });
     }

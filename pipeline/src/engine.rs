@@ -5,6 +5,7 @@
 //! started again with the same work, on the same epoch of the store, with as many workers and processes. Any other job
 //! clears away what it finds. Until the commit nothing of a row can be seen.
 
+mod agree;
 pub mod cluster;
 pub mod external_sort;
 pub mod job;
@@ -13,14 +14,15 @@ pub mod progress;
 pub mod runs;
 pub mod scratch;
 pub mod shuffle;
-pub(crate) mod state;
+pub mod state;
 pub mod wire;
 
+use crate::engine::agree::{Start, agree, wait_for_all};
 use crate::engine::cluster::Cluster;
 use crate::engine::job::{Job, Stopped, WRITERS_BYTES};
 use crate::engine::scratch::{JobFile, Scratch};
 use crate::engine::shuffle::{guarded, shuffle};
-use crate::engine::state::{Start, State, agree, wait_for_all};
+use crate::engine::state::{JobStage, JobState};
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -86,11 +88,14 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// What it has to say at the end, all processes together.
     type Report: Serialize + for<'a> Deserialize<'a> + Send + 'static;
 
+    /// Its stages.
+    type Stage: JobStage;
+
+    /// What a worker has after each.
+    type State: JobState;
+
     /// The name of the job.
     const NAME: &'static str;
-
-    /// The stages, in order.
-    const STAGES: &'static [&'static str];
 
     /// Whether it reads the current epoch of the store, which must be there then.
     fn reads_store(&self) -> bool;
@@ -99,14 +104,20 @@ pub(crate) trait Work: Send + Sync + 'static {
     fn effort(&self, base: Option<&Reader>) -> Effort;
 
     /// Bytes of temporary files that a stage reads.
-    fn input_bytes(&self, stage: &str, state: &State) -> u64;
+    fn input_bytes(&self, stage: Self::Stage, state: &Self::State) -> u64;
 
     /// Runs a stage on a worker.
-    fn run(&self, worker: &mut Worker, context: &Context, stage: &str, state: &mut State) -> Result<(), Stopped>;
+    fn run(
+        &self,
+        worker: &mut Worker,
+        context: &Context,
+        stage: Self::Stage,
+        state: &mut Self::State,
+    ) -> Result<(), Stopped>;
 
     /// Makes what all workers have written the current epoch; `None` for the writer where a run of this job that was killed
     /// has committed it.
-    fn commit(&self, writer: Committing, context: &Context, states: &[State]) -> Result<Self::Report, Error>;
+    fn commit(&self, writer: Committing, context: &Context, states: &[Self::State]) -> Result<Self::Report, Error>;
 }
 
 /// How a commit stands.
@@ -174,8 +185,9 @@ fn know<W: Work>(
         return if base == current && writer.resume_row(row).is_ok() { Ok(known(false)) } else { begin() };
     };
     let is_in_epoch = |file: &FileEntry| entry.partitions.iter().any(|partition| partition.files.contains(file));
-    let states: Option<Vec<_>> = (0..workers).map(|worker| scratch.load(worker, W::STAGES.len())).collect();
-    let ours = states.is_some_and(|states| states.iter().flat_map(|state| &state.files).all(is_in_epoch));
+    let all = W::Stage::ALL.len();
+    let states: Option<Vec<_>> = (0..workers).map(|worker| scratch.load::<W::State>(worker, all)).collect();
+    let ours = states.is_some_and(|states| states.iter().flat_map(W::State::files).all(is_in_epoch));
     if ours { Ok(known(true)) } else { begin() }
 }
 
@@ -207,21 +219,21 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
     let Start { row, base, stages } = resume(worker, plan)?;
     let row = RowDir::open(&plan.store, row, scratch.directory()).with_helpers(job.helpers().clone());
     // Who has nothing left to do, and does not commit, needs no store: the epoch may be gone since the commit.
-    let is_done = stages == W::STAGES.len() && (plan.known.committed || index >= job.workers());
+    let is_done = stages == W::Stage::ALL.len() && (plan.known.committed || index >= job.workers());
     let base = if is_done { None } else { job.check(plan.base(base))? };
     let row = row.with_effort(plan.work.effort(base.as_deref()));
     let context = Context { job: job.clone(), row, base };
-    let mut state = if stages == 0 { State::default() } else { scratch.load(index, stages).ok_or(Stopped)? };
+    let mut state =
+        if stages == 0 { W::State::default() } else { scratch.load::<W::State>(index, stages).ok_or(Stopped)? };
     let reports = index % job.workers() == 0;
-    for (stage, name) in W::STAGES.iter().enumerate().skip(stages) {
+    for (done, &stage) in W::Stage::ALL.iter().enumerate().skip(stages) {
         let before = state.clone();
         if reports {
             // Work is shared out evenly, and this worker cannot know when the others begin.
-            job.progress().enter(name, plan.work.input_bytes(name, &state) * job.workers() as u64);
+            job.progress().enter(stage.name(), plan.work.input_bytes(stage, &state) * job.workers() as u64);
         }
-        plan.work.run(worker, &context, name, &mut state)?;
-        state.stages = stage + 1;
-        job.check(scratch.save(index, &state))?;
+        plan.work.run(worker, &context, stage, &mut state)?;
+        job.check(scratch.save((index, done + 1), &state))?;
         let (taken, made) = (before.without(&state), state.without(&before));
         job.progress().add_stage(&taken, &made);
         wait_for_all(worker, job)?;
@@ -229,8 +241,8 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
             job.progress().leave();
         }
         job.check(taken.remove(scratch))?;
-        if stage > 0 {
-            job.check(scratch.forget(index, stage))?;
+        if done > 0 {
+            job.check(scratch.forget(index, done))?;
         }
     }
     commit(worker, plan, &context, state)
@@ -241,22 +253,25 @@ fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped
     let (job, scratch) = (&plan.job, plan.job.scratch());
     // Layers that are not as they were written, in a store that was put back from a copy, are written again.
     let is_whole = |file: &FileEntry| plan.known.committed || verify_file(&plan.store, file).is_ok();
-    let stands = |stages| scratch.load(worker.index(), stages).is_some_and(|state| state.files.iter().all(is_whole));
-    let finished = (1..=W::STAGES.len()).filter(|&stages| stands(stages));
+    let stands = |stages| {
+        scratch.load::<W::State>(worker.index(), stages).is_some_and(|state| state.files().iter().all(is_whole))
+    };
+    let finished = (1..=W::Stage::ALL.len()).filter(|&stages| stands(stages));
     // What is committed cannot be begun again.
     let begin = u64::from(!plan.known.committed);
     let bits = finished.fold(begin, |bits, stages| bits | 1u64 << stages);
     let start = agree(worker, job, plan.known.row.unwrap_or(0), plan.known.base, bits)?;
     if worker.index().is_multiple_of(job.workers()) {
         let own = worker.index()..worker.index() + job.workers();
-        let states: Option<Vec<_>> =
-            own.map(|worker| scratch.load(worker, start.stages).map(|state| (worker, state))).collect();
+        let at = |worker| scratch.load::<W::State>(worker, start.stages).map(|state| ((worker, start.stages), state));
+        let states: Option<Vec<_>> = own.map(at).collect();
         let states = if start.stages == 0 { Vec::new() } else { states.ok_or(Stopped)? };
-        job.check(scratch.retain(&Scratch::needed(states.iter().map(|(worker, state)| (*worker, state)))))?;
+        job.check(scratch.retain(&Scratch::needed(states.iter().map(|(at, state)| (*at, state)))))?;
         let file = JobFile { id: plan.known_as.clone(), row: start.row, base: start.base };
         job.check(scratch.set_job(&file))?;
         if start.stages > 0 {
-            tracing::info!(stage = W::STAGES.get(start.stages).unwrap_or(&"commit"), "going on with an unfinished job");
+            let stage = W::Stage::ALL.get(start.stages).map_or("commit", |stage| stage.name());
+            tracing::info!(stage, "going on with an unfinished job");
         }
     }
     wait_for_all(worker, job)?;
@@ -264,7 +279,12 @@ fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped
 }
 
 /// Gathers what all workers have written, makes it an epoch, and tells all.
-fn commit<W: Work>(worker: &mut Worker, plan: &Plan<W>, context: &Context, state: State) -> Result<W::Report, Stopped> {
+fn commit<W: Work>(
+    worker: &mut Worker,
+    plan: &Plan<W>,
+    context: &Context,
+    state: W::State,
+) -> Result<W::Report, Stopped> {
     let job = &plan.job;
     if worker.index().is_multiple_of(job.workers()) {
         job.progress().enter("commit", 0);
@@ -505,7 +525,7 @@ pub(crate) fn run<W: Work>(
     let cleared = if matches!(report, Ok(_) | Err(Error::NothingRead { .. } | Error::LostState)) {
         scratch.remove_all()
     } else {
-        scratch.tidy(workers * process..workers * (process + 1), W::STAGES.len())
+        scratch.tidy::<W::State>(workers * process..workers * (process + 1), W::Stage::ALL.len())
     };
     if let Err(error) = cleared {
         // What the job came to says more; the next one clears this away.

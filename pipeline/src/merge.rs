@@ -22,12 +22,13 @@ mod streams;
 mod translation;
 mod urls;
 
-use crate::build::row_of;
 use crate::engine::job::Stopped;
 use crate::engine::scratch::Scratch;
-use crate::engine::state::State;
+use crate::engine::state::Runs;
+use crate::engine::state::{JobStage, JobState};
 use crate::engine::wire;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
+use crate::row::{RowState, row_of};
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -35,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
 use webstrata_datasets::Tally;
-use webstrata_layers::{Counts, Effort, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter};
+use webstrata_layers::{Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter};
 
 /// Which rows to merge, with what.
 #[derive(Clone, Debug)]
@@ -80,6 +81,56 @@ pub fn scheduled(rows: &[RowEntry]) -> usize {
     count.max(1)
 }
 
+/// What a worker of a merge has after a stage.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct MergeState {
+    row: RowState,
+    /// How many rows become one.
+    rows_merged: usize,
+    /// First keys of the partitions but the first: `sample` to `urls`.
+    boundaries: Vec<Box<[u8]>>,
+    /// UIDs that nothing uses: `sample` to `urls`.
+    unused: Vec<u64>,
+    /// How many these were, on one of the workers.
+    dropped: u64,
+    /// How UIDs are replaced, the same on every worker: from `urls` on.
+    translation: Runs,
+    /// Corrections of in-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
+    corrections: Runs,
+}
+
+impl JobState for MergeState {
+    fn collections(&self) -> Vec<&Runs> {
+        vec![&self.translation, &self.corrections]
+    }
+
+    fn files(&self) -> &[FileEntry] {
+        &self.row.files
+    }
+}
+
+/// The stages, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Sample,
+    Urls,
+    Outlinks,
+    Inlinks,
+}
+
+impl JobStage for Stage {
+    const ALL: &'static [Self] = &[Self::Sample, Self::Urls, Self::Outlinks, Self::Inlinks];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sample => "sample",
+            Self::Urls => "urls",
+            Self::Outlinks => "outlinks",
+            Self::Inlinks => "inlinks",
+        }
+    }
+}
+
 /// What a merge does.
 struct Merge {
     options: MergeOptions,
@@ -95,7 +146,7 @@ impl Merge {
     }
 
     /// How UIDs are replaced; read once a process.
-    fn translation(&self, context: &Context, store: &Reader, state: &State) -> Result<Arc<Translation>, Error> {
+    fn translation(&self, context: &Context, store: &Reader, state: &MergeState) -> Result<Arc<Translation>, Error> {
         let mut held = self.translation.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = &*held {
             return Ok(Arc::clone(held));
@@ -118,7 +169,7 @@ impl Merge {
 /// Calls `visit` with the runs of the translation, rising by old UID.
 fn for_each_run(
     scratch: &Scratch,
-    state: &State,
+    state: &MergeState,
     mut visit: impl FnMut(u64, u64, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut runs = crate::engine::runs::Merge::open(&state.translation, scratch)?;
@@ -130,10 +181,10 @@ fn for_each_run(
 
 impl Work for Merge {
     type Report = MergeReport;
+    type Stage = Stage;
+    type State = MergeState;
 
     const NAME: &'static str = "merge";
-
-    const STAGES: &'static [&'static str] = &["sample", "urls", "outlinks", "inlinks"];
 
     fn reads_store(&self) -> bool {
         true
@@ -144,11 +195,11 @@ impl Work for Merge {
         if stays { Effort::Thorough } else { Effort::Quick }
     }
 
-    fn input_bytes(&self, stage: &str, state: &State) -> u64 {
-        if stage == "inlinks" { state.in_links.bytes() } else { 0 }
+    fn input_bytes(&self, stage: Stage, state: &MergeState) -> u64 {
+        if stage == Stage::Inlinks { state.corrections.bytes() } else { 0 }
     }
 
-    fn run(&self, worker: &mut Worker, context: &Context, stage: &str, state: &mut State) -> Result<(), Stopped> {
+    fn run(&self, worker: &mut Worker, context: &Context, stage: Stage, state: &mut MergeState) -> Result<(), Stopped> {
         let job = &context.job;
         let store = Arc::clone(job.check(context.store())?);
         let rows = self.rows(&store);
@@ -157,24 +208,24 @@ impl Work for Merge {
             return Ok(());
         }
         match stage {
-            "sample" => sample::sample(worker, job, &store, rows, self.options.partition_urls, state),
-            "urls" => urls::urls(worker, context, &store, rows, state),
-            "outlinks" => {
+            Stage::Sample => sample::sample(worker, job, &store, rows, self.options.partition_urls, state),
+            Stage::Urls => urls::urls(worker, context, &store, rows, state),
+            Stage::Outlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
                 pages::pages(worker, context, &store, rows, &translation, state)
             }
-            _ => {
+            Stage::Inlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
                 job.check(sources::sources(worker, context, &store, rows, &translation, state))
             }
         }
     }
 
-    fn commit(&self, writer: Committing, context: &Context, states: &[State]) -> Result<MergeReport, Error> {
+    fn commit(&self, writer: Committing, context: &Context, states: &[MergeState]) -> Result<MergeReport, Error> {
         let dropped = states.iter().map(|state| state.dropped).sum();
         let mut tally = Tally::default();
-        states.iter().for_each(|state| tally.add(state.tally.clone()));
-        let (mut entry, _) = row_of(context, 0, states);
+        states.iter().for_each(|state| tally.add(state.row.tally.clone()));
+        let (mut entry, _) = row_of(context, 0, &states.iter().map(|state| &state.row).collect::<Vec<_>>());
         let report = |epoch, rows, entry: &RowEntry| {
             let (counts, partitions) = (entry.counts, entry.partitions.len());
             MergeReport { epoch, rows, counts, partitions, dropped, tally: tally.clone() }
@@ -195,7 +246,7 @@ impl Work for Merge {
         }
         entry.updates = manifest.rows[rows.clone()].iter().map(|row| row.updates).sum();
         let mut translation = TranslationWriter::create(&context.row, self.below(store))?;
-        let none = State::default();
+        let none = MergeState::default();
         for_each_run(context.job.scratch(), states.first().unwrap_or(&none), |old, new, count| {
             Ok(translation.push(old, new, count)?)
         })?;

@@ -10,7 +10,8 @@
 //! | `outlinks` | pages | out-links, times, presence; in-links on their way |
 //! | `inlinks` | in-links | the layers of in-links |
 //!
-//! `page_record` and `large_pages` say how pages are written between them.
+//! `state` is what a worker has after each. `records`, `page_record` and `large_pages` say how records are written between
+//! stages.
 
 pub(crate) mod ingest;
 pub(crate) mod inlinks;
@@ -19,6 +20,8 @@ pub(crate) mod outlinks;
 pub(crate) mod page_record;
 pub(crate) mod pages;
 pub(crate) mod partition;
+pub(crate) mod records;
 pub(crate) mod replace;
 pub(crate) mod sources;
+pub(crate) mod state;
 pub(crate) mod uids;

@@ -15,7 +15,7 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::read::check;
-use webstrata_layers::read::query::{CaptureTime, Lifespan, Precision};
+use webstrata_layers::{CaptureTime, Lifespan, Precision};
 use webstrata_layers::{Error, InLinks, Links, Page, Reader, Store, Window};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size};

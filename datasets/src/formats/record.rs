@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::capture::date;
 use crate::files::compressed::Text;
-use crate::{Finding, Tally};
+use crate::{Content, Finding, Profile, Revisit, Tally};
 
 /// Longest header block of a record or of an HTTP message.
 pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
@@ -164,6 +164,17 @@ pub(crate) fn without_page(kind: &str, url: &str) -> Finding {
 pub(crate) fn bare_uri(uri: &str) -> &str {
     let uri = uri.trim();
     uri.strip_prefix('<').map_or(uri, |uri| uri.strip_suffix('>').unwrap_or(uri)).trim()
+}
+
+/// What a revisit record says; a profile that is not known counts as one of equal digests.
+pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Content {
+    let not_modified =
+        profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));
+    Content::Revisit(Revisit {
+        profile: if not_modified { Profile::NotModified } else { Profile::IdenticalDigest },
+        url: url.map(|url| bare_uri(url).to_owned()),
+        time: date.and_then(date::parse).map(date::Date::seconds),
+    })
 }
 
 #[cfg(test)]

@@ -14,13 +14,12 @@ use memchr::memmem;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use crate::capture::date;
 use crate::capture::digest::digest_of;
 use crate::files::compressed::Text;
 use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri};
 use crate::formats::wat::{self, Flavour};
 use crate::page::document::{self, Documents};
-use crate::{Capture, CaptureReader, Content, Error, Finding, Profile, Revisit, Tally};
+use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 /// Most of a block that is read where only the next record is of interest.
 const OTHER_BYTES_MAX: usize = 1 << 20;
@@ -257,7 +256,7 @@ impl Records {
         }
         if kind == "revisit" {
             let field = |name| self.header.get(name);
-            capture.content = revisit(
+            capture.content = record::revisit(
                 field("warc-profile").as_deref(),
                 field("warc-refers-to-target-uri").as_deref(),
                 field("warc-refers-to-date").as_deref(),
@@ -278,17 +277,6 @@ impl CaptureReader for WarcReader {
             }
         }
     }
-}
-
-/// What a revisit record says; a profile that is not known counts as one of equal digests.
-pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Content {
-    let not_modified =
-        profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));
-    Content::Revisit(Revisit {
-        profile: if not_modified { Profile::NotModified } else { Profile::IdenticalDigest },
-        url: url.map(|url| bare_uri(url).to_owned()),
-        time: date.and_then(date::parse).map(date::Date::seconds),
-    })
 }
 
 /// Whether a version line begins here.

@@ -19,8 +19,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::capture::digest::digest_of;
+use crate::formats::http;
 use crate::formats::record::{self, Fields, Place, bare_uri};
-use crate::formats::{http, warc};
 use crate::page::charset::{for_label, with_query};
 use crate::page::document::{self, Documents};
 use crate::page::html;
@@ -134,7 +134,7 @@ pub(crate) fn capture(
     if kind == "revisit" {
         let field = |name| header.get(name);
         capture.content =
-            warc::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
+            record::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
     }
     true
 }

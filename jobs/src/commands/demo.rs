@@ -4,7 +4,6 @@
 
 use crate::args::Outcome;
 use crate::ask;
-use crate::cli::{Cli, Command};
 use crate::commands::build::BuildArgs;
 use crate::commands::{build, generate, links};
 use crate::running::RunArgs;
@@ -81,13 +80,15 @@ fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
     out.flush()?;
     let words = unquoted(command);
     let mut answer = Vec::new();
-    match Cli::try_parse_from(words)?.command {
-        Command::Generate(args) => generate::run(&args, &mut answer)?,
-        Command::Build(args) => {
+    let Some((_, of_command)) = words.split_first() else { return Ok(()) };
+    match of_command.first().map(String::as_str) {
+        Some("generate") => generate::run(&parsed(of_command)?, &mut answer)?,
+        Some("build") => {
+            let args: BuildArgs = parsed(of_command)?;
             let run = RunArgs { workers: Some(args.run.workers.unwrap_or(2)), ..args.run };
             build::run(&BuildArgs { run, ..args }, &mut answer)?
         }
-        Command::Links(args) => links::run(&args, &mut answer)?,
+        Some("links") => links::run(&parsed(of_command)?, &mut answer)?,
         other => bail!("the demo does not run {other:?}"),
     };
     let text = String::from_utf8_lossy(&answer);
@@ -99,6 +100,16 @@ fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
         writeln!(out, "... and {} more", lines.len() - LINES_SHOWN)?;
     }
     Ok(())
+}
+
+/// The arguments of a subcommand, whose name is the first word.
+fn parsed<A: Args>(words: &[String]) -> anyhow::Result<A> {
+    #[derive(Parser)]
+    struct Only<A: Args> {
+        #[command(flatten)]
+        args: A,
+    }
+    Ok(Only::try_parse_from(words)?.args)
 }
 
 /// What the demo asks about, as it is typed.

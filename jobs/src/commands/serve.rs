@@ -1,6 +1,7 @@
 //! `webstrata serve`: answers questions about a store over the network, alone or in a cluster.
 
 use crate::args::{Outcome, Usage, location, size};
+use crate::ask::{self, CallerArgs};
 use clap::Args;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::server::{Alone, Server, ServerOptions};
 
 use crate::signals::{self, Signals};
-use crate::{ask, spans};
+use crate::spans;
 
 const ABOUT: &str = "\
 Answers gRPC and HTTP/JSON on one port: see `curl http://HOST:PORT/`, and
@@ -121,20 +122,6 @@ pub(crate) struct ServeArgs {
     /// Send spans of calls to this collector, as OpenTelemetry's OTLP
     #[arg(long, value_name = "http://HOST:PORT")]
     otlp: Option<String>,
-}
-
-/// How servers are called.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct CallerArgs {
-    /// Servers are trusted whose certificate is signed by this one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tls_ca: Option<PathBuf>,
-    /// The name in their certificates
-    #[arg(long, value_name = "NAME", default_value = "localhost")]
-    pub(crate) tls_name: String,
-    /// File of bearer tokens, one a line: the first is sent, all are valid
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tokens: Option<PathBuf>,
 }
 
 /// A number of seconds.

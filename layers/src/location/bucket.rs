@@ -29,7 +29,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::Error;
 use crate::location::body::Body;
 use crate::location::{Lock, Place};
-use crate::store::LOCK;
+use crate::names::LOCK;
 use crate::store::lease::{Leased, Retiring};
 
 mod leases;

@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::location::body::Body;
 use crate::location::regular;
 use crate::location::{Lock, Place};
+use crate::names::{LOCK, manifest_name};
 use crate::store::lease::{Lease, Leased, Retiring};
-use crate::store::{LOCK, manifest_name};
 
 /// Bytes of the text of a lock that a message quotes, at most.
 const OWNER_MAX: u64 = 1000;

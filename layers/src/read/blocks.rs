@@ -16,8 +16,8 @@ use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::LayerFile;
+use crate::record::capture::Captures;
 use crate::record::page::{Flaw, InLinks, Page};
-use crate::record::precedence::Captures;
 use crate::record::presence::{self, Change};
 
 /// A row group of one side.

@@ -8,19 +8,11 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::record::capture::{CaptureTime, known_ends, whole};
 use crate::record::page::{InLinks, Page};
 use crate::record::presence::{self, Change};
 use crate::record::sample::Sample;
 use crate::record::time::{RangeLength, Window};
-
-/// A capture of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CaptureTime {
-    /// When, in seconds.
-    pub time: i64,
-    /// Whether its links are known.
-    pub known: bool,
-}
 
 /// Consecutive known captures that had a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -325,45 +317,4 @@ pub fn lifespans_of(
         }
         since.into_iter().for_each(|first| run(first, times.len()));
     }
-}
-
-/// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of a
-/// selected one. `None` when no known capture is selected. `times` and `unknown` rise.
-pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u32, u32)> {
-    let (first, end) = match window {
-        Window::Seen { from, to } => {
-            (times.partition_point(|&time| time < from), times.partition_point(|&time| time <= to))
-        }
-        Window::AsOf(time) => {
-            let end = times.partition_point(|&other| other <= time);
-            (end.checked_sub(1)?, end)
-        }
-    };
-    known_ends(first, end, unknown)
-}
-
-/// The first and the last known capture of `first..end`.
-pub(crate) fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u32, u32)> {
-    let (mut first, mut last) = whole(first, end)?;
-    if !unknown.is_empty() {
-        let is_unknown = |at: u32| unknown.binary_search(&at).is_ok();
-        while is_unknown(first) {
-            if first == last {
-                return None;
-            }
-            first += 1;
-        }
-        while is_unknown(last) {
-            last -= 1;
-        }
-    }
-    Some((first, last))
-}
-
-/// `first..end` as first and last, where it is not empty.
-fn whole(first: usize, end: usize) -> Option<(u32, u32)> {
-    if first >= end {
-        return None;
-    }
-    Some((u32::try_from(first).ok()?, u32::try_from(end - 1).ok()?))
 }

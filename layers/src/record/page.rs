@@ -3,8 +3,8 @@
 //! The types that writers take and readers give. [`Page::flaw`] and [`InLinks::flaw`] say which invariant a record
 //! breaks; writers refuse such records, readers and `check` report them. Cost: one pass over the record.
 
-use crate::read::query::captures_in;
-use crate::record::precedence::Captures;
+use crate::record::capture::Captures;
+use crate::record::capture::captures_in;
 use crate::record::presence::{self, Change};
 use crate::record::time::Window;
 

@@ -11,54 +11,8 @@
 
 use std::ops::Range;
 
-use crate::read::query::{CaptureTime, captures_in, known_ends};
+use crate::record::capture::{CaptureTime, Captures, captures_in, known_ends};
 use crate::record::time::Window;
-
-/// The captures that one row has of a page.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Captures<'a> {
-    /// Seconds, rising.
-    pub times: &'a [i64],
-    /// Indexes of the captures whose links are unknown, rising.
-    pub unknown: &'a [u32],
-}
-
-impl<'a> Captures<'a> {
-    /// Each of them.
-    pub fn iter(self) -> impl Iterator<Item = CaptureTime> + 'a {
-        let mut unknown = self.unknown.iter().peekable();
-        let capture = move |(at, &time): (u32, &i64)| {
-            let known = unknown.next_if_eq(&&at).is_none();
-            CaptureTime { time, known }
-        };
-        (0..).zip(self.times).map(capture)
-    }
-}
-
-/// Captures with memory of their own.
-#[derive(Clone, Debug, Default)]
-pub struct CapturesBuf {
-    times: Vec<i64>,
-    unknown: Vec<u32>,
-}
-
-impl CapturesBuf {
-    /// The same captures.
-    pub fn view(&self) -> Captures<'_> {
-        Captures { times: &self.times, unknown: &self.unknown }
-    }
-}
-
-impl FromIterator<CaptureTime> for CapturesBuf {
-    fn from_iter<I: IntoIterator<Item = CaptureTime>>(captures: I) -> Self {
-        let mut own = Self::default();
-        for (at, capture) in (0..).zip(captures) {
-            own.times.push(capture.time);
-            own.unknown.extend((!capture.known).then_some(at));
-        }
-        own
-    }
-}
 
 /// Which of the captures with known links that a row has in a window count.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Error;
 use crate::location::Location;
-use crate::store::history::{TRANSLATIONS, is_translation, translation_name};
+use crate::names::{LEASES, ROWS, manifest_name, row_name};
 use crate::store::inputs::{INPUTS, row_of_inputs};
 use crate::store::manifest::Manifest;
-use crate::store::{LEASES, ROWS, current, manifest_name, manifests, row_name};
+use crate::store::manifest::history::{TRANSLATIONS, is_translation, translation_name};
+use crate::store::{current, manifests};
 
 /// Where the cells of rows lie.
 const CELLS: &str = "cells";

@@ -12,8 +12,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::store::manifest::RowEntry;
-
 /// What some content is, in 128 bits; as text 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(u128);
@@ -22,6 +20,13 @@ impl Digest {
     /// That of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(xxh3_128(bytes))
+    }
+
+    /// That of texts one after the other.
+    pub(crate) fn of_all(texts: impl Iterator<Item = String>) -> Self {
+        let mut hash = Xxh3::new();
+        texts.for_each(|text| hash.update(text.as_bytes()));
+        Self(hash.digest128())
     }
 }
 
@@ -87,17 +92,6 @@ impl FromStr for EpochId {
         let is_number = epoch.bytes().all(|byte| byte.is_ascii_digit());
         let epoch = epoch.parse().ok().filter(|_| is_number).ok_or(NotAnIdentity)?;
         Ok(Self { epoch, digest: digest.parse()? })
-    }
-}
-
-impl RowEntry {
-    /// What the row is: of the checksums of its files, in the order of partitions and layers. Its number is not in it.
-    pub fn digest(&self) -> Digest {
-        let mut hash = Xxh3::new();
-        for file in self.partitions.iter().flat_map(|partition| &partition.files) {
-            hash.update(format!("{} {} {}\n", file.layer, file.bytes, file.checksum).as_bytes());
-        }
-        Digest(hash.digest128())
     }
 }
 

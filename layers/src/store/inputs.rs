@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Error;
+use crate::store::manifest::InputsEntry;
 use crate::store::{RowDir, Store};
 
 /// The directory of these files.
@@ -32,19 +33,6 @@ pub struct InputRecord {
     pub first: Option<i64>,
     /// Time of the last.
     pub last: Option<i64>,
-}
-
-/// The file of one job, as manifests name it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputsEntry {
-    /// Path relative to the store, with `/`.
-    pub path: String,
-    /// How many inputs it names.
-    pub inputs: u64,
-    /// Size of the file.
-    pub bytes: u64,
-    /// XXH3-64 of the file, 16 hexadecimal digits.
-    pub checksum: String,
 }
 
 /// Where the inputs of the job that writes a row are listed.

@@ -5,9 +5,10 @@
 
 use crate::error::Error;
 use crate::location::Location;
+use crate::names::manifest_name;
 use crate::store::identity::EpochId;
 use crate::store::manifest::Manifest;
-use crate::store::{manifest_name, manifests};
+use crate::store::manifests;
 
 /// An epoch and when it was made.
 #[derive(Clone, Debug)]

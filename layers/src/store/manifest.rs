@@ -4,6 +4,8 @@
 //! Invariants: paths are relative and stay inside the store; rows number UIDs without gaps from 0, partitions the UIDs of
 //! their row; each partition has one file a layer. No dates and no machine names: the same input gives the same bytes.
 
+pub(crate) mod history;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Component, Path};
@@ -13,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::file::schema::Layer;
 use crate::record::page::Page;
 use crate::record::time::RangeLength;
-use crate::store::history::{PastEpoch, TranslationEntry};
-use crate::store::inputs::InputsEntry;
+use crate::store::identity::Digest;
+use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
 /// The newest format that this version reads, and the one that it writes.
 pub const FORMAT: u32 = 3;
@@ -72,6 +74,12 @@ pub struct RowEntry {
 }
 
 impl RowEntry {
+    /// What the row is: of the checksums of its files, in the order of partitions and layers. Its number is not in it.
+    pub fn digest(&self) -> Digest {
+        let files = self.partitions.iter().flat_map(|partition| &partition.files);
+        Digest::of_all(files.map(|file| format!("{} {} {}\n", file.layer, file.bytes, file.checksum)))
+    }
+
     /// The UID after its last.
     pub fn end_uid(&self) -> u64 {
         self.first_uid + self.urls
@@ -131,6 +139,19 @@ impl Counts {
         self.first_time = self.first_time.into_iter().chain(other.first_time).min();
         self.last_time = self.last_time.into_iter().chain(other.last_time).max();
     }
+}
+
+/// The file that lists the inputs of one job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputsEntry {
+    /// Path relative to the store, with `/`.
+    pub path: String,
+    /// How many inputs it names.
+    pub inputs: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// XXH3-64 of the file, 16 hexadecimal digits.
+    pub checksum: String,
 }
 
 /// What an epoch was made from.

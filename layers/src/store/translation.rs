@@ -14,7 +14,7 @@
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};
-use crate::store::history::{PastEpoch, TranslationEntry, translation_name};
+use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_name};
 use crate::store::{RowDir, Store, current};
 
 const COLUMNS: [&str; 3] = ["old", "new", "count"];

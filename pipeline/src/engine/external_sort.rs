@@ -14,8 +14,9 @@
 
 use crate::Error;
 use crate::engine::meter;
-use crate::engine::runs::{Merge, RunWriter, Runs};
+use crate::engine::runs::{Merge, RunWriter};
 use crate::engine::scratch::Scratch;
+use crate::engine::state::Runs;
 use crate::engine::wire::{self, Record, append, split};
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -87,6 +88,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
+    /// A sorter that holds so many bytes, and writes runs named `what` beyond.
     pub fn new(scratch: &Scratch, what: &'static str, bytes_max: usize) -> Self {
         Sorter {
             scratch: scratch.clone(),
@@ -246,6 +248,7 @@ impl Sorter {
 pub struct Collector(Rc<RefCell<Option<Sorter>>>);
 
 impl Collector {
+    /// A handle on a sorter.
     pub fn new(sorter: Sorter) -> Self {
         Collector(Rc::new(RefCell::new(Some(sorter))))
     }

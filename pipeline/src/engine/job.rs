@@ -112,10 +112,12 @@ impl Job {
         if self.failed() { Err(Error::Stopping) } else { Ok(()) }
     }
 
+    /// How far the job is.
     pub fn progress(&self) -> &Progress {
         &self.0.progress
     }
 
+    /// Where its temporary files are.
     pub fn scratch(&self) -> &Scratch {
         &self.0.scratch
     }

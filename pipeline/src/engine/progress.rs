@@ -3,7 +3,7 @@
 //! Figures are of this process; in a cluster each process shows its own.
 
 use crate::engine::meter;
-use crate::engine::runs::Runs;
+use crate::engine::state::Runs;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -276,6 +276,7 @@ impl Progress {
         }
     }
 
+    /// Counts captures that were read.
     pub fn add_captures(&self, captures: u64) {
         self.0.captures.fetch_add(captures, Relaxed);
     }
@@ -285,24 +286,29 @@ impl Progress {
         self.0.worked.fetch_add(records, Relaxed);
     }
 
+    /// Counts records that went to other workers, and their bytes.
     pub fn add_exchanged(&self, records: u64, bytes: u64) {
         self.0.exchanged_records.fetch_add(records, Relaxed);
         self.0.exchanged_bytes.fetch_add(bytes, Relaxed);
     }
 
+    /// Counts an input that was read to its end.
     pub fn add_input_done(&self) {
         self.0.inputs_done.fetch_add(1, Relaxed);
     }
 
+    /// How many inputs this process reads, and their bytes.
     pub fn set_inputs(&self, inputs: u64, bytes: u64) {
         self.0.inputs_all.store(inputs, Relaxed);
         self.0.bytes_all.store(bytes, Relaxed);
     }
 
+    /// Where bytes that were read of inputs are counted.
     pub fn bytes_counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0.bytes_done)
     }
 
+    /// Where bytes of temporary files are counted, written and read.
     pub fn spill_counters(&self) -> [Arc<AtomicU64>; 2] {
         [Arc::clone(&self.0.spill_written), Arc::clone(&self.0.spill_read)]
     }

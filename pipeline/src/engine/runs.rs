@@ -8,8 +8,8 @@
 
 use crate::Error;
 use crate::engine::scratch::Scratch;
+use crate::engine::state::{Run, Runs};
 use crate::engine::wire::{self, Record};
-use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -20,18 +20,6 @@ pub const RUNS_MAX: usize = 64;
 const WRITE_BYTES: usize = 256 << 10;
 /// Read buffer of a run.
 const READ_BYTES: usize = 128 << 10;
-
-/// One run: a file of the job's scratch directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    pub name: String,
-    pub bytes: u64,
-    pub records: u64,
-}
-
-/// The runs of one collection.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Runs(pub(crate) Vec<Run>);
 
 impl Runs {
     /// All records.
@@ -80,6 +68,7 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
+    /// Begins a run.
     pub fn create(what: &str, scratch: &Scratch) -> Result<Self, Error> {
         let (name, file) = scratch.create(what)?;
         let buffer = Vec::with_capacity(WRITE_BYTES);
@@ -128,6 +117,7 @@ pub struct RunReader {
 }
 
 impl RunReader {
+    /// Opens a run.
     pub fn open(run: &Run, scratch: &Scratch) -> Result<Self, Error> {
         let file = scratch.open_file(&run.name, run.bytes)?;
         let (scratch, buffer) = (scratch.clone(), Vec::new());
@@ -212,6 +202,7 @@ fn prefix(record: &[u8]) -> u128 {
 }
 
 impl Merge {
+    /// Opens runs, to be read as one.
     pub fn open(runs: &Runs, scratch: &Scratch) -> Result<Self, Error> {
         let mut merge = Merge { runs: Vec::new(), heap: Vec::new(), consumed: false };
         for run in &runs.0 {

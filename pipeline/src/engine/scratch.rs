@@ -12,8 +12,8 @@
 //! files are not synced, so after a crash of the machine a job starts anew.
 
 use crate::Error;
-use crate::engine::runs::Run;
-use crate::engine::state::State;
+use crate::engine::state::Run;
+use crate::engine::state::{JobState, runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -107,6 +107,7 @@ impl Scratch {
         &self.0.directory
     }
 
+    /// What an error of the file system in this directory is.
     pub fn error(&self, source: std::io::Error) -> Error {
         Error::Spill { directory: self.0.directory.clone(), source }
     }
@@ -139,6 +140,7 @@ impl Scratch {
         fs::remove_file(self.0.directory.join(name)).map_err(|source| self.error(source))
     }
 
+    /// Counts bytes of temporary files that were written.
     pub fn count_written(&self, bytes: usize) {
         self.0.written.fetch_add(bytes as u64, Relaxed);
     }
@@ -149,6 +151,7 @@ impl Scratch {
         self.0.written.load(Relaxed)
     }
 
+    /// Counts bytes of temporary files that were read.
     pub fn count_read(&self, bytes: usize) {
         self.0.read.fetch_add(bytes as u64, Relaxed);
     }
@@ -163,29 +166,31 @@ impl Scratch {
         self.replace(JOB, job)
     }
 
-    /// Keeps the state of a worker after a stage.
-    pub fn save(&self, worker: usize, state: &State) -> Result<(), Error> {
-        self.replace(&state_name(worker, state.stages), state)
+    /// Keeps the state of a worker after so many stages.
+    pub(crate) fn save(&self, (worker, stages): (usize, usize), state: &impl JobState) -> Result<(), Error> {
+        self.replace(&state_name(worker, stages), state)
     }
 
     /// The state of a worker after a stage; `None` where it is not here or cannot be read.
-    pub fn load(&self, worker: usize, stages: usize) -> Option<State> {
+    pub(crate) fn load<S: JobState>(&self, worker: usize, stages: usize) -> Option<S> {
         let json = fs::read(self.0.directory.join(state_name(worker, stages))).ok()?;
-        let state: State = serde_json::from_slice(&json).ok()?;
+        let state: S = serde_json::from_slice(&json).ok()?;
         let bytes = |run: &Run| fs::metadata(self.0.directory.join(&run.name)).map(|file| file.len());
-        let whole = state.runs().all(|run| bytes(run).is_ok_and(|bytes| bytes == run.bytes));
+        let whole = runs(&state).all(|run| bytes(run).is_ok_and(|bytes| bytes == run.bytes));
         whole.then_some(state)
     }
 
     /// Removes all files that a start after an error would not go on from; where there is nothing to go on from, all.
-    pub fn tidy(&self, workers: Range<usize>, stages: usize) -> Result<(), Error> {
+    pub(crate) fn tidy<S: JobState>(&self, workers: Range<usize>, stages: usize) -> Result<(), Error> {
         let states: Vec<_> = workers
-            .flat_map(|worker| (1..=stages).filter_map(move |stages| Some((worker, self.load(worker, stages)?))))
+            .flat_map(|worker| {
+                (1..=stages).filter_map(move |stages| Some(((worker, stages), self.load::<S>(worker, stages)?)))
+            })
             .collect();
         if states.is_empty() {
             return self.remove_all();
         }
-        self.retain(&Self::needed(states.iter().map(|(worker, state)| (*worker, state))))
+        self.retain(&Self::needed(states.iter().map(|(at, state)| (*at, state))))
     }
 
     /// Removes the state of a worker after a stage.
@@ -219,12 +224,12 @@ impl Scratch {
         remove().map_err(|source| self.error(source))
     }
 
-    /// The names of the files that workers need to go on from `stages`, and `job.json`.
-    pub fn needed<'a>(states: impl Iterator<Item = (usize, &'a State)>) -> BTreeSet<String> {
+    /// The names of the files that workers need to go on from their states after so many stages, and `job.json`.
+    pub(crate) fn needed<'a, S: JobState>(states: impl Iterator<Item = ((usize, usize), &'a S)>) -> BTreeSet<String> {
         let mut names = BTreeSet::from([JOB.to_owned()]);
-        for (worker, state) in states {
-            names.insert(state_name(worker, state.stages));
-            names.extend(state.runs().map(|run| run.name.clone()));
+        for ((worker, stages), state) in states {
+            names.insert(state_name(worker, stages));
+            names.extend(runs(state).map(|run| run.name.clone()));
         }
         names
     }
@@ -247,6 +252,7 @@ fn state_name(worker: usize, stages: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stages::state::BuildState;
 
     fn open(around: &Path, process: usize, id: &str) -> Result<Scratch, Error> {
         Scratch::open(around, process, id, Default::default())
@@ -261,19 +267,19 @@ mod tests {
         first.set_job(&JobFile { id: "one".into(), row: 7, base: None }).unwrap();
         let mut run = crate::engine::runs::RunWriter::create("urls", &first).unwrap();
         run.push(b"key", b"payload").unwrap();
-        let mut state = State { stages: 1, ..State::default() };
+        let mut state = BuildState::default();
         state.urls.0.push(run.finish().unwrap());
-        first.save(0, &state).unwrap();
+        first.save((0, 1), &state).unwrap();
         first.create("garbage").unwrap();
-        first.tidy(0..1, 3).unwrap();
+        first.tidy::<BuildState>(0..1, 3).unwrap();
         drop(first);
 
         let again = open(&around, 0, "one").unwrap();
         assert_eq!(again.job().unwrap().row, 7);
-        assert_eq!(again.load(0, 1).unwrap().urls, state.urls);
+        assert_eq!(again.load::<BuildState>(0, 1).unwrap().urls, state.urls);
         assert_eq!(fs::read_dir(around.join("process-0")).unwrap().count(), 4, "lock, job, state, run");
         fs::write(around.join("process-0").join(&state.urls.0[0].name), b"short").unwrap();
-        assert!(again.load(0, 1).is_none(), "a file of another length is none of ours");
+        assert!(again.load::<BuildState>(0, 1).is_none(), "a file of another length is none of ours");
         drop(again);
 
         let other = open(&around, 0, "two").unwrap();

@@ -9,6 +9,7 @@
 //! Correction: an in-link record as in [`crate::stages::outlinks`], for every link that the page has or had; without a time range
 //! where it has it no more.
 
+use super::MergeState;
 use super::streams::{Records, Streams, intervals, replace};
 use super::translation::Translation;
 use crate::Error;
@@ -16,10 +17,9 @@ use crate::engine::Context;
 use crate::engine::external_sort::{Collector, Sorter};
 use crate::engine::job::Stopped;
 use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::State;
+use crate::row::{Offsets, partition_number, url_of};
 use crate::stages::large_pages::{self, VALUES_MAX};
 use crate::stages::outlinks::Ranges;
-use crate::stages::uids::{Offsets, partition_number, url_of};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -72,12 +72,12 @@ pub(super) fn pages(
     store: &Arc<Reader>,
     rows: Range<usize>,
     translation: &Arc<Translation>,
-    state: &mut State,
+    state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
     let below = store.row_uids(rows.start).start;
-    let records = state.records.clone();
+    let records = state.row.records.clone();
     let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let waiting: Vec<usize> = own.collect();
     // The producer of a shuffle owns what it works with.
@@ -102,22 +102,22 @@ pub(super) fn pages(
             let work = merge(streams, &translation, |page, evidence, replaced| {
                 if large_pages::is_left_out(page, evidence) {
                     let stays = Some(&*store).filter(|_| page.uid < below);
-                    let url = url_of(&context.0, stays, &state.offsets, page.uid)?;
-                    state.tally.name(Finding::LargePage, url);
+                    let url = url_of(&context.0, stays, &state.row.offsets, page.uid)?;
+                    state.row.tally.name(Finding::LargePage, url);
                 }
                 writer.push(page, evidence)?;
-                state.counts.add_page(page);
+                state.row.counts.add_page(page);
                 correct(page, replaced, &mut ranges, &records, outbox);
                 context.1.go_on()
             })?;
-            *state.work.entry(partition_number(partition)?).or_default() += work;
-            state.files.extend(writer.finish()?);
+            *state.row.work.entry(partition_number(partition)?).or_default() += work;
+            state.row.files.extend(writer.finish()?);
             Ok(true)
         },
         corrections.consumer(),
     )?;
     *state = written.take();
-    state.in_links = job.check(corrections.into_inner().and_then(Sorter::into_runs))?;
+    state.corrections = job.check(corrections.into_inner().and_then(Sorter::into_runs))?;
     Ok(())
 }
 

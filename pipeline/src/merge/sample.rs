@@ -4,12 +4,12 @@
 //! build of everything would find: from the same sample of URLs, weighted by the same work ([`crate::stages::partition`]); of some
 //! rows, whose records may be of URLs of older rows, URLs count alike and records are cut by their row groups.
 
+use super::MergeState;
 use crate::Error;
 use crate::engine::gather;
 use crate::engine::job::{Job, Stopped};
-use crate::engine::state::State;
+use crate::row::Offsets;
 use crate::stages::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
-use crate::stages::uids::Offsets;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use timely::worker::Worker;
@@ -52,7 +52,7 @@ pub(super) fn sample(
     store: &Reader,
     rows: Range<usize>,
     partition_urls: Option<u64>,
-    state: &mut State,
+    state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
     let own: Vec<Range<u64>> = rows.clone().map(|row| share(store.row_uids(row), index, peers)).collect();

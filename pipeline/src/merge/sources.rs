@@ -3,17 +3,17 @@
 //! Records of one URL join by union, but for pages that [`super::pages`] has corrected; then they are cut as
 //! [`crate::stages::inlinks`] says. Memory: all in-links of one URL.
 
+use super::MergeState;
 use super::pages::turn;
 use super::streams::{Streams, intervals, replace};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
 use crate::engine::external_sort::Sorted;
-use crate::engine::state::State;
 use crate::engine::wire;
+use crate::row::{Offsets, partition_number};
 use crate::stages::inlinks::{Gathering, is_small};
-use crate::stages::outlinks::read_starts;
-use crate::stages::uids::{Offsets, partition_number};
+use crate::stages::records::read_starts;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use timely::worker::Worker;
@@ -29,14 +29,14 @@ pub(super) fn sources(
     store: &Reader,
     rows: Range<usize>,
     translation: &Translation,
-    state: &mut State,
+    state: &mut MergeState,
 ) -> Result<(), Error> {
     let (index, peers) = (worker.index(), worker.peers());
     let below = store.row_uids(rows.start).start;
-    let mut corrections = Sorted::of(&std::mem::take(&mut state.in_links), context.job.scratch())?;
-    let own = 0..state.records.partitions();
+    let mut corrections = Sorted::of(&std::mem::take(&mut state.corrections), context.job.scratch())?;
+    let own = 0..state.row.records.partitions();
     for partition in own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index) {
-        let uids = state.records.0[partition]..state.records.0[partition + 1];
+        let uids = state.row.records.0[partition]..state.row.records.0[partition + 1];
         let sources = intervals(store, &rows, translation, below, &uids);
         let streams = sources.into_iter().map(|(row, uids)| store.row_in_links(row, uids));
         let streams: Streams<'_, RowInLinks<'_>> = Streams::new(translation, streams)?;
@@ -47,8 +47,8 @@ pub(super) fn sources(
             work += record.sources.len() as u64;
             context.job.go_on()
         })?;
-        *state.work.entry(partition_number(partition)?).or_default() += work;
-        state.files.extend(writer.finish()?);
+        *state.row.work.entry(partition_number(partition)?).or_default() += work;
+        state.row.files.extend(writer.finish()?);
     }
     Ok(())
 }

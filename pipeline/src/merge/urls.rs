@@ -6,16 +6,16 @@
 //! Translation record: key = old UID (8 bytes); payload = new UID, how many go on from there, in LEB128. Every worker gets
 //! all of them.
 
+use super::MergeState;
 use super::sample;
 use crate::Error;
 use crate::engine::Context;
 use crate::engine::external_sort::{Collector, Sorter};
 use crate::engine::job::Stopped;
 use crate::engine::shuffle::shuffle;
-use crate::engine::state::State;
 use crate::engine::wire;
+use crate::row::{Offsets, partition_number};
 use crate::stages::partition::Boundaries;
-use crate::stages::uids::{Offsets, partition_number};
 use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_layers::read::rows::{RowUrls, UrlCursor};
@@ -69,7 +69,7 @@ pub(super) fn urls(
     context: &Context,
     store: &Reader,
     rows: Range<usize>,
-    state: &mut State,
+    state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
     let boundaries = Boundaries::of_keys(std::mem::take(&mut state.boundaries));
@@ -85,8 +85,8 @@ pub(super) fn urls(
         next += cuts.iter().map(|own| count(own[partition]..own[partition + 1])).sum::<u64>();
         offsets.push(next);
     }
-    state.offsets = Offsets(offsets);
-    state.records = job.check(sample::records(store, &rows, &state.offsets))?;
+    state.row.offsets = Offsets(offsets);
+    state.row.records = job.check(sample::records(store, &rows, &state.row.offsets))?;
     let (index, peers) = (worker.index(), worker.peers());
     if index == 0 {
         state.dropped = unused.len() as u64;
@@ -130,12 +130,12 @@ fn write(
     context: &Context,
     partition: usize,
     mut sources: Vec<Source<'_>>,
-    state: &mut State,
+    state: &mut MergeState,
     runs: &mut Vec<(u64, u64, u64)>,
 ) -> Result<(), Error> {
     let number = partition_number(partition)?;
     let mut writer = UrlWriter::create(&context.row, number)?;
-    let mut uid = state.offsets.0[partition];
+    let mut uid = state.row.offsets.0[partition];
     sources.iter_mut().try_for_each(Source::advance)?;
     // The last run of each source.
     let mut open: Vec<Option<(u64, u64, u64)>> = vec![None; sources.len()];
@@ -153,12 +153,12 @@ fn write(
         context.job.go_on()?;
     }
     runs.extend(open.into_iter().flatten());
-    if uid != state.offsets.0[partition + 1] {
+    if uid != state.row.offsets.0[partition + 1] {
         return Err(Error::Internal("a merge of URLs found others than it had counted"));
     }
-    state.first_keys.insert(number, writer.first_key());
+    state.row.first_keys.insert(number, writer.first_key());
     let files = writer.finish()?;
-    state.work.insert(number, files.iter().map(|file| file.rows).sum());
-    state.files.extend(files);
+    state.row.work.insert(number, files.iter().map(|file| file.rows).sum());
+    state.row.files.extend(files);
     Ok(())
 }

@@ -21,11 +21,12 @@ use crate::Error;
 use crate::engine::external_sort::{Collector, Sorter};
 use crate::engine::job::{Job, Stopped};
 use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::State;
 use crate::engine::wire;
 use crate::meaning::Meaning;
 use crate::stages::ingest::known_links::{Known, KnownLinks, Memo, Missed, hash_of};
 use crate::stages::partition::Sample;
+use crate::stages::records::{kind, owner};
+use crate::stages::state::BuildState;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
@@ -71,32 +72,11 @@ pub(crate) fn share(mut inputs: Vec<Input>, process: usize, processes: usize) ->
     inputs
 }
 
-/// The kinds of capture records.
-pub(crate) mod kind {
-    /// Links; then 16 bytes of digest, zeros where there is none.
-    pub(crate) const LINKS: u8 = 0;
-    /// A revisit with an identical digest; then 16 bytes of digest and 8 of the time referred to, zeros for none.
-    pub(crate) const IDENTICAL: u8 = 1;
-    /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
-    pub(crate) const NOT_MODIFIED: u8 = 2;
-    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`crate::stages::ingest::known_links::hash_of`] those links.
-    pub(crate) const SAME: u8 = 3;
-    /// Links of a record without a date; how new it is stands before the 16 bytes of digest, so that after all others of a
-    /// page and second come those without a date, the newest first.
-    pub(crate) const UNDATED: u8 = 4;
-}
-
 const _: () = assert!(
     *webstrata_datasets::TIMES.start() == *webstrata_layers::TIMES.start()
         && *webstrata_datasets::TIMES.end() == *webstrata_layers::TIMES.end(),
     "inputs are read with other years than stores can be asked about"
 );
-
-/// The worker that owns a fingerprint.
-#[expect(clippy::cast_possible_truncation, reason = "below the number of workers")]
-pub(crate) fn owner(fingerprint: u128, workers: usize) -> usize {
-    ((fingerprint >> 64) % workers as u128) as usize
-}
 
 /// Turns captures into records.
 struct Folder {
@@ -389,7 +369,12 @@ fn bounded(job: &Job) -> Capture {
 }
 
 /// Reads the inputs; see the head of this file.
-pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn ingest(
+    worker: &mut Worker,
+    job: &Job,
+    inputs: &Arc<Inputs>,
+    state: &mut BuildState,
+) -> Result<(), Stopped> {
     let folder = Rc::new(RefCell::new(Some(Folder::new(job, inputs.meaning.url_bytes_max))));
     let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget_beside_reader(50)));
     let reading = Rc::new(RefCell::new(Reading {
@@ -417,7 +402,7 @@ pub(crate) fn ingest(worker: &mut Worker, job: &Job, inputs: &Arc<Inputs>, state
         read_again(worker, job, inputs.meaning.kinds, &folder, &captures, again, wanted)?;
     }
     let Folder { urls, sample, tally, .. } = folder.take().ok_or(Stopped)?;
-    state.tally = tally;
+    state.row.tally = tally;
     state.captures = job.check(captures.into_inner().and_then(Sorter::into_runs))?;
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;

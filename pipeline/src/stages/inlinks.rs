@@ -10,10 +10,10 @@ use crate::Error;
 use crate::engine::Context;
 use crate::engine::external_sort::Sorted;
 use crate::engine::job::Stopped;
-use crate::engine::state::State;
 use crate::engine::wire;
-use crate::stages::outlinks::read_starts;
-use crate::stages::uids::{Offsets, partition_number};
+use crate::row::{Offsets, partition_number};
+use crate::stages::records::read_starts;
+use crate::stages::state::BuildState;
 use timely::worker::Worker;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::{InLinks, InlinksWriter};
@@ -103,11 +103,11 @@ pub(crate) fn is_small(record: &InLinks) -> bool {
 }
 
 /// Writes IL, TR and IBV of this worker's partitions; see the head of this file.
-pub(crate) fn inlinks(worker: &Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn inlinks(worker: &Worker, context: &Context, state: &mut BuildState) -> Result<(), Stopped> {
     let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
     let records = job.check(Sorted::of(&std::mem::take(&mut state.in_links), job.scratch()))?;
-    let own = 0..state.records.partitions();
+    let own = 0..state.row.records.partitions();
     let own = own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
     job.check(write(own, context, records, state))?;
     Ok(())
@@ -117,7 +117,7 @@ fn write(
     partitions: impl Iterator<Item = usize>,
     context: &Context,
     mut records: Sorted,
-    state: &mut State,
+    state: &mut BuildState,
 ) -> Result<(), Error> {
     let Context { job, row, .. } = context;
     let (mut gathering, mut record) = (Gathering::default(), InLinks::default());
@@ -128,7 +128,7 @@ fn write(
         while let Some((mut key, starts)) = records.peek()? {
             let target = u64::from_be_bytes(wire::take_array(&mut key));
             let source = u64::from_be_bytes(wire::take_array(&mut key));
-            if target >= state.records.0[partition + 1] {
+            if target >= state.row.records.0[partition + 1] {
                 break;
             }
             if let Some(uid) = current.filter(|&uid| uid != target || gathering.is_full()) {
@@ -145,8 +145,8 @@ fn write(
             gathering.finish(uid, &mut record);
             writer.push(&record)?;
         }
-        *state.work.entry(partition_number(partition)?).or_default() += work;
-        state.files.extend(writer.finish()?);
+        *state.row.work.entry(partition_number(partition)?).or_default() += work;
+        state.row.files.extend(writer.finish()?);
     }
     Ok(())
 }

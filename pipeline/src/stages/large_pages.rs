@@ -9,7 +9,7 @@
 //! merged.
 
 use crate::Error;
-use crate::stages::uids::{Offsets, url_of};
+use crate::row::{Offsets, url_of};
 use webstrata_datasets::{Finding, Tally};
 use webstrata_layers::{Evidence, Page, Reader, RowDir};
 

@@ -13,9 +13,10 @@ use crate::engine::Context;
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::job::Stopped;
 use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::State;
 use crate::engine::{meter, wire};
-use crate::stages::uids::{Offsets, partition_number};
+use crate::row::{Offsets, partition_number};
+use crate::stages::records::{DAY, append_starts};
+use crate::stages::state::BuildState;
 use crate::stages::{large_pages, page_record};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -185,47 +186,18 @@ impl Ranges {
     }
 }
 
-/// Range starts are days: all lengths of ranges are.
-const DAY: i64 = 24 * 60 * 60;
-
-/// Appends rising days, each once.
-fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<i64>>) {
-    let mut last = None;
-    for day in days.flatten() {
-        match last {
-            None => wire::put_signed(out, day),
-            Some(last) if last == day => continue,
-            Some(last) => wire::put(out, day.abs_diff(last)),
-        }
-        last = Some(day);
-    }
-}
-
-/// Reads what [`append_starts`] wrote: seconds since 1970.
-pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
-    let mut day = None;
-    while !bytes.is_empty() {
-        let next = match day {
-            None => wire::take_signed(&mut bytes),
-            Some(day) => wire::take(&mut bytes).cast_signed().saturating_add(day),
-        };
-        starts.push(next.saturating_mul(DAY));
-        day = Some(next);
-    }
-}
-
 /// Writes OL, TS and BV; see the head of this file.
 pub(crate) fn outlinks(
     worker: &mut Worker,
     context: &Context,
     in_range: RangeLength,
-    state: &mut State,
+    state: &mut BuildState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
     // The writers of out-links take most memory of all stages; what was freed before counts too.
     meter::give_back();
-    let records = state.records.clone();
+    let records = state.row.records.clone();
     let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
         pages: job.check(Sorted::of(&std::mem::take(&mut state.page_records), job.scratch()))?,
@@ -234,15 +206,15 @@ pub(crate) fn outlinks(
         current: None,
         waiting: own.collect(),
         files: Vec::new(),
-        work: std::mem::take(&mut state.work),
+        work: std::mem::take(&mut state.row.work),
         counts: Counts::default(),
         stored: 0,
         page: Page::default(),
         evidence: Evidence::default(),
         ranges: Ranges::new(in_range),
         is_sending: false,
-        offsets: state.offsets.clone(),
-        tally: std::mem::take(&mut state.tally),
+        offsets: state.row.offsets.clone(),
+        tally: std::mem::take(&mut state.row.tally),
         records,
     }));
     let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
@@ -252,11 +224,11 @@ pub(crate) fn outlinks(
     let mut writing = writing.borrow_mut();
     // After the shuffle, so that workers who have no page left go on with their own meanwhile.
     while job.check(writing.begin_next())? {}
-    state.files.append(&mut writing.files);
-    state.work = std::mem::take(&mut writing.work);
-    state.counts = std::mem::take(&mut writing.counts);
+    state.row.files.append(&mut writing.files);
+    state.row.work = std::mem::take(&mut writing.work);
+    state.row.counts = std::mem::take(&mut writing.counts);
     state.captures_stored = writing.stored;
-    state.tally = std::mem::take(&mut writing.tally);
+    state.row.tally = std::mem::take(&mut writing.tally);
     state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;
     Ok(())
 }

@@ -10,61 +10,24 @@
 //! number of links that revisits have.
 
 pub(crate) mod fold;
-mod large_fold;
 
 use crate::Error;
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::gather;
 use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::{RunWriter, Runs};
+use crate::engine::runs::RunWriter;
 use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::State;
+use crate::engine::state::Runs;
 use crate::engine::wire;
-use crate::stages::ingest::owner;
 use crate::stages::page_record;
 use crate::stages::pages::fold::{Fold, FoldedPage};
+use crate::stages::records::Request;
+use crate::stages::records::owner;
+use crate::stages::state::BuildState;
 use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
-
-/// A request for the UID of a URL.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Request {
-    /// The worker that has the page.
-    pub(crate) worker: usize,
-    /// The number of the page on that worker.
-    pub(crate) number: u64,
-    /// 0 is the page itself, n + 1 its n-th link; after these come the links that only revisits have.
-    pub(crate) slot: u64,
-    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for one of a revisit.
-    pub(crate) links: u64,
-}
-
-impl Request {
-    fn write(self, out: &mut Vec<u8>) {
-        out.clear();
-        wire::put(out, self.worker as u64);
-        wire::put(out, self.number);
-        wire::put(out, self.slot);
-        // One link is the rule, and takes no byte.
-        if self.slot == 0 || self.links == 0 {
-            wire::put(out, self.links);
-        }
-    }
-
-    pub(crate) fn read(mut bytes: &[u8]) -> Self {
-        let (worker, number) = (wire::take_usize(&mut bytes), wire::take(&mut bytes));
-        let slot = wire::take(&mut bytes);
-        let links = if slot > 0 && bytes.is_empty() { 1 } else { wire::take(&mut bytes) };
-        Request { worker, number, slot, links }
-    }
-
-    /// What the URL has to do for this request: an in-link, or its out-links.
-    pub(crate) fn weight(self) -> u64 {
-        self.links
-    }
-}
 
 struct Folding {
     worker: usize,
@@ -139,7 +102,7 @@ impl Folding {
 }
 
 /// Folds the captures of this worker; see the head of this file.
-pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut BuildState) -> Result<(), Stopped> {
     let captures = std::mem::take(&mut state.captures);
     let folding = Rc::new(RefCell::new(Some(Folding {
         worker: worker.index(),
@@ -162,7 +125,7 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut State) -> Result
     shuffle(worker, job, "pages", produce, requests.consumer())?;
     let folding = folding.take().ok_or(Stopped)?;
     let Folding { left_out, fold: Fold { older_undated, .. }, .. } = folding;
-    state.tally.count_many(Finding::OlderUndated, older_undated);
+    state.row.tally.count_many(Finding::OlderUndated, older_undated);
     state.pages = Runs(vec![job.check(folding.spool.finish())?]);
     state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
     state.left_out = gather(worker, job, None, &(left_out + older_undated))?.into_iter().sum();

@@ -14,11 +14,12 @@
 
 use crate::Error;
 use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::{Merge, RunWriter, Runs};
+use crate::engine::runs::{Merge, RunWriter};
 use crate::engine::scratch::Scratch;
 use crate::engine::shuffle::shuffle;
+use crate::engine::state::Runs;
 use crate::engine::wire::{self, for_each};
-use crate::stages::pages::Request;
+use crate::stages::records::Request;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;

@@ -13,11 +13,11 @@ use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::job::Stopped;
 use crate::engine::runs::RunReader;
 use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::State;
 use crate::engine::wire;
+use crate::row::{Offsets, url_of};
 use crate::stages::page_record;
-use crate::stages::pages::Request;
-use crate::stages::uids::{Offsets, url_of};
+use crate::stages::records::Request;
+use crate::stages::state::BuildState;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_layers::record::presence::Change;
@@ -166,11 +166,11 @@ impl Assembly {
 }
 
 /// Replaces fingerprints by UIDs; see the head of this file.
-pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut State) -> Result<(), Stopped> {
+pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildState) -> Result<(), Stopped> {
     let job = &context.job;
     let requests = job.check(Sorted::of(&std::mem::take(&mut state.requests), job.scratch()))?;
     let uids = job.check(Sorted::of(&std::mem::take(&mut state.uids), job.scratch()))?;
-    let (row, base, offsets) = (context.row.clone(), context.base.clone(), state.offsets.clone());
+    let (row, base, offsets) = (context.row.clone(), context.base.clone(), state.row.offsets.clone());
     let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base, offsets };
     job.check(join.advance())?;
     let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget_beside_record(ANSWERS_PERCENT)));
@@ -182,7 +182,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut State)
         answers: job.check(answers.into_inner().and_then(Sorter::finish))?,
         at: None,
         number: 0,
-        records: state.records.clone(),
+        records: state.row.records.clone(),
         page: Page::default(),
         evidence: Evidence::default(),
         own: Vec::new(),

@@ -13,28 +13,20 @@ use crate::engine::Context;
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::job::{Job, Stopped};
 use crate::engine::shuffle::shuffle;
-use crate::engine::state::State;
 use crate::engine::wire;
-use crate::stages::ingest::owner;
-use crate::stages::pages::Request;
 use crate::stages::partition::Sample;
+use crate::stages::records::RARE;
+use crate::stages::records::Request;
+use crate::stages::records::owner;
+use crate::stages::state::BuildState;
 use timely::worker::Worker;
-
-/// What follows the fingerprint of a rare URL.
-const RARE: u8 = 1;
-
-/// The fingerprint of a URL record, and whether the URL is rare.
-pub(crate) fn fingerprint_of(payload: &[u8]) -> (&[u8], bool) {
-    let (fingerprint, mark) = payload.split_at(payload.len().min(16));
-    (fingerprint, mark == [RARE])
-}
 
 /// Leaves out rare URLs; see the head of this file.
 pub(crate) fn sources(
     worker: &mut Worker,
     context: &Context,
     min_sources: u64,
-    state: &mut State,
+    state: &mut BuildState,
 ) -> Result<(), Stopped> {
     let (job, update) = (&context.job, context.base.is_some());
     let mut urls = job.check(Sorted::of(&std::mem::take(&mut state.urls), job.scratch()))?;

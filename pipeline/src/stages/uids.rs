@@ -13,47 +13,22 @@
 use crate::Error;
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::{Run, RunReader, RunWriter, Runs};
+use crate::engine::runs::{RunReader, RunWriter};
 use crate::engine::shuffle::shuffle;
-use crate::engine::state::State;
+use crate::engine::state::{Run, Runs};
 use crate::engine::wire::{self, for_each};
 use crate::engine::{self, Context};
-use crate::stages::ingest::owner;
+use crate::row::{Offsets, partition_number};
 use crate::stages::partition::{Boundaries, Weights, boundaries, record_bounds};
-use crate::stages::sources::fingerprint_of;
-use serde::{Deserialize, Serialize};
+use crate::stages::records::fingerprint_of;
+use crate::stages::records::owner;
+use crate::stages::state::BuildState;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::read::rows::UrlCursor;
-use webstrata_layers::{FileEntry, Links, Reader, RowDir, UrlWriter, url_in_row, url_of_key};
-
-/// First UIDs of the partitions; the last number is the UID after their last.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Offsets(pub(crate) Vec<u64>);
-
-impl Offsets {
-    /// How many partitions there are.
-    pub(crate) fn partitions(&self) -> usize {
-        self.0.len() - 1
-    }
-
-    /// The partition of a UID.
-    pub(crate) fn of(&self, uid: u64) -> usize {
-        self.0.partition_point(|&first| first <= uid) - 1
-    }
-
-    /// The worker that writes URLs and out-links of a partition.
-    pub(crate) fn worker(partition: usize, workers: usize) -> usize {
-        partition % workers
-    }
-
-    /// The worker that writes in-links of a partition: another one, so that few partitions keep more workers busy.
-    pub(crate) fn inlinks_worker(partition: usize, workers: usize) -> usize {
-        (partition + 1) % workers
-    }
-}
+use webstrata_layers::{FileEntry, Links, Reader, RowDir, UrlWriter, url_of_key};
 
 /// Sends a sorted, distinct copy of `urls` to the workers of their ranges.
 fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries) -> Result<Sorter, Stopped> {
@@ -219,27 +194,12 @@ impl Writing {
     }
 }
 
-/// The number of a partition as files and manifests have it.
-pub(crate) fn partition_number(partition: usize) -> Result<u32, Error> {
-    u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))
-}
-
-/// The URL of a UID of the row that is being written, or of the store, for messages.
-pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid: u64) -> Result<String, Error> {
-    if let Some(base) = base.filter(|base| uid < base.urls()) {
-        return Ok(base.url(uid)?);
-    }
-    let partition = offsets.of(uid);
-    let urls = offsets.0[partition + 1] - offsets.0[partition];
-    Ok(url_in_row(row, partition_number(partition)?, urls, uid)?)
-}
-
 /// Gives every URL its UID; see the head of this file.
 pub(crate) fn uids(
     worker: &mut Worker,
     context: &Context,
     partition_urls: Option<u64>,
-    state: &mut State,
+    state: &mut BuildState,
 ) -> Result<(), Stopped> {
     let (job, base) = (&context.job, context.base.as_deref());
     let (boundaries, weights) =
@@ -249,7 +209,7 @@ pub(crate) fn uids(
     let distinct = job.check(distinct(job, ranged, &boundaries, &weights, base))?;
     let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new } = distinct;
     let offsets = offsets(worker, job, base.map_or(0, Links::urls), counts)?;
-    state.records = if base.is_some() {
+    state.row.records = if base.is_some() {
         sampled.extend(sampled_new.into_iter().map(|(partition, at, weight)| (offsets.0[partition] + at, weight)));
         records(worker, job, sampled, &offsets)?
     } else {
@@ -286,11 +246,11 @@ pub(crate) fn uids(
         uids.consumer(),
     )?;
     state.uids = job.check(uids.into_inner().and_then(Sorter::into_runs))?;
-    state.offsets = offsets;
-    state.first_keys = std::mem::take(&mut writing.borrow_mut().first_keys);
-    state.files = std::mem::take(&mut writing.borrow_mut().files);
-    for file in &state.files {
-        state.work.insert(file.partition, file.rows);
+    state.row.offsets = offsets;
+    state.row.first_keys = std::mem::take(&mut writing.borrow_mut().first_keys);
+    state.row.files = std::mem::take(&mut writing.borrow_mut().files);
+    for file in &state.row.files {
+        state.row.work.insert(file.partition, file.rows);
     }
     Ok(())
 }

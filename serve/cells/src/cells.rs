@@ -17,8 +17,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use webstrata_layers::key;
+use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join;
-use webstrata_layers::record::precedence::{self, Captures, CapturesBuf, Counting};
+use webstrata_layers::record::precedence::{self, Counting};
 use webstrata_layers::{
     CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
     Window, captures_in, lifespans_of,

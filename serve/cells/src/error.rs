@@ -4,8 +4,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::url_store;
-
 /// An image does not hold what its form promises. Images carry checksums, so this means a file that was damaged after it
 /// was verified, or one that no encoder wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +103,7 @@ pub enum Error {
     Layers(#[from] webstrata_layers::Error),
     /// URLs that cannot be encoded.
     #[error("URLs of the cell: {0}")]
-    Urls(#[from] url_store::EncodeError),
+    Urls(#[from] UrlsError),
     /// Links that the encoding cannot hold.
     #[error(transparent)]
     Links(#[from] EncodeError),
@@ -175,6 +173,37 @@ impl From<Away> for webstrata_layers::Error {
     fn from(away: Away) -> Self {
         Self::Elsewhere(Box::new(Error::from(away)))
     }
+}
+
+/// What keys cannot be encoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlsError {
+    /// A key that is not above the one before it.
+    #[error("keys out of order: {:?} after {:?}", got.escape_ascii().to_string(), previous.escape_ascii().to_string())]
+    OutOfOrder {
+        /// The key before.
+        previous: Vec<u8>,
+        /// The key that is not above it.
+        got: Vec<u8>,
+    },
+    /// A key of more than 16 MiB.
+    #[error("a key of {bytes} bytes is too long")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A number of keys a block that is not 4 to 64.
+    #[error("{block} keys a block: only 4 to 64 can be")]
+    Block {
+        /// The number asked for.
+        block: usize,
+    },
+    /// The second pass over the keys gave others than the first.
+    #[error("the second pass over the keys gave other keys than the first")]
+    Changed,
+    /// More than 4 GiB in one part of the image.
+    #[error("a part of the image would exceed 4 GiB")]
+    Full,
 }
 
 /// Lists that an encoding cannot hold.

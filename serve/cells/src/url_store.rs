@@ -79,7 +79,7 @@ use bytes::Bytes;
 use std::ops::Range;
 
 use crate::error::Damage;
-pub use encode::{EncodeError, Options, encode};
+pub use encode::{Options, encode};
 use query::Query;
 use tokens::Tokens;
 

@@ -14,7 +14,8 @@ use std::time::Instant;
 use sux::dict::rear_coded_list::{RearCodedListBuilder, RearCodedListSliceU8};
 use sux::func::LcpMmphfSliceU8;
 use sux::traits::{IndexedDict, TryIntoUnaligned};
-use webstrata_cells::url_store::{EncodeError, Options, UrlStore, encode};
+use webstrata_cells::UrlsError;
+use webstrata_cells::url_store::{Options, UrlStore, encode};
 
 const LOOK_UPS: usize = 1_000_000;
 
@@ -53,7 +54,7 @@ fn made_up(n: u64) -> String {
 }
 
 fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
-    encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key)), options).expect("keys that rise")
+    encode::<UrlsError>(|each| keys.iter().try_for_each(|key| each(key)), options).expect("keys that rise")
 }
 
 /// Look-ups of one kind: the number asked for in the place of the order of asking.

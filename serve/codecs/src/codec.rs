@@ -23,13 +23,9 @@ mod starts;
 
 use bytes::Bytes;
 
-use webstrata_cells::links::encoding::{self, BackwardStore, Encoding, Encodings, ForwardStore, Given, Records, Tag};
 use webstrata_cells::links::lists::{LinkCodec, Lists};
 use webstrata_cells::links::strata;
-use webstrata_cells::{Damage, EncodeError, Error};
-use webstrata_layers::{InLinks, Page};
-
-use crate::union::{self, Union};
+use webstrata_cells::{Damage, EncodeError};
 
 /// The tag of an encoding in the header of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,69 +160,4 @@ pub fn probe(tag: CodecTag, bytes: Bytes) -> Result<u64, Damage> {
     });
     codec.scan(&mut |_, list| met += list.len() as u64)?;
     random.map(|()| met)
-}
-
-/// All encodings, for whoever opens images.
-pub const ENCODINGS: Encodings = Encodings(&[
-    &CodecTag::Csr,
-    &CodecTag::Link1,
-    &CodecTag::Link2,
-    &CodecTag::Link3,
-    &CodecTag::Link3Huff,
-    &CodecTag::ShsByte,
-    &CodecTag::ShsNybble,
-    &CodecTag::Iir7,
-    &CodecTag::Snode,
-    &CodecTag::Bv,
-    &encoding::STRATA,
-    &encoding::STRATA_SPEED,
-]);
-
-impl CodecTag {
-    /// The encoding of both link stores of a cell.
-    pub fn encoding(self) -> &'static dyn Encoding {
-        ENCODINGS.0[Self::ALL.iter().position(|&tag| tag == self).unwrap_or(0)]
-    }
-}
-
-/// Those without time: the union of links, and times beside it.
-impl Encoding for CodecTag {
-    fn tag(&self) -> Tag {
-        Tag(*self as u32)
-    }
-
-    fn name(&self) -> &'static str {
-        CodecTag::name(*self)
-    }
-
-    fn reads_keys(&self) -> bool {
-        CodecTag::reads_keys(*self)
-    }
-
-    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error> {
-        union::encode(*self, given, pages())
-    }
-
-    fn encode_backward<'a>(
-        &self,
-        given: Given<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks>,
-    ) -> Result<Vec<u8>, Error> {
-        let page = |InLinks { uid, ranges, sources, changes }| Page {
-            uid,
-            timestamps: ranges,
-            unknown: Vec::new(),
-            links: sources,
-            changes,
-        };
-        union::encode(*self, given, records().map(|record| record.map(page)))
-    }
-
-    fn open_forward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {
-        Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
-    }
-
-    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
-        Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
-    }
 }

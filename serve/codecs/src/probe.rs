@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
 
+use crate::ENCODINGS;
 use crate::codec::snode::Snode;
-use crate::codec::{self, CodecTag, ENCODINGS};
+use crate::codec::{self, CodecTag};
 use samples::{FIRST, NODES, samples};
 use webstrata_cells::Cells;
 use webstrata_cells::image;

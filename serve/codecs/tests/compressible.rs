@@ -31,7 +31,8 @@ use webstrata_cells::links::encoding::{Given, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::numbers::{self, Numbers};
 use webstrata_cells::url_store::{self, UrlStore};
-use webstrata_codecs::codec::{self, CodecTag, ENCODINGS};
+use webstrata_codecs::ENCODINGS;
+use webstrata_codecs::codec::{self, CodecTag};
 
 /// Some of so many, the first and the last among them.
 fn some(count: usize) -> impl Iterator<Item = usize> {
@@ -152,7 +153,7 @@ fn url_of(at: usize, alike: bool) -> Vec<u8> {
 }
 
 fn urls(keys: &[Vec<u8>], block: usize) -> Vec<u8> {
-    let visit = |visit: &mut dyn FnMut(&[u8]) -> Result<(), url_store::EncodeError>| {
+    let visit = |visit: &mut dyn FnMut(&[u8]) -> Result<(), webstrata_cells::UrlsError>| {
         keys.iter().try_for_each(|key| visit(key)).map_err(Error::from)
     };
     let bytes = url_store::encode(visit, url_store::Options { block, ..url_store::Options::default() }).unwrap();

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use tonic::Status;
+use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join;
-use webstrata_layers::record::precedence::{self, Captures, CapturesBuf, Counting};
+use webstrata_layers::record::precedence::{self, Counting};
 use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, lifespans_of};
 
 use super::call::{Part, other_kind};

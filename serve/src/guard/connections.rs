@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use futures_util::task::AtomicWaker;
 
 use crate::guard::connections::origin::Origin;
-use crate::guard::limits::Limits;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +27,6 @@ pub struct Room {
     pub of_one: usize,
     /// How long one may be idle.
     pub idle: Duration,
-}
-
-impl From<&Limits> for Room {
-    fn from(limits: &Limits) -> Self {
-        Self { most: limits.connections, of_one: limits.share(limits.connections), idle: limits.idle }
-    }
 }
 
 /// The open connections of a server. Clones share them.

@@ -34,8 +34,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tonic::Status;
 
 use crate::guard::attend::{Attendant, attended};
-use crate::guard::connections::Busy;
 use crate::guard::connections::origin::{Link, Origin};
+use crate::guard::connections::{Busy, Room};
 use crate::guard::limits::pace::{Answers, timely};
 use crate::guard::methods::{Methods, Pool};
 use crate::guard::refusal::{answer, is_grpc};
@@ -67,6 +67,12 @@ pub struct Limits {
     pub idle: Duration,
     /// One caller has one in so many of the places, of the calls that wait and of the connections, at most.
     pub sharers: usize,
+}
+
+impl From<&Limits> for Room {
+    fn from(limits: &Limits) -> Self {
+        Self { most: limits.connections, of_one: limits.share(limits.connections), idle: limits.idle }
+    }
 }
 
 impl Default for Limits {

@@ -4,7 +4,7 @@
 //! byte, which costs more than to find it.
 //!
 //! ```
-//! use crate::protocol::gaps;
+//! use webstrata_serve::protocol::gaps;
 //! let mut bytes = Vec::new();
 //! gaps::put(&[300, 301, 303], &mut bytes);
 //! gaps::put(&[7], &mut bytes);

@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::names::lease_dir;
 use crate::store::lease::Lease;
-use crate::store::lease_dir;
 
 /// How often a reader writes its lease.
 pub(super) const RENEWED_EVERY: Duration = Duration::from_secs(60);

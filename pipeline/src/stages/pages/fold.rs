@@ -9,17 +9,19 @@
 //!
 //! A page whose record would have more than [`VALUES_MAX`] values has captures of unknown links alone ([`crate::stages::large_pages`]).
 //!
-//! Memory: the captures of one page within a budget, beyond it their links go to disk ([`crate::stages::pages::large_fold`]); and what the
+//! Memory: the captures of one page within a budget, beyond it their links go to disk ([`crate::stages::pages::fold::large`]); and what the
 //! record takes. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
 //! are in the next one and equal lists are told by one comparison of memory.
+
+mod large;
 
 use crate::Error;
 use crate::engine::scratch::Scratch;
 use crate::engine::wire;
-use crate::stages::ingest::kind;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
-use crate::stages::pages::large_fold::LargeFold;
+use crate::stages::pages::fold::large::LargeFold;
+use crate::stages::records::kind;
 use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_layers::record::presence::Change;

@@ -6,6 +6,7 @@ use super::parser::{Parser, Trie};
 use super::train::{self, Sample, Trained};
 use super::{HEADER, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, columns, tokens};
 use crate::coding::bits::BitWriter;
+use crate::error::UrlsError;
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,42 +23,12 @@ impl Default for Options {
     }
 }
 
-/// What keys cannot be encoded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
-    /// A key that is not above the one before it.
-    #[error("keys out of order: {:?} after {:?}", got.escape_ascii().to_string(), previous.escape_ascii().to_string())]
-    OutOfOrder {
-        /// The key before.
-        previous: Vec<u8>,
-        /// The key that is not above it.
-        got: Vec<u8>,
-    },
-    /// A key of more than 16 MiB.
-    #[error("a key of {bytes} bytes is too long")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
-    /// A number of keys a block that is not 4 to 64.
-    #[error("{block} keys a block: only 4 to 64 can be")]
-    Block {
-        /// The number asked for.
-        block: usize,
-    },
-    /// The second pass over the keys gave others than the first.
-    #[error("the second pass over the keys gave other keys than the first")]
-    Changed,
-    /// More than 4 GiB in one part of the image.
-    #[error("a part of the image would exceed 4 GiB")]
-    Full,
-}
-
 /// Encodes keys. `keys` hands each key, rising, to its argument, and stops at the error that this gives; it is called twice
 /// and must give the same keys.
 ///
 /// ```
-/// use crate::url_store::{EncodeError, Options, UrlStore, encode};
+/// use webstrata_cells::UrlsError;
+/// use webstrata_cells::url_store::{Options, UrlStore, encode};
 ///
 /// let keys = ["com,example,)/\x01", "com,example,)/a\x02"];
 /// let image = encode(|each| keys.iter().try_for_each(|key| each(key.as_bytes())), Options::default())?;
@@ -66,17 +37,17 @@ pub enum EncodeError {
 /// store.url(1, &mut url).expect("a URL");
 /// assert_eq!(url, "https://example.com/a");
 /// assert_eq!(store.find(b"com,example,)/a\x02"), Ok(Some(1)));
-/// # Ok::<(), EncodeError>(())
+/// # Ok::<(), UrlsError>(())
 /// ```
 ///
 /// # Errors
-/// Those of `keys`, and an [`EncodeError`].
-pub fn encode<E: From<EncodeError>>(
-    mut keys: impl FnMut(&mut dyn FnMut(&[u8]) -> Result<(), EncodeError>) -> Result<(), E>,
+/// Those of `keys`, and an [`UrlsError`].
+pub fn encode<E: From<UrlsError>>(
+    mut keys: impl FnMut(&mut dyn FnMut(&[u8]) -> Result<(), UrlsError>) -> Result<(), E>,
     options: Options,
 ) -> Result<Vec<u8>, E> {
     if !(4..=columns::BLOCK_MAX).contains(&options.block) {
-        return Err(EncodeError::Block { block: options.block }.into());
+        return Err(UrlsError::Block { block: options.block }.into());
     }
     let (mut sample, mut blocks) = (Sample::new(options.sample), Blocks::new(options.block));
     keys(&mut |key| {
@@ -105,7 +76,7 @@ pub fn encode<E: From<EncodeError>>(
         image.block(&blocks)?;
     }
     if blocks.count != count {
-        return Err(EncodeError::Changed.into());
+        return Err(UrlsError::Changed.into());
     }
     Ok(image.finish(&blocks)?)
 }
@@ -141,13 +112,13 @@ impl Blocks {
     }
 
     /// Adds a key; gives whether the block is full.
-    fn push(&mut self, key: &[u8]) -> Result<bool, EncodeError> {
+    fn push(&mut self, key: &[u8]) -> Result<bool, UrlsError> {
         if key.len() > KEY_BYTES_MAX {
-            return Err(EncodeError::TooLong { bytes: key.len() });
+            return Err(UrlsError::TooLong { bytes: key.len() });
         }
         let mut shared = self.previous.iter().zip(key).take_while(|(a, b)| a == b).count();
         if self.count > 0 && self.previous.get(shared) >= key.get(shared) {
-            return Err(EncodeError::OutOfOrder { previous: self.previous.clone(), got: key.to_vec() });
+            return Err(UrlsError::OutOfOrder { previous: self.previous.clone(), got: key.to_vec() });
         }
         if self.ends.is_empty() {
             // The byte that tells it from the key before belongs to the separator.
@@ -220,9 +191,9 @@ impl Image {
     }
 
     /// Adds a block.
-    fn block(&mut self, block: &Blocks) -> Result<(), EncodeError> {
+    fn block(&mut self, block: &Blocks) -> Result<(), UrlsError> {
         if block.texts.iter().any(|&byte| !self.alphabet[usize::from(byte)]) {
-            return Err(EncodeError::Changed);
+            return Err(UrlsError::Changed);
         }
         self.separators.extend_from_slice(&block.separator);
         self.separator_ends.push(self.separators.len());
@@ -246,9 +217,9 @@ impl Image {
     }
 
     /// Writes the node of the blocks since the last one.
-    fn node(&mut self) -> Result<(), EncodeError> {
-        let offset = u32::try_from(self.nodes.len()).map_err(|_| EncodeError::Full)?;
-        u32::try_from(self.data.len()).map_err(|_| EncodeError::Full)?;
+    fn node(&mut self) -> Result<(), UrlsError> {
+        let offset = u32::try_from(self.nodes.len()).map_err(|_| UrlsError::Full)?;
+        u32::try_from(self.data.len()).map_err(|_| UrlsError::Full)?;
         self.offsets.extend(offset.to_le_bytes());
         let starts = std::iter::once(0).chain(self.separator_ends.iter().copied());
         let separators: Vec<_> =
@@ -277,7 +248,7 @@ impl Image {
         Ok(())
     }
 
-    fn finish(mut self, blocks: &Blocks) -> Result<Vec<u8>, EncodeError> {
+    fn finish(mut self, blocks: &Blocks) -> Result<Vec<u8>, UrlsError> {
         if !self.block_starts.is_empty() {
             self.node()?;
         }
@@ -286,7 +257,7 @@ impl Image {
             Vec::with_capacity(HEADER + dictionary.len() + self.offsets.len() + self.nodes.len() + self.data.len());
         image.extend([VERSION, u8::try_from(blocks.size).unwrap_or(0), 0, 0]);
         let u32_out = |value: usize, image: &mut Vec<u8>| {
-            image.extend(u32::try_from(value).map_err(|_| EncodeError::Full)?.to_le_bytes());
+            image.extend(u32::try_from(value).map_err(|_| UrlsError::Full)?.to_le_bytes());
             Ok(())
         };
         u32_out(blocks.longest, &mut image)?;

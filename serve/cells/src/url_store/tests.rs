@@ -1,12 +1,13 @@
 //! The URL store against a sorted list of keys; damaged images; the worked example.
 
 use super::*;
+use crate::error::UrlsError;
 use proptest::prelude::*;
 use webstrata_layers::key;
 use webstrata_layers::url_of_key;
 
 fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
-    encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key)), options).unwrap()
+    encode::<UrlsError>(|each| keys.iter().try_for_each(|key| each(key)), options).unwrap()
 }
 
 /// Keys of URLs, rising.
@@ -119,17 +120,17 @@ fn an_empty_store_one_key_and_long_keys() {
 #[test]
 fn disorder_and_other_mistakes_are_refused() {
     let refused = |keys: &[&str], options: Options| {
-        encode::<EncodeError>(|each| keys.iter().try_for_each(|key| each(key.as_bytes())), options).unwrap_err()
+        encode::<UrlsError>(|each| keys.iter().try_for_each(|key| each(key.as_bytes())), options).unwrap_err()
     };
-    let out_of_order = EncodeError::OutOfOrder { previous: b"b".to_vec(), got: b"a".to_vec() };
+    let out_of_order = UrlsError::OutOfOrder { previous: b"b".to_vec(), got: b"a".to_vec() };
     assert_eq!(refused(&["a", "b", "a"], Options::default()), out_of_order);
     assert_eq!(out_of_order.to_string(), "keys out of order: \"a\" after \"b\"");
-    let twice = EncodeError::OutOfOrder { previous: b"ab".to_vec(), got: b"ab".to_vec() };
+    let twice = UrlsError::OutOfOrder { previous: b"ab".to_vec(), got: b"ab".to_vec() };
     assert_eq!(refused(&["ab", "ab"], Options::default()), twice);
-    assert_eq!(refused(&["a"], Options { block: 3, ..Options::default() }), EncodeError::Block { block: 3 });
+    assert_eq!(refused(&["a"], Options { block: 3, ..Options::default() }), UrlsError::Block { block: 3 });
     for changed in [vec!["a", "b", "c"], vec!["a", "x"], vec!["a"]] {
         let mut pass = 0;
-        let result = encode::<EncodeError>(
+        let result = encode::<UrlsError>(
             |each| {
                 pass += 1;
                 if pass == 1 {
@@ -140,7 +141,7 @@ fn disorder_and_other_mistakes_are_refused() {
             },
             Options::default(),
         );
-        assert_eq!(result, Err(EncodeError::Changed));
+        assert_eq!(result, Err(UrlsError::Changed));
     }
 }
 

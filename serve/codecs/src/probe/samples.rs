@@ -44,7 +44,7 @@ fn make() -> Result<Samples, Error> {
     }
     let mut keys: Vec<Vec<u8>> = (0..NODES).map(url_key).collect();
     keys.sort_unstable();
-    let visit = |visit: &mut dyn FnMut(&[u8]) -> Result<(), url_store::EncodeError>| {
+    let visit = |visit: &mut dyn FnMut(&[u8]) -> Result<(), webstrata_cells::UrlsError>| {
         keys.iter().try_for_each(|key| visit(key)).map_err(Error::from)
     };
     let urls = url_store::encode(visit, url_store::Options::default())?;

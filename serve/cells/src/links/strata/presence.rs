@@ -20,8 +20,6 @@ use super::symbols::{Context, Sink, Tables, Token, read_below};
 
 /// Most phases that a mask holds.
 pub(super) const PHASES_MAX: usize = 64;
-/// Classes of presence of one link.
-pub(super) const CLASSES: usize = 6;
 
 /// The mask of all of `phases` phases, 1 to 64.
 #[inline]

@@ -10,6 +10,9 @@ use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
 use crate::error::Damage;
 
+/// Classes of presence of one link.
+pub(super) const CLASSES: usize = 6;
+
 /// Symbols of numbers up to 64 bits.
 pub(super) const NUMBERS: usize = 16 + 2 * 60;
 /// First symbol of runs: numbers again, of up to 32 bits.
@@ -121,7 +124,7 @@ impl Context {
             Self::Reference => 1 + 4 * super::WINDOW_MAX,
             Self::Copies | Self::Events | Self::Initial => 256,
             Self::Shape => 3,
-            Self::ClassCopied | Self::ClassOwn => super::presence::CLASSES,
+            Self::ClassCopied | Self::ClassOwn => CLASSES,
             _ => NUMBERS + 1,
         }
     }

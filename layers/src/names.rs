@@ -1,0 +1,21 @@
+//! The names of what lies in a store, relative to it; [`format`](mod@crate::format) says what each is.
+
+pub(crate) const CURRENT: &str = "CURRENT";
+pub(crate) const LOCK: &str = "LOCK";
+pub(crate) const EPOCHS: &str = "epochs";
+pub(crate) const ROWS: &str = "rows";
+pub(crate) const LEASES: &str = "leases";
+
+pub(crate) fn row_name(row: u32) -> String {
+    format!("{ROWS}/{row:06}")
+}
+
+pub(crate) fn manifest_name(epoch: u64) -> String {
+    format!("{EPOCHS}/{epoch:06}.json")
+}
+
+/// Where the leases on an epoch lie in S3.
+#[cfg(feature = "s3")]
+pub(crate) fn lease_dir(epoch: u64) -> String {
+    format!("{LEASES}/{epoch:06}")
+}

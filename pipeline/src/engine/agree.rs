@@ -1,0 +1,42 @@
+//! Where all workers of a job go on, and waiting for one another.
+
+use crate::Error;
+use crate::engine::gather;
+use crate::engine::job::{Job, Stopped};
+use crate::engine::shuffle::shuffle;
+use timely::worker::Worker;
+use webstrata_layers::EpochId;
+
+/// Where all workers of a job go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// The row that the job writes.
+    pub(crate) row: u32,
+    /// The epoch that was current when it began.
+    pub(crate) base: Option<EpochId>,
+    /// How many stages are done.
+    pub(crate) stages: usize,
+}
+
+/// Agrees with all workers on the last stage that every one of them has finished. `row` and `base` are what this process
+/// knows of the job (process 0 decides), `stages` those after which this worker has a state, as a set of bits.
+pub(crate) fn agree(
+    worker: &mut Worker,
+    job: &Job,
+    row: u32,
+    base: Option<EpochId>,
+    stages: u64,
+) -> Result<Start, Stopped> {
+    let heard = gather(worker, job, None, &(worker.index(), (row, base), stages))?;
+    let first = heard.iter().min_by_key(|(index, ..)| *index).map_or((0, None), |(_, known, _)| *known);
+    let common = heard.iter().fold(u64::MAX, |common, (_, _, stages)| common & stages);
+    let same_row = heard.iter().all(|(_, known, _)| *known == first);
+    let common = if same_row { common } else { common & 1 };
+    let stages = job.check(common.checked_ilog2().ok_or(Error::LostState))? as usize;
+    Ok(Start { row: first.0, base: first.1, stages })
+}
+
+/// Waits until all workers are here.
+pub(crate) fn wait_for_all(worker: &mut Worker, job: &Job) -> Result<(), Stopped> {
+    shuffle(worker, job, "wait", |_| Ok(false), |_| Ok(()))
+}

@@ -1,0 +1,100 @@
+//! Records that travel from stage to stage, where more than one file reads or writes them.
+
+use crate::engine::wire;
+
+/// The kinds of capture records.
+pub(crate) mod kind {
+    /// Links; then 16 bytes of digest, zeros where there is none.
+    pub(crate) const LINKS: u8 = 0;
+    /// A revisit with an identical digest; then 16 bytes of digest and 8 of the time referred to, zeros for none.
+    pub(crate) const IDENTICAL: u8 = 1;
+    /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
+    pub(crate) const NOT_MODIFIED: u8 = 2;
+    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`hash_of`](crate::stages::ingest::known_links::hash_of) those links.
+    pub(crate) const SAME: u8 = 3;
+    /// Links of a record without a date; how new it is stands before the 16 bytes of digest, so that after all others of a
+    /// page and second come those without a date, the newest first.
+    pub(crate) const UNDATED: u8 = 4;
+}
+
+/// The worker that owns a fingerprint.
+#[expect(clippy::cast_possible_truncation, reason = "below the number of workers")]
+pub(crate) fn owner(fingerprint: u128, workers: usize) -> usize {
+    ((fingerprint >> 64) % workers as u128) as usize
+}
+
+/// A request for the UID of a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The worker that has the page.
+    pub(crate) worker: usize,
+    /// The number of the page on that worker.
+    pub(crate) number: u64,
+    /// 0 is the page itself, n + 1 its n-th link; after these come the links that only revisits have.
+    pub(crate) slot: u64,
+    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for one of a revisit.
+    pub(crate) links: u64,
+}
+
+impl Request {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        out.clear();
+        wire::put(out, self.worker as u64);
+        wire::put(out, self.number);
+        wire::put(out, self.slot);
+        // One link is the rule, and takes no byte.
+        if self.slot == 0 || self.links == 0 {
+            wire::put(out, self.links);
+        }
+    }
+
+    pub(crate) fn read(mut bytes: &[u8]) -> Self {
+        let (worker, number) = (wire::take_usize(&mut bytes), wire::take(&mut bytes));
+        let slot = wire::take(&mut bytes);
+        let links = if slot > 0 && bytes.is_empty() { 1 } else { wire::take(&mut bytes) };
+        Request { worker, number, slot, links }
+    }
+
+    /// What the URL has to do for this request: an in-link, or its out-links.
+    pub(crate) fn weight(self) -> u64 {
+        self.links
+    }
+}
+
+/// What follows the fingerprint of a rare URL.
+pub(crate) const RARE: u8 = 1;
+
+/// The fingerprint of a URL record, and whether the URL is rare.
+pub(crate) fn fingerprint_of(payload: &[u8]) -> (&[u8], bool) {
+    let (fingerprint, mark) = payload.split_at(payload.len().min(16));
+    (fingerprint, mark == [RARE])
+}
+
+/// Range starts are days: all lengths of ranges are.
+pub(crate) const DAY: i64 = 24 * 60 * 60;
+
+/// Appends rising days, each once.
+pub(crate) fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<i64>>) {
+    let mut last = None;
+    for day in days.flatten() {
+        match last {
+            None => wire::put_signed(out, day),
+            Some(last) if last == day => continue,
+            Some(last) => wire::put(out, day.abs_diff(last)),
+        }
+        last = Some(day);
+    }
+}
+
+/// Reads what [`append_starts`] wrote: seconds since 1970.
+pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
+    let mut day = None;
+    while !bytes.is_empty() {
+        let next = match day {
+            None => wire::take_signed(&mut bytes),
+            Some(day) => wire::take(&mut bytes).cast_signed().saturating_add(day),
+        };
+        starts.push(next.saturating_mul(DAY));
+        day = Some(next);
+    }
+}

@@ -1,0 +1,50 @@
+//! What a worker of a build or an update has after each stage.
+
+use serde::{Deserialize, Serialize};
+use webstrata_layers::{FileEntry, InputRecord};
+
+use crate::engine::state::JobState;
+use crate::engine::state::Runs;
+use crate::row::RowState;
+
+/// See the head of this file; each collection names the stage that makes it and the one that
+/// takes it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct BuildState {
+    pub(crate) row: RowState,
+    /// Captures that were read.
+    pub(crate) captures_read: u64,
+    /// The inputs that this worker has read.
+    pub(crate) inputs: Vec<InputRecord>,
+    /// Captures that the store had already.
+    pub(crate) captures_stored: u64,
+    /// Capture records of the pages that this worker owns: `ingest` to `pages`.
+    pub(crate) captures: Runs,
+    /// URL records of what this worker has read, with repetitions: `ingest` to `uids`.
+    pub(crate) urls: Runs,
+    /// The sample of these URLs: `ingest` to `uids`.
+    pub(crate) sample: Runs,
+    /// Pages in order of their number on this worker: `pages` to `replace`. One run, not sorted, without keys.
+    pub(crate) pages: Runs,
+    /// Requests for the fingerprints that this worker owns: `pages` to `replace`.
+    pub(crate) requests: Runs,
+    /// Pages whose links are left out, of all workers: `pages` to `sources`.
+    pub(crate) left_out: u64,
+    /// UID records of the fingerprints that this worker owns: `uids` to `replace`.
+    pub(crate) uids: Runs,
+    /// Page records of the partitions that this worker writes: `replace` to `outlinks`.
+    pub(crate) page_records: Runs,
+    /// In-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
+    pub(crate) in_links: Runs,
+}
+
+impl JobState for BuildState {
+    fn collections(&self) -> Vec<&Runs> {
+        let Self { captures, urls, sample, pages, requests, uids, page_records, in_links, .. } = self;
+        vec![captures, urls, sample, pages, requests, uids, page_records, in_links]
+    }
+
+    fn files(&self) -> &[FileEntry] {
+        &self.row.files
+    }
+}
