@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use webstrata_layers::record::precedence::Overlaps;
 use webstrata_layers::{RangeLength, Window};
 
 use crate::protocol::proto::{CellName, Server, TopologyResponse};
@@ -42,7 +43,7 @@ pub struct Graph {
     /// The oldest first.
     pub rows: Vec<Arc<RowMap>>,
     /// Times, first and last, in which captures of more than one row may lie.
-    shared: Vec<(i64, i64)>,
+    pub overlaps: Overlaps,
 }
 
 /// The cells of one row.
@@ -113,16 +114,8 @@ impl Map {
 impl Graph {
     /// An epoch of these rows, the oldest first.
     pub fn of(epoch: u64, urls: u64, in_range: RangeLength, rows: Vec<Arc<RowMap>>) -> Self {
-        let both = |one: &RowMap, other: &RowMap| (one.times.0.max(other.times.0), one.times.1.min(other.times.1));
-        let pairs = rows.iter().enumerate().flat_map(|(at, row)| rows[..at].iter().map(move |older| both(older, row)));
-        let shared = pairs.filter(|(first, last)| first <= last).collect();
-        Self { epoch, urls, in_range, rows, shared }
-    }
-
-    /// Whether no capture in the window may stand for one of an older row.
-    pub fn is_plain(&self, window: Window) -> bool {
-        let Window::Seen { from, to } = window else { return self.rows.len() < 2 };
-        self.shared.iter().all(|&(first, last)| last < from || to < first)
+        let overlaps = Overlaps::of(&rows.iter().map(|row| row.times).collect::<Vec<_>>());
+        Self { epoch, urls, in_range, rows, overlaps }
     }
 }
 

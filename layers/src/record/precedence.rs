@@ -50,6 +50,63 @@ pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     })
 }
 
+/// When captures of more than one row may lie in the same second: elsewhere rows' answers can be put together as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Overlaps {
+    rows: usize,
+    /// First and last second of each time in which two rows have captures.
+    times: Vec<(i64, i64)>,
+}
+
+impl Overlaps {
+    /// Those of rows, given the first and the last second of each; a row whose first is above its last has no captures.
+    pub fn of(rows: &[(i64, i64)]) -> Self {
+        let both = |one: (i64, i64), other: (i64, i64)| (one.0.max(other.0), one.1.min(other.1));
+        let pairs =
+            rows.iter().enumerate().flat_map(|(at, &row)| rows[..at].iter().map(move |&older| both(older, row)));
+        Self { rows: rows.len(), times: pairs.filter(|(first, last)| first <= last).collect() }
+    }
+
+    /// Whether what a row says of the window is so, but for captures that a newer row's stand for. As of a time it is not
+    /// where there are more rows: the latest capture may be another row's.
+    #[inline]
+    pub fn each_row_decides(&self, window: Window) -> bool {
+        matches!(window, Window::Seen { .. }) || self.rows < 2
+    }
+
+    /// Whether no capture in the window may stand for one of an older row: what all rows say of it is so.
+    #[inline]
+    pub fn none_in(&self, window: Window) -> bool {
+        match window {
+            Window::Seen { from, to } => self.times.iter().all(|&(first, last)| last < from || to < first),
+            Window::AsOf(_) => self.rows < 2,
+        }
+    }
+}
+
+/// Adds one row's rising values to those of others; what is in both is in once.
+pub fn unite(all: &mut Vec<u64>, own: &[u64]) {
+    let (mut left, mut right) = (all.len(), own.len());
+    all.extend_from_slice(own);
+    if left == 0 || right == 0 || all[left - 1] < own[0] {
+        return;
+    }
+    // From the end on, so that nothing is overwritten that is still needed.
+    for at in (0..all.len()).rev() {
+        if right == 0 {
+            break;
+        }
+        if left > 0 && all[left - 1] > own[right - 1] {
+            left -= 1;
+            all[at] = all[left];
+        } else {
+            right -= 1;
+            all[at] = own[right];
+        }
+    }
+    all.dedup();
+}
+
 /// Calls `visit` with each time that any row has, rising, and with the captures of that second as (row, index), the oldest row's
 /// first: the last of them counts.
 pub fn for_each_time(rows: &[&[i64]], mut visit: impl FnMut(i64, &[(usize, u32)])) {

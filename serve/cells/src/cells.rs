@@ -19,7 +19,7 @@ use bytes::Bytes;
 use webstrata_layers::key;
 use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join;
-use webstrata_layers::record::precedence::{self, Counting};
+use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
 use webstrata_layers::{
     CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
     Window, captures_in, lifespans_of,
@@ -39,8 +39,7 @@ pub struct Cells {
     urls: u64,
     /// The oldest first.
     rows: Vec<Row>,
-    /// Times, first and last, in which captures of more than one row may lie.
-    shared: Vec<(i64, i64)>,
+    overlaps: Overlaps,
     /// Keeps the epoch, and so the images, from being removed.
     _lease: Option<Lease>,
 }
@@ -77,13 +76,8 @@ impl Cells {
     }
 
     fn of(epoch: u64, in_range: RangeLength, urls: u64, rows: Vec<Row>) -> Self {
-        let both = |one: &Row, other: &Row| {
-            let (one, other) = (one.times(), other.times());
-            (one.0.max(other.0), one.1.min(other.1))
-        };
-        let pairs = rows.iter().enumerate().flat_map(|(at, row)| rows[..at].iter().map(move |older| both(older, row)));
-        let shared = pairs.filter(|(first, last)| first <= last).collect();
-        Self { epoch, in_range, urls, rows, shared, _lease: None }
+        let overlaps = Overlaps::of(&rows.iter().map(Row::times).collect::<Vec<_>>());
+        Self { epoch, in_range, urls, rows, overlaps, _lease: None }
     }
 
     /// One cell alone, from an image in memory: what is fuzzed.
@@ -120,12 +114,6 @@ impl Cells {
         let row = self.rows.get(self.rows.partition_point(|row| row.end_uid() <= uid));
         let cell = row.map(|row| row.cell_of_url(uid)).transpose()?;
         cell.flatten().ok_or_else(|| self.unknown(uid))
-    }
-
-    /// Whether no capture in the window may stand for one of an older row.
-    #[inline]
-    fn is_plain(&self, (from, to): (i64, i64)) -> bool {
-        self.shared.iter().all(|&(first, last)| last < from || to < first)
     }
 
     /// Where the captures of a page are, in those of the rows that are asked for.
@@ -185,7 +173,7 @@ impl Cells {
     /// another.
     fn captures_of(&self, places: &[Place<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
         match window {
-            Window::Seen { from, to } if self.is_plain((from, to)) => Ok(Vec::new()),
+            Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),
             _ => places.iter().map(|place| own_captures(place, window)).collect(),
         }
     }
@@ -227,10 +215,7 @@ impl Cells {
         self.known(uid)?;
         sources.clear();
         let exact = precision == Precision::Exact;
-        // The latest capture may be another row's; in a window, what a row tells of its own captures is so but for those
-        // that a newer row's stand for.
-        let by_row = matches!(window, Window::Seen { .. }) || self.rows.len() == 1;
-        let precision = if by_row { precision } else { Precision::Range };
+        let precision = if self.overlaps.each_row_decides(window) { precision } else { Precision::Range };
         // All cells are here, so no source is left.
         let (mut own, mut left) = (UNITED.take(), Vec::new());
         for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
@@ -242,11 +227,7 @@ impl Cells {
             }
         }
         UNITED.set(own);
-        let is_sure = match window {
-            Window::Seen { from, to } => self.is_plain((from, to)),
-            Window::AsOf(_) => by_row,
-        };
-        if exact && !is_sure {
+        if exact && !self.overlaps.none_in(window) {
             let mut room = LOOKED_AT.take();
             let mut failed = None;
             sources.retain(|&source| {
@@ -325,29 +306,6 @@ fn joined(places: &[Place<'_>]) -> Result<Option<Page>, LayersError> {
     let pages = places.iter().filter_map(|place| place.cell.page(place.node).transpose());
     let pages = pages.collect::<Result<Vec<_>, _>>()?;
     Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
-}
-
-/// Adds rising values to rising ones; what is in both is in once.
-fn unite(all: &mut Vec<u64>, own: &[u64]) {
-    let (mut left, mut right) = (all.len(), own.len());
-    all.extend_from_slice(own);
-    if left == 0 || right == 0 || all[left - 1] < own[0] {
-        return;
-    }
-    // From the end on, so that nothing is overwritten that is still needed.
-    for at in (0..all.len()).rev() {
-        if right == 0 {
-            break;
-        }
-        if left > 0 && all[left - 1] > own[right - 1] {
-            left -= 1;
-            all[at] = all[left];
-        } else {
-            right -= 1;
-            all[at] = own[right];
-        }
-    }
-    all.dedup();
 }
 
 thread_local! {

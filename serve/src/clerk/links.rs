@@ -210,7 +210,7 @@ impl Pinned {
                 }
             }
             has[item] = !rows.is_empty();
-            if has[item] && spots.len() > 1 && !self.graph.is_plain(asked[item].1) {
+            if has[item] && spots.len() > 1 && !self.graph.overlaps.none_in(asked[item].1) {
                 unsure.push((item, rows));
             }
         }
@@ -246,7 +246,7 @@ impl Pinned {
         // Those whose captures in several rows may stand for one another.
         let mut several = Vec::new();
         for (item, spots) in split.by_item(asked.len()) {
-            let may = matches!(asked[item].1, Window::Seen { .. }) && !self.graph.is_plain(asked[item].1);
+            let may = matches!(asked[item].1, Window::Seen { .. }) && !self.graph.overlaps.none_in(asked[item].1);
             if may && spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)).count() > 1 {
                 several.push(item);
             }
@@ -284,12 +284,8 @@ impl Pinned {
         part: Range<u64>,
     ) -> Result<(Batch<u64>, Option<u64>), Status> {
         let exact = precision == Precision::Exact;
-        // The latest capture may be another row's; in a window, what a row tells of its own captures is so but for those that a
-        // newer row's stand for.
-        let direction = |window: Window| {
-            let by_row = matches!(window, Window::Seen { .. }) || self.graph.rows.len() == 1;
-            Direction::In(if by_row { precision } else { Precision::Range })
-        };
+        let decides = |window: Window| self.graph.overlaps.each_row_decides(window);
+        let direction = |window: Window| Direction::In(if decides(window) { precision } else { Precision::Range });
         let split = self.split_at(asked, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
         let most = part.end - part.start;
         let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start, most);
@@ -309,7 +305,7 @@ impl Pinned {
             links = Batch::default();
             links.push(&own);
         }
-        let is_sure = |window: Window| !exact || self.graph.is_plain(window);
+        let is_sure = |window: Window| !exact || self.graph.overlaps.none_in(window);
         let pairs: Vec<(u64, u64, Window)> = asked
             .iter()
             .zip(links.iter())
@@ -396,7 +392,7 @@ impl Pinned {
     pub(super) fn single(&self, uids: &[u64], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may know of a later capture of a source, though it knows nothing of the link.
-        let alone = direction != Direction::In(Precision::Exact) || self.graph.is_plain(window);
+        let alone = direction != Direction::In(Precision::Exact) || self.graph.overlaps.none_in(window);
         let asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
         let mut split = Split::of(&self.graph);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tonic::Status;
 use webstrata_layers::Batch;
+use webstrata_layers::record::precedence;
 
 use super::call::other_kind;
 use super::split::{Spot, bounds};
@@ -98,10 +99,8 @@ pub(super) fn unite(
     }
     room.clear();
     for spot in spots {
-        room.extend_from_slice(lists[spot.part].list(spot.at)?);
+        precedence::unite(room, lists[spot.part].list(spot.at)?);
     }
-    room.sort_unstable();
-    room.dedup();
     links.push(room);
     Ok(())
 }
