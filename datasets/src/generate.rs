@@ -241,8 +241,9 @@ impl Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Capture, CaptureReader, LinkKinds, Tally, canonical, generated, open};
+    use crate::{Capture, CaptureReader, LinkKinds, Tally, generated, open};
     use std::collections::{BTreeMap, BTreeSet};
+    use webstrata_url::canonical;
     use xxhash_rust::xxh3::Xxh3;
 
     fn all(options: &str) -> Vec<Capture> {

@@ -27,8 +27,8 @@ mod tally;
 mod url;
 
 pub use crate::capture::date::TIMES;
-pub use crate::url::canonical::{URL_BYTES, URL_BYTES_MAX, canonical};
 pub use crate::url::interner::{Base, Fingerprint, Interner};
+pub use crate::url::reference::{URL_BYTES, URL_BYTES_MAX};
 pub use crate::url::surt::surt;
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
 pub use error::Error;

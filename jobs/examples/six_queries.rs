@@ -27,9 +27,9 @@ use webstrata_analysis::domain_of;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
-use webstrata_datasets::canonical;
 use webstrata_layers::record::key::{host_of, url_prefix};
 use webstrata_layers::{Direction, Links, Location, Precision, Reader, Store, Window, parse_time};
+use webstrata_url::canonical;
 
 const SHOWN: usize = 10;
 const INTO: Direction = Direction::In(Precision::Exact);

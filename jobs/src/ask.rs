@@ -1,20 +1,19 @@
 //! What every question needs: an open store, and the UID of a URL as a person writes it.
 
 use crate::args::location;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
-use webstrata_datasets::canonical;
 use webstrata_layers::record::key::host_prefix;
 use webstrata_layers::{Links, Location, Reader, Store, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
-use webstrata_serve::http::neighbours;
+use webstrata_url::{canonical, meant, neighbours};
 
 /// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
@@ -99,18 +98,7 @@ pub(crate) struct Found {
 /// it is no URL, or it lacks a scheme and both are there.
 pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
     let bare = text.trim();
-    let written: Vec<String> = if bare.contains("://") {
-        vec![bare.to_owned()]
-    } else {
-        ["http", "https"].iter().map(|scheme| format!("{scheme}://{bare}")).collect()
-    };
-    let mut candidates = Vec::new();
-    for url in &written {
-        match canonical(None, url) {
-            Ok(url) => candidates.push(url),
-            Err(finding) => bail!("{text:?} cannot be asked for: {}", finding.name()),
-        }
-    }
+    let candidates = meant(text).map_err(|error| anyhow!("{text:?} cannot be asked for: {error}"))?;
     let mut found = present(links, &candidates)?;
     match found.len() {
         0 => {}

@@ -40,8 +40,6 @@ mod query;
 mod resume;
 mod walk;
 
-pub use address::{canonical, neighbours};
-
 /// What is here, for people.
 const PAGE: &str = include_str!("http/page.txt");
 /// What is here, for programs.

@@ -134,7 +134,7 @@ fn timeline(file: &Path) -> Vec<Row> {
         Row {
             time: parse_time(fields[0], false).unwrap(),
             revisit: fields[1] == "revisit",
-            url: webstrata_datasets::canonical(None, fields[2]).unwrap(),
+            url: webstrata_url::canonical(None, fields[2]).unwrap(),
             status: fields[4].to_owned(),
             links: fields.get(9).and_then(|count| count.parse().ok()),
         }

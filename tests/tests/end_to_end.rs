@@ -69,19 +69,6 @@ fn of_undated_records_of_a_page_the_newest_file_counts() {
     }
 }
 
-/// What a server and the command line take a text for is what readers of crawl files take it for.
-#[test]
-fn urls_have_one_canonical_text_in_all_crates() {
-    let mut random = Random(7);
-    for _ in 0..20_000 {
-        let secure = if random.once_in(2) { "s" } else { "" };
-        let length = random.below(24);
-        let path: String = (0..length).map(|_| char::from(u8::try_from(random.below(95)).unwrap() + b' ')).collect();
-        let text = format!("http{secure}://a.example/{path}");
-        assert_eq!(webstrata_datasets::canonical(None, &text).ok(), webstrata_serve::http::canonical(&text), "{text}");
-    }
-}
-
 #[test]
 fn random_crawls_are_answered_as_the_oracle_answers() {
     for seed in 0..6 {

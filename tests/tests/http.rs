@@ -513,41 +513,6 @@ async fn the_description_has_examples_that_are_answered_so() {
     }
 }
 
-#[test]
-fn urls_are_read_as_crawls_are() {
-    let odd = [
-        "HTTP://Example.COM:80/%7ea/../b?x=1#top",
-        "https://example.com",
-        "http://example.com/?",
-        "http://example.com?q#",
-        " http://example.com/a\n b ",
-        "http://bücher.example/ä?ö",
-        "http://example.com//a//",
-        "http:\\\\example.com\\a",
-        "http:example.com/a",
-        "https:///example.com",
-        "http://u:p@example.com/",
-        "http://0x7f.1/",
-        "http://[::1]:8080/a",
-        "http://example.com:99999/",
-        "http://a%2fb/",
-        "http://exa mple/",
-        "http://",
-        "ftp://example.com/",
-        "mailto:a@example.com",
-        "//example.com/",
-        "a/b",
-        "",
-        "http://example.com/%zz%",
-        "http://xn--a/",
-        "http://EXAMPLE.com./'\"<>`{}|^",
-    ];
-    for url in odd {
-        assert_eq!(http::canonical(url), webstrata_datasets::canonical(None, url).ok(), "{url:?}");
-    }
-    assert!(odd.iter().filter(|url| http::canonical(url).is_some()).count() > 12);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn hubs_are_given_in_parts() {
     let dir = tempfile::tempdir().unwrap();

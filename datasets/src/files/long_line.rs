@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, Read};
 
 /// Bytes of a string as spelt, at most, about: escapes take six bytes for one.
-pub(crate) const STRING_BYTES_MAX: usize = 8 * crate::url::canonical::URL_BYTES_MAX;
+pub(crate) const STRING_BYTES_MAX: usize = 8 * crate::url::reference::URL_BYTES_MAX;
 
 /// See the head of this file.
 pub(crate) struct LongLine<'a> {
@@ -169,7 +169,7 @@ mod tests {
             let texts: Vec<String> = serde_json::from_str(&out).unwrap();
             assert_eq!(texts[1], "y");
             assert!(
-                texts[0].len() > crate::url::canonical::URL_BYTES_MAX && out.len() < STRING_BYTES_MAX + 100,
+                texts[0].len() > crate::url::reference::URL_BYTES_MAX && out.len() < STRING_BYTES_MAX + 100,
                 "{piece}"
             );
         }

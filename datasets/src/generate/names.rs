@@ -145,8 +145,8 @@ fn write_number(number: u64, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canonical;
     use std::collections::BTreeSet;
+    use webstrata_url::canonical;
 
     #[test]
     fn every_url_is_another_and_canonical() {

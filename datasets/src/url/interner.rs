@@ -21,7 +21,7 @@
 //! larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2.
 
 use crate::Finding;
-use crate::url::canonical::{base_of, canonical_within};
+use crate::url::reference::{base_of, canonical_within};
 use std::cell::OnceCell;
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
@@ -281,9 +281,10 @@ impl Interner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::url::canonical::{URL_BYTES, canonical};
+    use crate::url::reference::URL_BYTES;
     use proptest::prelude::*;
     use std::collections::HashMap;
+    use webstrata_url::canonical;
 
     fn intern(
         interner: &mut Interner,
@@ -396,7 +397,7 @@ mod tests {
                         texts.insert(fingerprint, text.to_owned());
                     });
                     let expected = canonical(Some(&parsed), reference);
-                    prop_assert_eq!(answer, expected.as_deref().map(Fingerprint::of).map_err(|&finding| finding));
+                    prop_assert_eq!(answer, expected.as_deref().map(Fingerprint::of).map_err(|&error| Finding::from(error)));
                     if let Ok(fingerprint) = answer {
                         prop_assert_eq!(texts.get(&fingerprint), expected.as_ref().ok());
                     }

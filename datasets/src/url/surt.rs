@@ -1,6 +1,6 @@
 //! The `urlkey` of CDX indexes: SURT by the rules of the Internet Archive and pywb, for joins with what they made.
 //!
-//! It merges much (scheme, `www.`, letter case, session ids) and is no identity; that is [`crate::canonical`].
+//! It merges much (scheme, `www.`, letter case, session ids) and is no identity; that is [`webstrata_url::canonical`].
 //! Reads any URL as a crawl file spells it, writes `com,example)/path?query`. Never fails.
 //!
 //! | step | rule |

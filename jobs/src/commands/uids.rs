@@ -10,9 +10,9 @@ use clap::Args;
 use serde_json::json;
 use std::io::Write;
 use std::ops::ControlFlow;
-use webstrata_datasets::canonical;
 use webstrata_layers::Location;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
+use webstrata_url::canonical;
 
 const EXAMPLES: &str = "\
 A line is a UID and a URL. UIDs are numbers in the order of the store, which

@@ -36,9 +36,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
     Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally,
-    Texts, canonical, open, open_counting,
+    Texts, open, open_counting,
 };
 use webstrata_layers::InputRecord;
+use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
 
 const HASH_BYTES: usize = 16;

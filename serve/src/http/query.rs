@@ -19,13 +19,13 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
 
-use super::address::canonical;
 use super::lines::{LINE_MAX, Line, Lines};
 use super::params::Params;
 use super::{Refused, pinned};
 use crate::question::Asked;
 use crate::question::answering::{Answering, BATCH, Long, failure_of};
 use crate::server::Shared;
+use webstrata_url::canonical;
 
 pub(super) const QUERY: &[&str] = &["epoch"];
 
@@ -101,7 +101,7 @@ impl Answers {
 
 fn asked(line: Line) -> Asked {
     match line.text {
-        Some(text) => Asked::of(line.number, &text, canonical),
+        Some(text) => Asked::of(line.number, &text, |url| canonical(None, url).ok()),
         None => Asked::refused(line.number, format!("longer than {LINE_MAX} bytes")),
     }
 }

@@ -1,27 +1,43 @@
-//! Identity of a URL: the WHATWG serialisation without the fragment, http and https only.
+//! What a URL is: its canonical text, and which URLs a person may mean. The one rule for readers, questions and servers.
 //!
-//! Nothing else is merged: `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the
-//! ends and tabs and line ends inside are dropped by the WHATWG parser, as browsers do with an `href`.
+//! Identity is the WHATWG serialisation without the fragment, of http and https URLs alone. Nothing else is merged:
+//! `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the ends and tabs and line ends
+//! inside are dropped by the WHATWG parser, as browsers do with an `href`.
 //!
 //! The parser of the `url` crate is behind the standard in one thing: a `^` in a path is escaped since 2024.
 //!
-//! Reads a reference as a page spells it, writes an absolute URL. The result is a fixed point: it is its own canonical text.
+//! ```
+//! use webstrata_url::{canonical, meant};
+//! assert_eq!(canonical(None, "HTTP://Example.org:80/a/../b#top").as_deref(), Ok("http://example.org/b"));
+//! assert_eq!(meant("example.org").unwrap(), ["http://example.org/", "https://example.org/"]);
+//! ```
 
-use crate::Finding;
 use url::Url;
 
-/// The canonical text of a reference, resolved against `base` where there is one.
+/// Why a text is not a URL of the web.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAUrl {
+    /// It does not parse; a relative reference without a base does not.
+    #[error("not a URL")]
+    Unparsable,
+    /// Its scheme is another one.
+    #[error("neither an http nor an https URL")]
+    OtherScheme,
+}
+
+/// The canonical text of a reference, resolved against `base` where there is one. It is a fixed point: its own canonical
+/// text.
 ///
 /// # Errors
-/// [`Finding::BadLink`] where it does not parse (a relative reference without a base does not),
-/// [`Finding::OtherLinkScheme`] where it is neither http nor https.
-pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, Finding> {
+/// [`NotAUrl::Unparsable`] where it does not parse (a relative reference without a base does not),
+/// [`NotAUrl::OtherScheme`] where it is neither http nor https.
+pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl> {
     if is_plain(reference) {
         return Ok(reference.to_owned());
     }
-    let mut url = Url::options().base_url(base).parse(reference).map_err(|_| Finding::BadLink)?;
+    let mut url = Url::options().base_url(base).parse(reference).map_err(|_| NotAUrl::Unparsable)?;
     if !is_web(&url) {
-        return Err(Finding::OtherLinkScheme);
+        return Err(NotAUrl::OtherScheme);
     }
     url.set_fragment(None);
     if url.path().contains('^') {
@@ -31,33 +47,34 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, Finding>
     Ok(url.into())
 }
 
-/// Bytes of a URL, where nothing else is asked for: browsers and servers refuse most that are longer.
-pub const URL_BYTES: usize = 64 << 10;
-
-/// The most that may be asked for.
-pub const URL_BYTES_MAX: usize = 1 << 20;
-
-/// As [`canonical`], for URLs of at most `bytes_max` bytes, as spelt and as the result. A longer text is not parsed.
+/// The URLs that a person may mean who writes `text`: one, or where the scheme is missing, that of http and that of https.
 ///
 /// # Errors
-/// As [`canonical`]; [`Finding::LongLink`] for what is longer, if its scheme is not another one.
-pub(crate) fn canonical_within(base: Option<&Url>, reference: &str, bytes_max: usize) -> Result<String, Finding> {
-    if reference.len() > bytes_max {
-        return Err(if has_other_scheme(reference) { Finding::OtherLinkScheme } else { Finding::LongLink });
+/// A text that is no URL, with http before it or without.
+pub fn meant(text: &str) -> Result<Vec<String>, NotAUrl> {
+    let bare = text.trim();
+    match bare {
+        "" => Err(NotAUrl::Unparsable),
+        _ if bare.contains("://") => Ok(vec![canonical(None, bare)?]),
+        _ => ["http", "https"].iter().map(|scheme| canonical(None, &format!("{scheme}://{bare}"))).collect(),
     }
-    canonical(base, reference).and_then(|url| if url.len() > bytes_max { Err(Finding::LongLink) } else { Ok(url) })
 }
 
-/// Whether a reference begins with a scheme, and neither http nor https, told by its first letters.
-fn has_other_scheme(reference: &str) -> bool {
-    const SCHEME_BYTES_MAX: usize = 64;
-    let head = &reference.as_bytes()[..reference.len().min(SCHEME_BYTES_MAX)];
-    let Some(colon) = memchr::memchr(b':', head) else { return false };
-    let scheme = head[..colon].trim_ascii_start();
-    scheme.first().is_some_and(u8::is_ascii_alphabetic)
-        && scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
-        && !scheme.eq_ignore_ascii_case(b"http")
-        && !scheme.eq_ignore_ascii_case(b"https")
+/// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
+#[must_use]
+pub fn neighbours(urls: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (_, rest) in urls.iter().filter_map(|url| url.split_once("://")) {
+        let www = rest.strip_prefix("www.").map_or_else(|| format!("www.{rest}"), str::to_owned);
+        for rest in [rest, &www] {
+            let slash = rest.strip_suffix('/').map_or_else(|| format!("{rest}/"), str::to_owned);
+            all.extend(
+                [rest, &slash].iter().flat_map(|rest| ["http", "https"].map(|scheme| format!("{scheme}://{rest}"))),
+            );
+        }
+    }
+    all.retain(|url| !urls.contains(url) && canonical(None, url).as_ref() == Ok(url));
+    all
 }
 
 /// Whether a reference is a canonical URL of the most common kind, told without parsing: an absolute one of lower-case
@@ -79,26 +96,8 @@ fn is_plain(reference: &str) -> bool {
         && !path.contains("/.")
 }
 
-/// The URL that the references of a page are relative to: its `<base>` resolved against its own URL, or its own URL
-/// where there is no `<base>`, or none that can be a base (the rule of HTML).
-///
-/// # Errors
-/// [`Finding::BadPageUrl`] or [`Finding::OtherPageScheme`].
-pub(crate) fn base_of(page_url: &str, base_href: &str) -> Result<Url, Finding> {
-    let page = Url::parse(page_url).map_err(|_| Finding::BadPageUrl)?;
-    if !is_web(&page) {
-        return Err(Finding::OtherPageScheme);
-    }
-    if base_href.is_empty() {
-        return Ok(page);
-    }
-    match page.join(base_href) {
-        Ok(base) if !base.cannot_be_a_base() => Ok(base),
-        _ => Ok(page),
-    }
-}
-
-fn is_web(url: &Url) -> bool {
+/// Whether a URL has a scheme that stores keep.
+pub fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
@@ -194,20 +193,6 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn what_is_told_without_parsing_is_so(
-            url in "https?://[a-z0-9.-]{1,12}(/[a-zA-Z0-9._~!$&()*+,;=:@/?'%#-]{0,20})?",
-            other in "(http|https)://.{0,20}",
-        ) {
-            for url in [url, other] {
-                if is_plain(&url) {
-                    prop_assert_eq!(Url::parse(&url).map(String::from), Ok(url));
-                }
-            }
-        }
-    }
-
     #[test]
     fn references_resolve_against_the_base() {
         let base = Url::parse("http://example.com/dir/page.html?q").unwrap();
@@ -226,35 +211,43 @@ mod tests {
 
     #[test]
     fn rejects_say_why() {
-        assert_eq!(canonical(None, "page.html"), Err(Finding::BadLink));
-        assert_eq!(canonical(None, "http://"), Err(Finding::BadLink));
-        assert_eq!(canonical(None, "http://a%2fb/"), Err(Finding::BadLink));
-        assert_eq!(canonical(None, "mailto:a@example.com"), Err(Finding::OtherLinkScheme));
-        assert_eq!(canonical(None, "ftp://example.com/"), Err(Finding::OtherLinkScheme));
+        assert_eq!(canonical(None, "page.html"), Err(NotAUrl::Unparsable));
+        assert_eq!(canonical(None, "http://"), Err(NotAUrl::Unparsable));
+        assert_eq!(canonical(None, "http://a%2fb/"), Err(NotAUrl::Unparsable));
+        assert_eq!(canonical(None, "mailto:a@example.com"), Err(NotAUrl::OtherScheme));
+        assert_eq!(canonical(None, "ftp://example.com/"), Err(NotAUrl::OtherScheme));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_without_parsing_is_so(
+            url in "https?://[a-z0-9.-]{1,12}(/[a-zA-Z0-9._~!$&()*+,;=:@/?'%#-]{0,20})?",
+            other in "(http|https)://.{0,20}",
+        ) {
+            for url in [url, other] {
+                if is_plain(&url) {
+                    prop_assert_eq!(Url::parse(&url).map(String::from), Ok(url));
+                }
+            }
+        }
     }
 
     #[test]
-    fn long_urls_are_told_apart_from_other_schemes() {
-        let long = |start: &str| format!("{start}{}", "x".repeat(100));
-        let within = |reference: &str| canonical_within(None, reference, 64);
-        assert_eq!(within("http://a.example/").as_deref(), Ok("http://a.example/"));
-        assert_eq!(within(&long("http://a.example/")), Err(Finding::LongLink));
-        assert_eq!(within(&long("HTTPS://a.example/")), Err(Finding::LongLink));
-        assert_eq!(within(&long("a/b:")), Err(Finding::LongLink));
-        assert_eq!(within(&long("data:text/html,")), Err(Finding::OtherLinkScheme));
-        let base = Url::parse(&format!("http://a.example/{}/", "x".repeat(50))).unwrap();
-        assert_eq!(canonical_within(Some(&base), "b", 64), Err(Finding::LongLink), "what it comes to counts");
-        assert_eq!(canonical_within(Some(&base), "/b", 64).as_deref(), Ok("http://a.example/b"));
+    fn a_missing_scheme_is_both() {
+        assert_eq!(meant(" Example.org/a#b ").unwrap(), ["http://example.org/a", "https://example.org/a"]);
+        assert_eq!(meant("HTTPS://example.org").unwrap(), ["https://example.org/"]);
+        for text in ["", " ", "ftp://example.org/", "http://", "http://a b/", "exa mple"] {
+            assert!(meant(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]
-    fn a_base_that_cannot_be_one_is_passed_over() {
-        let base = |href| base_of("http://example.com/a/b", href).map(String::from);
-        assert_eq!(base("../c/").as_deref(), Ok("http://example.com/c/"));
-        assert_eq!(base("mailto:me").as_deref(), Ok("http://example.com/a/b"));
-        assert_eq!(base("http://").as_deref(), Ok("http://example.com/a/b"));
-        assert_eq!(base_of("page", ""), Err(Finding::BadPageUrl));
-        assert_eq!(base_of("dns:example.com", ""), Err(Finding::OtherPageScheme));
+    fn neighbours_are_other_spellings_of_one_address() {
+        let near = neighbours(&["http://example.org/a".to_owned()]);
+        for url in ["https://example.org/a", "http://www.example.org/a", "http://example.org/a/"] {
+            assert!(near.iter().any(|found| found == url), "{url} in {near:?}");
+        }
+        assert!(!near.iter().any(|found| found == "http://example.org/a"));
     }
 
     proptest! {
