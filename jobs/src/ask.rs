@@ -133,7 +133,7 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
 /// Whether the question is an as-of one and the links of the capture that answers it are unknown.
 pub(crate) fn is_unknown(links: &dyn Links, uid: u64, window: Window) -> anyhow::Result<bool> {
     let Window::AsOf(at) = window else { return Ok(false) };
-    Ok(webstrata_serve::question::is_unknown(&links.captures(uid)?, at))
+    Ok(webstrata_layers::read::question::is_unknown(&links.captures(uid)?, at))
 }
 
 /// A remark for people, on standard error.

@@ -1,6 +1,6 @@
 //! Answers from a store's files.
 //!
-//! [`query`] has the questions ([`query::Links`]), `reader` answers them from decoded `blocks`; [`scan`] streams the records of
+//! [`query`] has the questions ([`query::Links`]), [`question`] their form as lines of JSON; `reader` answers them from decoded `blocks`; [`scan`] streams the records of
 //! a partition, [`rows`] those of a row, [`pages`] those of all rows together; [`diff`] tells what an epoch has that another
 //! had not, and [`check`] proves that a store keeps its promises.
 
@@ -9,6 +9,7 @@ pub mod check;
 pub mod diff;
 pub mod pages;
 pub mod query;
+pub mod question;
 pub(crate) mod reader;
 pub mod rows;
 pub mod scan;

@@ -15,9 +15,10 @@
 //! | [`map`], [`clerk`], [`dial`] | which server has which cell; asks them and joins their answers |
 //! | [`server`], [`http`] | the port, its gRPC services, and the same questions by HTTP |
 //! | [`protocol`] | messages, how lists of links travel, errors, and where paged answers go on |
-//! | [`question`] | question lines |
+//! | [`answering`] | answers to many question lines at once |
 //! | [`guard`] | what stands around every call: limits, deadlines, TLS, tokens, metrics, spans |
 
+pub mod answering;
 pub mod clerk;
 pub mod cluster;
 pub mod dial;
@@ -26,5 +27,4 @@ pub mod held;
 pub mod http;
 pub mod map;
 pub mod protocol;
-pub mod question;
 pub mod server;

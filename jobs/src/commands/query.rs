@@ -11,10 +11,10 @@ use crate::ask::{self, SourceArgs};
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use webstrata_layers::read::question::{Asked, Kind, Way, captures_of, error_of, links_of, not_there};
 use webstrata_layers::{Links, Precision};
+use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
-use webstrata_serve::question::answering::{Answering, BATCH, Long};
-use webstrata_serve::question::{Asked, Kind, Way, captures_of, error_of, links_of, not_there};
 use webstrata_url::canonical;
 
 const FORMS: &str = r#"A question is one line:

@@ -19,8 +19,8 @@ use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad};
-use crate::question::is_unknown;
 use crate::server::Shared;
+use webstrata_layers::read::question::is_unknown;
 
 pub(super) const LINKS: &[&str] = &[
     "url",

@@ -22,9 +22,9 @@ use futures_util::{FutureExt, Stream};
 use super::lines::{LINE_MAX, Line, Lines};
 use super::params::Params;
 use super::{Refused, pinned};
-use crate::question::Asked;
-use crate::question::answering::{Answering, BATCH, Long, failure_of};
+use crate::answering::{Answering, BATCH, Long, failure_of};
 use crate::server::Shared;
+use webstrata_layers::read::question::Asked;
 use webstrata_url::canonical;
 
 pub(super) const QUERY: &[&str] = &["epoch"];
@@ -109,8 +109,8 @@ fn asked(line: Line) -> Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::{Kind, Way};
     use webstrata_layers::Window;
+    use webstrata_layers::read::question::{Kind, Way};
 
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {

@@ -1,13 +1,11 @@
 //! Questions and answers as lines of JSON: the form that `webstrata query` and `/v1/query` have in common.
 //!
-//! A line that is no question, and a question that cannot be answered, have an answer that says so. [`answering`] has the
-//! answers of a cluster to many questions at once.
+//! A line that is no question, and a question that cannot be answered, have an answer that says so.
 
+use crate::record::capture::CaptureTime;
+use crate::record::time::{Window, format_time, interval, parse_time};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use webstrata_layers::{CaptureTime, Window, format_time, interval, parse_time};
-
-pub mod answering;
 
 /// One question, as it is written.
 #[derive(Debug, Deserialize)]

@@ -18,9 +18,9 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Window};
 
-use super::{Asked, Kind, Way, captures_of, error_of, is_unknown, links_of, not_there};
 use crate::clerk::{At, Pinned, Texts};
 use crate::protocol::status::{Reason, refuse};
+use webstrata_layers::read::question::{Asked, Kind, Way, captures_of, error_of, is_unknown, links_of, not_there};
 
 /// Questions that are asked together, at most.
 pub const BATCH: usize = 256;
