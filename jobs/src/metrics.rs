@@ -1,14 +1,20 @@
-//! `--metrics ADDR`: how far a build is, for Prometheus, as plain text over HTTP for as long as the build runs.
+//! `--metrics ADDR`: how far a build is, for Prometheus, as OpenMetrics text over HTTP for as long as the build runs.
 //!
 //! Every request is answered with all figures, whatever it asks for. Each client has a thread and two seconds, to ask and to
 //! take the answer, and where too many are there at once the oldest goes: so nobody who is silent keeps others out.
 
 use anyhow::Context;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_pipeline::{Progress, StageReport};
@@ -63,7 +69,7 @@ fn answer(mut stream: &TcpStream, progress: &Progress) -> io::Result<()> {
     let body = text(progress);
     let length = body.len();
     let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     let mut rest = answer.as_bytes();
     while !rest.is_empty() && Instant::now() < end {
@@ -78,38 +84,54 @@ fn ends(request: &[u8]) -> bool {
     request.windows(4).any(|end| end == b"\r\n\r\n") || request.windows(2).any(|end| end == b"\n\n")
 }
 
-/// All figures in the text format of Prometheus.
+/// A stage, as a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByStage {
+    stage: &'static str,
+}
+
+/// All figures as OpenMetrics 1.0 has them.
 fn text(progress: &Progress) -> String {
-    let moment = progress.moment();
-    let mut text = String::new();
-    let mut one = |name: &str, kind: &str, help: &str, value: f64| {
-        let _ =
-            writeln!(text, "# HELP webstrata_{name} {help}\n# TYPE webstrata_{name} {kind}\nwebstrata_{name} {value}");
+    let (moment, stages) = (progress.moment(), progress.stages());
+    let mut all = Registry::with_prefix("webstrata");
+    let mut count = |name: &str, help: &str, value: u64| {
+        let counter: Counter = Counter::default();
+        counter.inc_by(value);
+        all.register(name, help, counter);
     };
-    one("captures_total", "counter", "Captures read.", moment.captures as f64);
-    one("inputs_done", "gauge", "Inputs read to their end.", moment.inputs_done as f64);
-    one("inputs", "gauge", "Inputs of this process.", moment.inputs_all as f64);
-    one("input_bytes_total", "counter", "Bytes of inputs read.", moment.bytes_done as f64);
-    one("input_bytes", "gauge", "Bytes of all inputs of this process.", moment.bytes_all as f64);
-    one("spilled_bytes_total", "counter", "Bytes written to temporary files.", moment.spilled_bytes as f64);
-    one("memory_bytes", "gauge", "Memory held.", moment.memory_bytes as f64);
-    one("stages_done", "gauge", "Stages that are done.", moment.stages_done as f64);
-    one("stage_part", "gauge", "How much of the stage's input is read, 0 to 1.", moment.part.unwrap_or(0.0));
-    let stages = progress.stages();
+    count("captures", "Captures read", moment.captures);
+    count("input_bytes_read", "Bytes of inputs read", moment.bytes_done);
+    count("spilled_bytes", "Bytes written to temporary files", moment.spilled_bytes);
+    let mut level = |name: &str, help: &str, value: f64| {
+        let gauge: Gauge<f64, AtomicU64> = Gauge::default();
+        gauge.set(value);
+        all.register(name, help, gauge);
+    };
+    level("inputs_done", "Inputs read to their end", moment.inputs_done as f64);
+    level("inputs", "Inputs of this process", moment.inputs_all as f64);
+    level("input_bytes", "Bytes of all inputs of this process", moment.bytes_all as f64);
+    level("memory_bytes", "Memory held", moment.memory_bytes as f64);
+    level("stages_done", "Stages that are done", moment.stages_done as f64);
+    level("stage_part", "How much of the stage's input is read, 0 to 1", moment.part.unwrap_or(0.0));
     let mut by_stage = |name: &str, help: &str, value: fn(&StageReport) -> f64| {
-        let _ = writeln!(text, "# HELP webstrata_{name} {help}\n# TYPE webstrata_{name} gauge");
+        let family = Family::<ByStage, Gauge<f64, AtomicU64>>::default();
         for stage in &stages {
-            let _ = writeln!(text, "webstrata_{name}{{stage=\"{}\"}} {}", stage.stage, value(stage));
+            family.get_or_create(&ByStage { stage: stage.stage }).set(value(stage));
         }
+        all.register(name, help, family);
     };
-    by_stage("stage_seconds", "Wall time of a stage that is done.", |stage| stage.seconds);
-    by_stage("stage_cpu_seconds", "CPU time of a stage that is done.", |stage| stage.cpu_seconds);
-    by_stage("stage_records_out", "Records that a stage left.", |stage| stage.records_out as f64);
-    by_stage("stage_peak_memory_bytes", "The most memory held in a stage.", |stage| stage.peak_memory_bytes as f64);
+    by_stage("stage_seconds", "Wall time of a stage that is done", |stage| stage.seconds);
+    by_stage("stage_cpu_seconds", "CPU time of a stage that is done", |stage| stage.cpu_seconds);
+    by_stage("stage_records_out", "Records that a stage left", |stage| stage.records_out as f64);
+    by_stage("stage_peak_memory_bytes", "The most memory held in a stage", |stage| stage.peak_memory_bytes as f64);
     if !moment.stage.is_empty() {
-        let _ = writeln!(text, "# HELP webstrata_stage The stage that the build is in.\n# TYPE webstrata_stage gauge");
-        let _ = writeln!(text, "webstrata_stage{{stage=\"{}\"}} 1", moment.stage);
+        let family = Family::<ByStage, Gauge>::default();
+        family.get_or_create(&ByStage { stage: moment.stage }).set(1);
+        all.register("stage", "The stage that the build is in", family);
     }
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, &all);
     text
 }
 
@@ -149,6 +171,7 @@ mod tests {
         let address = serve("127.0.0.1:0", &Progress::default()).unwrap();
         let answer = asked(address);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.contains("\n# TYPE webstrata_captures_total counter\nwebstrata_captures_total 0\n"), "{answer}");
+        assert!(answer.contains("\n# TYPE webstrata_captures counter\nwebstrata_captures_total 0\n"), "{answer}");
+        assert!(answer.ends_with("# EOF\n"), "{answer}");
     }
 }

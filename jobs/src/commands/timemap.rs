@@ -7,6 +7,7 @@
 use crate::args::{Outcome, interval, time_from, time_to};
 use crate::ask::{self, SourceArgs};
 use anyhow::bail;
+use chrono::DateTime;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -134,15 +135,8 @@ fn memgator(archive: &Archive<'_>, times: &[i64], (first, last): (i64, i64)) -> 
 
 /// A time as HTTP writes it: `Tue, 20 Jun 2000 18:02:59 GMT`.
 fn http_date(time: i64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let digits = format_time(time);
-    // Month, day, hour, minute and second have two digits each, the year has the others.
-    let (year, rest) = digits.split_at(digits.len().saturating_sub(10));
-    let [month, day, hour, minute, second] = [0, 2, 4, 6, 8].map(|at| &rest[at..at + 2]);
-    let weekday = usize::try_from(time.div_euclid(86_400).rem_euclid(7)).map_or("", |at| DAYS[at]);
-    let month = month.parse::<usize>().ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)).copied());
-    format!("{weekday}, {day} {} {year} {hour}:{minute}:{second} GMT", month.unwrap_or_default())
+    let time = DateTime::from_timestamp(time, 0).unwrap_or_default();
+    time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! are whole seconds.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
@@ -321,6 +321,8 @@ pub(crate) struct Cache<K, V> {
     bytes: usize,
     clock: u64,
     held: HashMap<K, Held<V>>,
+    /// Keys by when they were used last.
+    by_use: BTreeMap<u64, K>,
 }
 
 struct Held<V> {
@@ -331,7 +333,7 @@ struct Held<V> {
 
 impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, values_min: 0, bytes: 0, clock: 0, held: HashMap::new() }
+        Self { bytes_max, values_min: 0, bytes: 0, clock: 0, held: HashMap::new(), by_use: BTreeMap::new() }
     }
 
     /// The same, but that so many values are kept whatever they take.
@@ -340,34 +342,37 @@ impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
     }
 
     pub(crate) fn get(&mut self, key: K) -> Option<V> {
-        self.clock += 1;
         let held = self.held.get_mut(&key)?;
+        self.clock += 1;
+        self.by_use.remove(&held.used);
+        self.by_use.insert(self.clock, key);
         held.used = self.clock;
         Some(held.value.clone())
     }
 
-    /// Adds a value; drops those not used for longest until there is room. Cost: a pass over the keys for each dropped.
+    /// Adds a value; drops those not used for longest until there is room.
     pub(crate) fn put(&mut self, key: K, value: V, bytes: usize) {
         self.remove(key);
         while self.bytes.saturating_add(bytes) > self.bytes_max && self.held.len() >= self.values_min.max(1) {
-            let Some(oldest) = self.held.iter().min_by_key(|(_, held)| held.used).map(|(&key, _)| key) else {
-                break;
-            };
+            let Some((_, &oldest)) = self.by_use.first_key_value() else { break };
             self.remove(oldest);
         }
         self.clock += 1;
         self.bytes += bytes;
+        self.by_use.insert(self.clock, key);
         self.held.insert(key, Held { value, bytes, used: self.clock });
     }
 
     /// Drops all values.
     pub(crate) fn clear(&mut self) {
         self.held.clear();
+        self.by_use.clear();
         self.bytes = 0;
     }
 
     fn remove(&mut self, key: K) {
         if let Some(held) = self.held.remove(&key) {
+            self.by_use.remove(&held.used);
             self.bytes -= held.bytes;
         }
     }

@@ -3,19 +3,17 @@
 //! A capture has a second of [`TIMES`], and so has a window that somebody asks about: [`interval`] and [`as_of`] are the rule
 //! for all ways to ask. Inside the program a window may have any seconds, [`Window::ALWAYS`] has the first and the last.
 //!
-//! Pure functions. The calendar is the Gregorian one, run backwards before 1582, without leap seconds (as chrono has it).
+//! Pure functions. The calendar is that of `chrono`: the Gregorian one, also before 1582, without leap seconds.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use chrono::{Datelike, NaiveDate};
 use serde::{Deserialize, Serialize};
 
+/// Seconds of a day.
 const DAY: i64 = 86_400;
-/// Days of a cycle of 400 years.
-const CYCLE_DAYS: i64 = 146_097;
-/// Days from 0000-03-01 to 1970-01-01.
-const DAYS_BEFORE_1970: i64 = 719_468;
 
 /// The seconds of the years 1 to 9999, those that 14 digits can name.
 pub const TIMES: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -120,10 +118,10 @@ impl RangeLength {
     pub fn start(self, time: i64) -> i64 {
         match self {
             RangeLength::Month => {
-                let (year, month, _) = civil(time.div_euclid(DAY));
-                days(year, month, 1).saturating_mul(DAY)
+                let date = date(time);
+                first_second(date.year(), date.month())
             }
-            RangeLength::Year => days(civil(time.div_euclid(DAY)).0, 1, 1).saturating_mul(DAY),
+            RangeLength::Year => first_second(date(time).year(), 1),
             RangeLength::Days(count) => {
                 let length = DAY * i64::from(count.max(1));
                 time.div_euclid(length).saturating_mul(length)
@@ -135,11 +133,12 @@ impl RangeLength {
     pub fn end(self, start: i64) -> i64 {
         let next = match self {
             RangeLength::Month => {
-                let (year, month, _) = civil(start.div_euclid(DAY));
-                let (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-                days(year, month, 1).saturating_mul(DAY)
+                let date = date(start);
+                let (year, month) =
+                    if date.month() == 12 { (date.year() + 1, 1) } else { (date.year(), date.month() + 1) };
+                first_second(year, month)
             }
-            RangeLength::Year => days(civil(start.div_euclid(DAY)).0 + 1, 1, 1).saturating_mul(DAY),
+            RangeLength::Year => first_second(date(start).year() + 1, 1),
             RangeLength::Days(count) => self.start(start).saturating_add(DAY * i64::from(count.max(1))),
         };
         next.saturating_sub(1)
@@ -187,17 +186,18 @@ impl From<RangeLength> for String {
     }
 }
 
-/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC; years outside 0 to 9999 take the digits (and the sign) that they need.
+/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC; years outside 0 to 9999 take the digits (and the sign) that they need. Seconds beyond the calendar,
+/// some 262,000 years from now, have its last day.
 pub fn format_time(seconds: i64) -> String {
-    let (year, month, day) = civil(seconds.div_euclid(DAY));
-    let second = seconds.rem_euclid(DAY);
+    let (date, second) = (date(seconds), seconds.rem_euclid(DAY));
+    let (year, month, day) = (date.year(), date.month(), date.day());
     format!("{year:04}{month:02}{day:02}{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
 /// A time as ISO 8601 has it, `2000-06-20T18:02:59Z`; years as [`format_time`] writes them.
 pub fn format_iso(seconds: i64) -> String {
-    let (year, month, day) = civil(seconds.div_euclid(DAY));
-    let second = seconds.rem_euclid(DAY);
+    let (date, second) = (date(seconds), seconds.rem_euclid(DAY));
+    let (year, month, day) = (date.year(), date.month(), date.day());
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
@@ -217,40 +217,31 @@ fn parse_any_time(text: &str, end: bool) -> Option<i64> {
     if !(4..=14).contains(&text.len()) || !text.len().is_multiple_of(2) {
         return None;
     }
-    let number = |at: usize, width: usize| text.get(at..at + width).and_then(|digits| digits.parse::<i64>().ok());
-    let year = number(0, 4)?;
-    let pick = |at: usize, first: i64, last: i64| number(at, 2).unwrap_or(if end { last } else { first });
+    let number = |at: usize, width: usize| text.get(at..at + width).and_then(|digits| digits.parse::<u32>().ok());
+    let year = i32::try_from(number(0, 4)?).ok()?;
+    let pick = |at: usize, first: u32, last: u32| number(at, 2).unwrap_or(if end { last } else { first });
     let month = pick(4, 1, 12);
-    let month_days = days(year + month / 12, month % 12 + 1, 1) - days(year, month.clamp(1, 12), 1);
-    let day = pick(6, 1, month_days);
-    let (hour, minute, second) = (pick(8, 0, 23), pick(10, 0, 59), pick(12, 0, 59));
-    let real = (1..=12).contains(&month) && (1..=month_days).contains(&day) && hour < 24 && minute < 60 && second < 60;
-    real.then(|| days(year, month, day) * DAY + hour * 3600 + minute * 60 + second)
+    let days = NaiveDate::from_ymd_opt(year, month, 1)?.num_days_in_month();
+    let date = NaiveDate::from_ymd_opt(year, month, pick(6, 1, days.into()))?;
+    let time = date.and_hms_opt(pick(8, 0, 23), pick(10, 0, 59), pick(12, 0, 59))?;
+    Some(time.and_utc().timestamp())
 }
 
-/// Year, month and day of a number of days since 1970-01-01. Years are counted from March, so that the leap day is last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + DAYS_BEFORE_1970;
-    let (cycle, day) = (days.div_euclid(CYCLE_DAYS), days.rem_euclid(CYCLE_DAYS));
-    let year = (day - day / 1460 + day / 36_524 - day / (CYCLE_DAYS - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (month_day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    (cycle * 400 + year + i64::from(month <= 2), month, month_day)
+/// The day of the calendar of a second; the first or the last one that the calendar has where it has none so far away.
+fn date(seconds: i64) -> NaiveDate {
+    let days = i32::try_from(seconds.div_euclid(DAY)).ok().and_then(NaiveDate::from_epoch_days);
+    days.unwrap_or(if seconds < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// Days since 1970-01-01 of a day of the calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let month = if month > 2 { month - 3 } else { month + 9 };
-    cycle * CYCLE_DAYS + 365 * year + year / 4 - year / 100 + (153 * month + 2) / 5 + day - 1 - DAYS_BEFORE_1970
+/// The first second of a day of the calendar; the last second there is where the calendar has no such day.
+fn first_second(year: i32, month: u32) -> i64 {
+    NaiveDate::from_ymd_opt(year, month, 1).map_or(i64::MAX, |date| i64::from(date.to_epoch_days()) * DAY)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::{DateTime, Datelike};
+    use chrono::DateTime;
     use proptest::prelude::*;
 
     #[test]
