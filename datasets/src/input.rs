@@ -10,14 +10,14 @@ pub struct Input {
     /// The file; `-` is standard input, `generate:` and the options a made-up crawl.
     pub path: PathBuf,
     /// The part of it.
-    pub part: Part,
+    pub part: InputSplit,
     /// Size in bytes (of the part, roughly), for sharing out work and for progress; 0 where unknown.
     pub bytes: u64,
 }
 
 /// Which part of a file or of a made-up crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum InputSplit {
     /// All of it.
     Whole,
     /// One row group of a Parquet file.
@@ -29,6 +29,6 @@ pub enum Part {
 /// A made-up crawl as inputs, each to be read on its own.
 pub fn generated(options: GenerateOptions) -> Vec<Input> {
     let path = PathBuf::from(format!("generate:{options}"));
-    let input = |(share, bytes)| Input { path: path.clone(), part: Part::Generated(share), bytes };
+    let input = |(share, bytes)| Input { path: path.clone(), part: InputSplit::Generated(share), bytes };
     Share::parts(options).into_iter().map(input).collect()
 }

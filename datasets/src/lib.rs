@@ -33,6 +33,6 @@ pub use crate::url::surt::surt;
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use generate::{GenerateOptions, Generator};
-pub use input::{Input, Part, generated};
+pub use input::{Input, InputSplit, generated};
 pub use reader::{CaptureReader, LinkKinds, inputs, open, open_counting};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};

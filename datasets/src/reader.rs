@@ -12,7 +12,7 @@ use crate::files::detect::{self, Format};
 use crate::formats::arc::ArcReader;
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
-use crate::input::{Input, Part};
+use crate::input::{Input, InputSplit};
 use crate::page::document::Documents;
 use crate::{Capture, Error, Finding, Tally};
 
@@ -88,11 +88,11 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         match groups {
             Some(groups) => inputs.extend(groups.into_iter().enumerate().map(|(group, bytes)| Input {
                 path: path.clone(),
-                part: Part::RowGroup(group),
+                part: InputSplit::RowGroup(group),
                 bytes,
             })),
             // A broken Parquet file is reported when it is opened.
-            None => inputs.push(Input { path, part: Part::Whole, bytes }),
+            None => inputs.push(Input { path, part: InputSplit::Whole, bytes }),
         }
     }
     Ok(inputs)
@@ -144,9 +144,9 @@ pub fn open_counting(
     let path = &input.path;
     let count = Count { bytes_read, left: input.bytes };
     let reader: Option<Box<dyn CaptureReader>> = match input.part {
-        Part::Whole => None,
-        Part::RowGroup(group) => Some(crate::formats::tables::open(path, group)?),
-        Part::Generated(share) => Some(Box::new(Generator::of(share))),
+        InputSplit::Whole => None,
+        InputSplit::RowGroup(group) => Some(crate::formats::tables::open(path, group)?),
+        InputSplit::Generated(share) => Some(Box::new(Generator::of(share))),
     };
     if let Some(reader) = reader {
         return Ok(Box::new(Counted { reader, _count: count }));

@@ -6,7 +6,7 @@ mod shared;
 use std::path::{Path, PathBuf};
 
 use shared::read_all;
-use webstrata_datasets::{Capture, Error, Finding, LinkKinds, Part, Tally, inputs, open_counting};
+use webstrata_datasets::{Capture, Error, Finding, InputSplit, LinkKinds, Tally, inputs, open_counting};
 
 /// A directory of its own for a test.
 #[cfg(test)]
@@ -32,7 +32,7 @@ fn files_directories_and_patterns() {
     assert_eq!(names(&["b.warc", "*.warc", "below"]), ["a.warc", "b.warc", "below/d.warc"]);
     assert_eq!(names(&["**/d.warc", ".c.warc"]), [".c.warc", "below/d.warc"]);
     let all = inputs(&[top.join("a.warc"), PathBuf::from("-")]).unwrap();
-    assert_eq!((all[0].bytes, all[0].part, all[1].path.as_path()), (6, Part::Whole, Path::new("-")));
+    assert_eq!((all[0].bytes, all[0].part, all[1].path.as_path()), (6, InputSplit::Whole, Path::new("-")));
     for missing in ["none.warc", "*.arc", "["] {
         let error = inputs(&[top.join(missing)]).unwrap_err();
         assert!(matches!(error, Error::NoSuchFile { .. }), "{error}");

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Both hold the same files under the same names with the same bytes; names are relative, with `/`. Invariants of both:
-//! what [`Place::create`] or [`Place::replace`] has written is whole and durable when the call returns; of many callers
-//! of [`Place::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
+//! what [`Storage::create`] or [`Storage::replace`] has written is whole and durable when the call returns; of many callers
+//! of [`Storage::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
 
 pub(crate) mod body;
 #[cfg(feature = "s3")]
@@ -30,7 +30,7 @@ use crate::location::directory::Directory;
 use crate::store::lease::{Leased, Retiring};
 
 /// What a store needs of the place where it lies.
-pub(crate) trait Place: Send + Sync {
+pub(crate) trait Storage: Send + Sync {
     /// The directory on this machine, if it is one.
     fn directory(&self) -> Option<&Path>;
 
@@ -40,7 +40,7 @@ pub(crate) trait Place: Send + Sync {
     /// Makes the place ready for a store, where that takes anything; says whether it did.
     fn prepare(&self) -> Result<bool, Error>;
 
-    /// Takes back what [`Place::lock`] has made, and what [`Place::prepare`] has `made`, where nothing else is there.
+    /// Takes back what [`Storage::lock`] has made, and what [`Storage::prepare`] has `made`, where nothing else is there.
     fn forsake(&self, made: bool) -> Result<(), Error>;
 
     /// A small file whole; `None` where there is none.
@@ -101,7 +101,7 @@ pub(crate) trait Lock: Send + Sync {
 /// Where a store lies. Cheap to clone.
 #[derive(Clone)]
 pub struct Location {
-    place: Arc<dyn Place>,
+    place: Arc<dyn Storage>,
 }
 
 impl Location {
@@ -141,11 +141,11 @@ impl Location {
         Self { place: Arc::new(crate::location::bucket::Bucket::in_memory()) }
     }
 
-    pub(crate) fn place(&self) -> &dyn Place {
+    pub(crate) fn place(&self) -> &dyn Storage {
         &*self.place
     }
 
-    /// A file as messages name it; see [`Place::path`].
+    /// A file as messages name it; see [`Storage::path`].
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.place.path(name)
     }

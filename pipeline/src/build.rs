@@ -13,7 +13,7 @@
 use crate::engine::job::Stopped;
 use crate::engine::state::JobStage;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
-use crate::meaning::{Given, Meaning};
+use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::row_of;
 use crate::stages::ingest::{Inputs, ingest, share};
 use crate::stages::inlinks::inlinks;
@@ -219,7 +219,7 @@ impl Work for Build {
 /// on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
-    let given = Given { kinds, min_sources, url_bytes_max };
+    let given = MeaningOptions { kinds, min_sources, url_bytes_max };
     let meaning = if update {
         let store = Store::open(&run.store)?;
         Meaning::of_store(&run.store, &store.manifest().provenance.options, given)?

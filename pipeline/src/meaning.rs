@@ -28,13 +28,13 @@ pub(crate) struct Meaning {
 
 /// The options that a caller gives.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct MeaningOptions {
     pub(crate) kinds: Option<LinkKinds>,
     pub(crate) min_sources: Option<u64>,
     pub(crate) url_bytes_max: Option<usize>,
 }
 
-impl Given {
+impl MeaningOptions {
     /// What they say, with others where they say nothing.
     pub(crate) fn or(self, other: Meaning) -> Meaning {
         Meaning {
@@ -57,7 +57,11 @@ impl Meaning {
     ///
     /// # Errors
     /// Options of the caller that are others, and options of the store that this version does not know.
-    pub(crate) fn of_store(store: &Location, options: &BTreeMap<String, String>, given: Given) -> Result<Self, Error> {
+    pub(crate) fn of_store(
+        store: &Location,
+        options: &BTreeMap<String, String>,
+        given: MeaningOptions,
+    ) -> Result<Self, Error> {
         let unknown = |name: &str, value: &str| Error::UnknownOption {
             store: store.to_string(),
             name: name.to_owned(),
@@ -137,12 +141,13 @@ mod tests {
             for min_sources in [0, 4, u64::MAX] {
                 let meaning = Meaning { kinds, min_sources, url_bytes_max: 7 };
                 let options = meaning.options();
-                assert_eq!(Meaning::of_store(&store, &options, Given::default()).unwrap(), meaning);
-                let same = Given { kinds: Some(kinds), min_sources: Some(min_sources), url_bytes_max: Some(7) };
+                assert_eq!(Meaning::of_store(&store, &options, MeaningOptions::default()).unwrap(), meaning);
+                let same =
+                    MeaningOptions { kinds: Some(kinds), min_sources: Some(min_sources), url_bytes_max: Some(7) };
                 assert_eq!(Meaning::of_store(&store, &options, same).unwrap(), meaning);
             }
         }
-        let default = Meaning::of_store(&store, &BTreeMap::new(), Given::default()).unwrap();
+        let default = Meaning::of_store(&store, &BTreeMap::new(), MeaningOptions::default()).unwrap();
         assert_eq!(default, Meaning::default());
     }
 
@@ -152,17 +157,17 @@ mod tests {
         let options = Meaning { min_sources: 4, ..Meaning::default() }.options();
         let embeds = LinkKinds { embeds: true, ..LinkKinds::default() };
         let message = |given| Meaning::of_store(&store, &options, given).unwrap_err().to_string();
-        let text = message(Given { kinds: Some(embeds), ..Given::default() });
+        let text = message(MeaningOptions { kinds: Some(embeds), ..MeaningOptions::default() });
         assert!(text.contains("--links") && text.contains("anchors,embeds") && text.contains("\"anchors\""), "{text}");
-        let text = message(Given { min_sources: Some(3), ..Given::default() });
+        let text = message(MeaningOptions { min_sources: Some(3), ..MeaningOptions::default() });
         assert!(text.contains("--min-sources") && text.contains("\"3\"") && text.contains("\"4\""), "{text}");
-        let text = message(Given { url_bytes_max: Some(9), ..Given::default() });
+        let text = message(MeaningOptions { url_bytes_max: Some(9), ..MeaningOptions::default() });
         assert!(text.contains("--url-bytes") && text.contains("\"9\"") && text.contains("\"65536\""), "{text}");
         for (name, value) in
             [("links", "anchors,frames"), ("min-sources", "few"), ("url-bytes", "-1"), ("colour", "blue")]
         {
             let options = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-            let error = Meaning::of_store(&store, &options, Given::default()).unwrap_err().to_string();
+            let error = Meaning::of_store(&store, &options, MeaningOptions::default()).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
     }

@@ -14,8 +14,8 @@ use webstrata_layers::{
 
 use crate::guard::limits::Bounds;
 use crate::protocol::gaps;
-use crate::protocol::proto::answer::Answer as Given;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::answer::Answer as AnswerKind;
+use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
     Answer, Counts, Direction, Drawing, HasLinks, InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList,
     Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList, Window, window,
@@ -104,34 +104,34 @@ impl Held {
         let cell = question.cell.ok_or_else(|| bad("question.cell is missing"))?;
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let own = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
-        let mut room = Room { held: self, row, cell: own, values };
+        let mut room = CellAnswer { held: self, row, cell: own, values };
         let question = question.question.as_ref().ok_or_else(|| bad("question.question is missing"))?;
         Ok(Answer { answer: Some(room.answer(question)?) })
     }
 }
 
 /// The cell that is asked, and how much has been answered.
-struct Room<'a> {
+struct CellAnswer<'a> {
     held: &'a Held,
     row: &'a Row,
     cell: &'a Cell,
     values: &'a mut usize,
 }
 
-impl Room<'_> {
-    fn answer(&mut self, question: &Asked) -> Result<Given, Status> {
+impl CellAnswer<'_> {
+    fn answer(&mut self, question: &QuestionKind) -> Result<AnswerKind, Status> {
         Ok(match question {
-            Asked::Find(find) => Given::Uids(self.find(&find.keys)?),
-            Asked::Urls(uids) => Given::Urls(self.urls(&uids.uids)?),
-            Asked::Links(links) => Given::Links(self.links(links)?),
-            Asked::Captures(uids) => Given::Captures(self.captures(&uids.uids)?),
-            Asked::Lifespans(uids) => Given::Lifespans(self.lifespans(&uids.uids)?),
-            Asked::Pages(uids) => Given::Pages(self.pages(&uids.uids)?),
-            Asked::InRecords(uids) => Given::InRecords(self.in_records(&uids.uids)?),
-            Asked::HasLinks(pairs) => Given::Truths(self.has_links(pairs)?),
-            Asked::Listing(listing) => Given::Listing(self.listing(listing)?),
-            Asked::Prefix(prefix) => Given::Range(self.prefix(&prefix.prefix)?),
-            Asked::Counts(_) => Given::Counts(self.counts()?),
+            QuestionKind::Find(find) => AnswerKind::Uids(self.find(&find.keys)?),
+            QuestionKind::Urls(uids) => AnswerKind::Urls(self.urls(&uids.uids)?),
+            QuestionKind::Links(links) => AnswerKind::Links(self.links(links)?),
+            QuestionKind::Captures(uids) => AnswerKind::Captures(self.captures(&uids.uids)?),
+            QuestionKind::Lifespans(uids) => AnswerKind::Lifespans(self.lifespans(&uids.uids)?),
+            QuestionKind::Pages(uids) => AnswerKind::Pages(self.pages(&uids.uids)?),
+            QuestionKind::InRecords(uids) => AnswerKind::InRecords(self.in_records(&uids.uids)?),
+            QuestionKind::HasLinks(pairs) => AnswerKind::Truths(self.has_links(pairs)?),
+            QuestionKind::Listing(listing) => AnswerKind::Listing(self.listing(listing)?),
+            QuestionKind::Prefix(prefix) => AnswerKind::Range(self.prefix(&prefix.prefix)?),
+            QuestionKind::Counts(_) => AnswerKind::Counts(self.counts()?),
         })
     }
 

@@ -140,7 +140,7 @@ async fn pinned(shared: &Shared, epoch: u64) -> Result<Pinned, Status> {
 }
 
 /// Says in an answer where it goes on.
-fn resume_key(shown: &mut Value, start: &resume::Start, pinned: &Pinned, more: Option<resume::Place>) {
+fn resume_key(shown: &mut Value, start: &resume::Start, pinned: &Pinned, more: Option<resume::PagePosition>) {
     if let Some(place) = more {
         shown["resumeKey"] = json!(start.key(pinned.epoch(), place));
     }

@@ -15,7 +15,7 @@ use tonic::service::Routes;
 use tonic::transport::{Channel, Endpoint, Error, Server};
 use tonic::{Code, Request, Response, Status};
 use tonic_types::StatusExt;
-use webstrata_serve::guard::connections::Room;
+use webstrata_serve::guard::connections::ConnectionLimits;
 use webstrata_serve::guard::connections::incoming::LimitedIncoming;
 use webstrata_serve::guard::drain::{Drain, End};
 use webstrata_serve::guard::limits::{Admission, Limits};
@@ -60,7 +60,7 @@ struct Running {
 async fn start(security: &Security, limits: &Limits) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let incoming = LimitedIncoming::new(listener, Room::from(limits));
+    let incoming = LimitedIncoming::new(listener, ConnectionLimits::from(limits));
     let connections = incoming.connections();
     let (drain, health) = Drain::new(Duration::ZERO, Duration::from_secs(60)).await;
     let guard = Guard {

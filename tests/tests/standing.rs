@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use webstrata_analysis::standing::{Event, FollowOptions, Part, Standing, Start, Value, follow};
+use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, Start, Value, follow};
 use webstrata_analysis::{Fold, domain_of};
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::store::gc;
@@ -160,7 +160,7 @@ fn unnamed(result: &Result) -> Result {
 /// What a run told: each part with its rows as they were given, and the result after each epoch.
 #[derive(Default)]
 struct Told {
-    parts: Vec<(Part, Vec<webstrata_analysis::standing::ChangedRow>)>,
+    parts: Vec<(Changeset, Vec<webstrata_analysis::standing::ChangedRow>)>,
     results: BTreeMap<u64, Result>,
 }
 
@@ -271,7 +271,10 @@ fn every_epoch_has_what_a_recomputation_says() {
                 1,
                 results[&1].clone(),
             );
-            assert_eq!(jumped.parts[0].0, Part { id: Store::open_epoch(&store, last).unwrap().id(), since: Some(1) });
+            assert_eq!(
+                jumped.parts[0].0,
+                Changeset { id: Store::open_epoch(&store, last).unwrap().id(), since: Some(1) }
+            );
             assert_eq!(jumped.results[&last], results[&last], "seed {seed}, {standing}");
         }
         drop(lease);

@@ -16,7 +16,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use crate::files::compressed::Text;
-use crate::formats::record::{self, BODY_BYTES_MAX, Place};
+use crate::formats::record::{self, BODY_BYTES_MAX, RecordSite};
 use crate::page::document::Documents;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
@@ -108,7 +108,7 @@ impl ArcReader {
         if !record::seek(text, path, tally, |text| header_next(text, 0))? {
             return Ok(None);
         }
-        let mut place = Place { at: text.place(), tally, path };
+        let mut place = RecordSite { at: text.place(), tally, path };
         line.clear();
         text.line(line, LINE_BYTES_MAX)?;
         let line = String::from_utf8_lossy(line);
@@ -130,7 +130,7 @@ struct Block {
 }
 
 /// Finds the block of a record by its length; where that is wrong, up to the next header line.
-fn block(text: &mut Text, len: Option<u64>, place: &mut Place<'_>) -> std::io::Result<Block> {
+fn block(text: &mut Text, len: Option<u64>, place: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
         place.damage(Finding::BadHeader, "no length");
@@ -164,7 +164,7 @@ fn block(text: &mut Text, len: Option<u64>, place: &mut Place<'_>) -> std::io::R
 }
 
 /// Where a header line begins inside a block, counted as damage.
-fn next_header_in(text: &mut Text, bytes: usize, place: &mut Place<'_>) -> std::io::Result<Option<usize>> {
+fn next_header_in(text: &mut Text, bytes: usize, place: &mut RecordSite<'_>) -> std::io::Result<Option<usize>> {
     let next = next_header(text, 0, bytes)?.ok();
     if next.is_some() {
         place.damage(Finding::BadLength, "the next record begins inside the block");
@@ -201,7 +201,13 @@ fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<
 
 impl Header<'_> {
     /// Makes the record a capture, or counts why it is none.
-    fn capture(&self, block: &[u8], documents: &mut Documents, capture: &mut Capture, place: &mut Place<'_>) -> bool {
+    fn capture(
+        &self,
+        block: &[u8],
+        documents: &mut Documents,
+        capture: &mut Capture,
+        place: &mut RecordSite<'_>,
+    ) -> bool {
         let finding = record::without_page("response", self.url);
         if finding != Finding::OtherRecord {
             place.count(finding);

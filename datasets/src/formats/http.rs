@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use crate::Finding;
-use crate::formats::record::{BODY_BYTES_MAX, Fields, Place};
+use crate::formats::record::{BODY_BYTES_MAX, Fields, RecordSite};
 
 /// The status of a response whose block begins like one, its fields read into `fields`, and its raw body.
 pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16, &'a [u8])> {
@@ -29,7 +29,7 @@ pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16,
 }
 
 /// The body without transfer coding and content encoding.
-pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut Place<'_>) -> Cow<'a, [u8]> {
+pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut RecordSite<'_>) -> Cow<'a, [u8]> {
     let mut body = Cow::Borrowed(raw);
     let names = |value: &str| value.to_ascii_lowercase();
     if fields.get("transfer-encoding").is_some_and(|value| names(&value).contains("chunked"))
@@ -183,7 +183,7 @@ mod tests {
         let mut tally = Tally::default();
         let mut fields = Fields::default();
         fields.read(head.as_bytes());
-        let mut place = Place { tally: &mut tally, path: Path::new("test"), at: (0, 0) };
+        let mut place = RecordSite { tally: &mut tally, path: Path::new("test"), at: (0, 0) };
         let body = body(raw, &fields, &mut place).into_owned();
         (body, tally)
     }

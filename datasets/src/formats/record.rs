@@ -15,14 +15,14 @@ pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// The place of a record, and where to count what it holds.
-pub(crate) struct Place<'a> {
+pub(crate) struct RecordSite<'a> {
     pub(crate) tally: &'a mut Tally,
     pub(crate) path: &'a Path,
     /// Offset in the file of the compressed member, and bytes from there in the text.
     pub(crate) at: (u64, u64),
 }
 
-impl Place<'_> {
+impl RecordSite<'_> {
     /// Counts damage of this record.
     pub(crate) fn damage(&mut self, finding: Finding, detail: &str) {
         let (offset, inside) = self.at;
@@ -66,7 +66,7 @@ pub(crate) fn seek(
             _ => {
                 if !lost {
                     lost = true;
-                    Place { at: text.place(), tally, path }.damage(Finding::BadHeader, "no record begins here");
+                    RecordSite { at: text.place(), tally, path }.damage(Finding::BadHeader, "no record begins here");
                 }
                 line.clear();
                 text.line(&mut line, HEADER_BYTES_MAX)?;

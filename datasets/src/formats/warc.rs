@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use crate::capture::digest::digest_of;
 use crate::files::compressed::Text;
-use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, Place, bare_uri};
+use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, RecordSite, bare_uri};
 use crate::formats::wat::{self, Flavour};
 use crate::page::document::{self, Documents};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
@@ -58,7 +58,7 @@ impl WarcReader {
             return Ok(false);
         }
         *at = self.text.place();
-        let mut place = Place { at: *at, tally, path: &self.path };
+        let mut place = RecordSite { at: *at, tally, path: &self.path };
         self.records.header.clear();
         self.line.clear();
         self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
@@ -101,7 +101,7 @@ impl WarcReader {
             return Ok(None);
         }
         let WarcReader { text, path, records, .. } = self;
-        let mut place = Place { tally, path, at };
+        let mut place = RecordSite { tally, path, at };
         let kind = records.header.get("warc-type").unwrap_or_default().to_ascii_lowercase();
         let wanted = matches!(&kind[..], "response" | "resource" | "revisit" | "metadata");
         let len = records.header.get("content-length").and_then(|len| len.parse().ok());
@@ -124,7 +124,7 @@ struct Block {
 }
 
 /// Finds the block of a record by its length; where that is wrong, up to the next version line.
-fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut Place<'_>) -> std::io::Result<Block> {
+fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
         place.damage(Finding::BadHeader, "no Content-Length");
@@ -197,7 +197,7 @@ fn version_line(text: &[u8], from: usize) -> Option<usize> {
 
 impl Records {
     /// Makes a record a capture, or counts why it is none.
-    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, place: &mut Place<'_>) -> bool {
+    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, place: &mut RecordSite<'_>) -> bool {
         let content_type = self.header.get("content-type").unwrap_or_default();
         let json = crate::formats::http::media_type(&content_type) == "application/json";
         let url = self.header.get("warc-target-uri");

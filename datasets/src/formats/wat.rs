@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 
 use crate::capture::digest::digest_of;
 use crate::formats::http;
-use crate::formats::record::{self, Fields, Place, bare_uri};
+use crate::formats::record::{self, Fields, RecordSite, bare_uri};
 use crate::page::charset::{for_label, with_query};
 use crate::page::document::{self, Documents};
 use crate::page::html;
@@ -49,7 +49,7 @@ pub(crate) fn capture(
     flavour: Flavour,
     documents: &mut Documents,
     capture: &mut Capture,
-    place: &mut Place<'_>,
+    place: &mut RecordSite<'_>,
 ) -> bool {
     let record: Record<'_> = match serde_json::from_slice(json) {
         Ok(record) => record,

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::formats::http;
-use crate::formats::record::{Fields, Place};
+use crate::formats::record::{Fields, RecordSite};
 use crate::page::charset::Document;
 use crate::page::html;
 use crate::{Capture, Finding, LinkKinds};
@@ -29,7 +29,7 @@ impl Documents {
         block: &[u8],
         media_type: Option<&str>,
         capture: &mut Capture,
-        place: &mut Place<'_>,
+        place: &mut RecordSite<'_>,
     ) -> bool {
         let Some((status, raw)) = http::response(block, &mut self.fields) else {
             // Some writers left the HTTP header out.
@@ -64,7 +64,7 @@ impl Documents {
         true
     }
 
-    fn redirect(&mut self, status: u16, capture: &mut Capture, place: &mut Place<'_>) -> bool {
+    fn redirect(&mut self, status: u16, capture: &mut Capture, place: &mut RecordSite<'_>) -> bool {
         let location = self.fields.get("location");
         if let Some(location) = redirect_target(self.kinds, status, location.as_deref()) {
             capture.links.push(location);
@@ -80,7 +80,7 @@ impl Documents {
         block: &[u8],
         content_type: &str,
         capture: &mut Capture,
-        place: &mut Place<'_>,
+        place: &mut RecordSite<'_>,
     ) -> bool {
         let media_type = http::media_type(content_type);
         if !http::is_html(&media_type).unwrap_or_else(|| http::looks_like_html(block)) {
@@ -98,7 +98,7 @@ impl Documents {
         block: &[u8],
         media_type: Option<&str>,
         capture: &mut Capture,
-        place: &mut Place<'_>,
+        place: &mut RecordSite<'_>,
     ) -> bool {
         let fields = &mut self.fields;
         let status = http::response(block, fields).map_or(0, |(status, _)| status);
@@ -123,7 +123,7 @@ pub(crate) fn revisit(
     content_type: Option<&str>,
     location: Option<&str>,
     capture: &mut Capture,
-    place: &mut Place<'_>,
+    place: &mut RecordSite<'_>,
 ) -> bool {
     if let Some(location) = redirect_target(kinds, status, location) {
         capture.links.push(location);

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 
 use crate::page::charset::Document;
-use crate::page::tags::{Content, Part, Tags};
+use crate::page::tags::{Content, TagPart, Tags};
 use crate::{Capture, LinkKinds};
 
 /// Adds the links of `document` to `capture`.
@@ -38,8 +38,8 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
         attributes.clear();
         let self_closing = loop {
             match tags.part() {
-                Part::Attribute(..) if wanted == Wanted::Nothing && !kinds.embeds => {}
-                Part::Attribute(attribute, value) => {
+                TagPart::Attribute(..) if wanted == Wanted::Nothing && !kinds.embeds => {}
+                TagPart::Attribute(attribute, value) => {
                     let attribute = Attribute::of(name, attribute, wanted, kinds);
                     if let Some(attribute) = attribute
                         && !attributes.iter().any(|(seen, _)| *seen == attribute)
@@ -47,8 +47,8 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
                         attributes.push((attribute, value));
                     }
                 }
-                Part::Close { self_closing } => break self_closing,
-                Part::Cut => return,
+                TagPart::Close { self_closing } => break self_closing,
+                TagPart::Cut => return,
             }
         };
         let foreign_root = matches!(name, b"svg" | b"math");

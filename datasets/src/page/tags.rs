@@ -18,7 +18,7 @@ pub(crate) struct Tag<'a> {
 }
 
 /// What comes next inside a tag.
-pub(crate) enum Part<'a> {
+pub(crate) enum TagPart<'a> {
     /// A name as spelt, and a value without its quotes; empty where there is none.
     Attribute(&'a [u8], &'a [u8]),
     /// The tag is whole.
@@ -39,7 +39,7 @@ pub(crate) enum Content {
     Plain,
 }
 
-/// A reader of tags. Each [`Tags::tag`] is followed by [`Tags::part`] until that gives [`Part::Close`].
+/// A reader of tags. Each [`Tags::tag`] is followed by [`Tags::part`] until that gives [`TagPart::Close`].
 pub(crate) struct Tags<'a> {
     text: &'a [u8],
     at: usize,
@@ -87,23 +87,25 @@ impl<'a> Tags<'a> {
 
     /// What comes next inside the current tag.
     #[inline]
-    pub(crate) fn part(&mut self) -> Part<'a> {
+    pub(crate) fn part(&mut self) -> TagPart<'a> {
         loop {
             match self.text.get(self.at) {
                 Some(b'>') => {
                     self.at += 1;
-                    return Part::Close { self_closing: false };
+                    return TagPart::Close { self_closing: false };
                 }
                 Some(b'/') => {
                     self.at += 1;
                     if self.text.get(self.at) == Some(&b'>') {
                         self.at += 1;
-                        return Part::Close { self_closing: true };
+                        return TagPart::Close { self_closing: true };
                     }
                 }
                 Some(byte) if is_space(*byte) => self.at += 1,
-                Some(_) => return self.attribute().map_or(Part::Cut, |(name, value)| Part::Attribute(name, value)),
-                None => return Part::Cut,
+                Some(_) => {
+                    return self.attribute().map_or(TagPart::Cut, |(name, value)| TagPart::Attribute(name, value));
+                }
+                None => return TagPart::Cut,
             }
         }
     }
@@ -229,12 +231,12 @@ mod tests {
             let mut attributes = BTreeMap::new();
             let self_closing = loop {
                 match tags.part() {
-                    Part::Attribute(name, value) => {
+                    TagPart::Attribute(name, value) => {
                         let name = String::from_utf8_lossy(name).to_ascii_lowercase().replace('\0', "\u{fffd}");
                         attributes.entry(name.into_bytes()).or_insert_with(|| decoded(value).into_owned());
                     }
-                    Part::Close { self_closing } => break self_closing,
-                    Part::Cut => return all,
+                    TagPart::Close { self_closing } => break self_closing,
+                    TagPart::Cut => return all,
                 }
             };
             let name = tag.name.to_ascii_lowercase();

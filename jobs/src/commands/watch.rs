@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use webstrata_analysis::Error;
 use webstrata_analysis::standing::{
-    ChangedRow, Event, FollowOptions, Part, Registered, Registration, Standing, Start, Tables, Value, follow,
+    ChangedRow, Changeset, Event, FollowOptions, Registered, Registration, Standing, Start, Tables, Value, follow,
     registered,
 };
 use webstrata_analysis::{Fold, TableFormat, format_of, outside_stores};
@@ -287,7 +287,7 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 struct Writer<'a> {
     tables: Option<Tables>,
     standing: Standing,
-    part: Option<Part>,
+    part: Option<Changeset>,
     format: Format,
     out: &'a mut dyn Write,
 }
@@ -297,7 +297,7 @@ impl Writer<'_> {
         if let Event::Begin(part) = event {
             self.part = Some(*part);
         }
-        let Some(Part { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
+        let Some(Changeset { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
         let table = self.tables.as_mut().map(|tables| tables.write(event)).transpose()?.flatten();
         match event {
             Event::Rows(rows) if self.tables.is_none() => {
@@ -315,7 +315,7 @@ impl Writer<'_> {
     }
 
     fn end(&mut self, table: Option<&Path>, rows: u64, seconds: f64) -> io::Result<()> {
-        let Some(Part { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
+        let Some(Changeset { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
         match (table, self.format) {
             (Some(table), Format::Text) => {
                 let changed = if since.is_some() { " changed" } else { "" };

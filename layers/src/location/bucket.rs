@@ -28,7 +28,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::error::Error;
 use crate::location::body::Body;
-use crate::location::{Lock, Place};
+use crate::location::{Lock, Storage};
 use crate::names::LOCK;
 use crate::store::lease::{Leased, Retiring};
 
@@ -156,7 +156,7 @@ fn runtime() -> io::Result<&'static Runtime> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-impl Place for Bucket {
+impl Storage for Bucket {
     fn directory(&self) -> Option<&Path> {
         None
     }

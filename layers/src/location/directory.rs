@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use crate::error::Error;
 use crate::location::body::Body;
 use crate::location::regular;
-use crate::location::{Lock, Place};
+use crate::location::{Lock, Storage};
 use crate::names::{LOCK, manifest_name};
 use crate::store::lease::{Lease, Leased, Retiring};
 
@@ -47,7 +47,7 @@ impl Directory {
     }
 }
 
-impl Place for Directory {
+impl Storage for Directory {
     fn directory(&self) -> Option<&Path> {
         Some(&self.0)
     }

@@ -59,7 +59,7 @@ pub(crate) struct Partition {
 }
 
 /// A record: its partition, its row group, its row there.
-type Place = (usize, Arc<Block>, usize);
+type RecordRef = (usize, Arc<Block>, usize);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct BlockId {
@@ -222,7 +222,7 @@ impl Reader {
     }
 
     /// Adds where a partition has the records of a UID: of pages one, of in-links one or more.
-    fn add_places(&self, kind: Kind, partition: usize, uid: u64, places: &mut Vec<Place>) -> Result<(), Error> {
+    fn add_places(&self, kind: Kind, partition: usize, uid: u64, places: &mut Vec<RecordRef>) -> Result<(), Error> {
         let footer = self.footer(partition, kind.layers()[0])?;
         let Some(first) = footer.group_of(uid) else { return Ok(()) };
         for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, own)| own.first_uid <= uid) {
@@ -254,12 +254,12 @@ impl Reader {
     }
 
     /// Where each row that has records of a UID has them, the oldest row first.
-    fn places(&self, kind: Kind, uid: u64) -> Result<Vec<Place>, Error> {
+    fn places(&self, kind: Kind, uid: u64) -> Result<Vec<RecordRef>, Error> {
         self.places_in(kind, uid, |_| true)
     }
 
     /// The same, of those of the rows that are asked for.
-    fn places_in(&self, kind: Kind, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Vec<Place>, Error> {
+    fn places_in(&self, kind: Kind, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Vec<RecordRef>, Error> {
         self.known(uid)?;
         let mut places = Vec::new();
         for partition in self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid)) {
@@ -269,7 +269,7 @@ impl Reader {
     }
 
     /// The records of a page in those rows whose captures may decide what a window shows.
-    fn pages_in(&self, uid: u64, window: Window) -> Result<Vec<Place>, Error> {
+    fn pages_in(&self, uid: u64, window: Window) -> Result<Vec<RecordRef>, Error> {
         self.places_in(Kind::Out, uid, |row| window.meets(row.times))
     }
 
@@ -283,7 +283,7 @@ impl Reader {
     fn decode<T>(
         &self,
         kind: Kind,
-        (partition, block, row): &Place,
+        (partition, block, row): &RecordRef,
         make: impl FnOnce(View<'_>) -> Result<T, Damage>,
     ) -> Result<T, Error> {
         let view = block.view(*row);
@@ -294,7 +294,7 @@ impl Reader {
         })
     }
 
-    fn own_page(&self, place: &Place) -> Result<Page, Error> {
+    fn own_page(&self, place: &RecordRef) -> Result<Page, Error> {
         self.decode(Kind::Out, place, |view| view.page())
     }
 
@@ -493,7 +493,7 @@ impl Links for Reader {
     ) -> Result<(), Error> {
         for uid in uids {
             let places = self.pages_in(uid, Window::Seen { from, to })?;
-            let is_captured = |(_, block, row): &Place| {
+            let is_captured = |(_, block, row): &RecordRef| {
                 let times = block.view(*row).times;
                 times.get(times.partition_point(|&time| time < from)).is_some_and(|&time| time <= to)
             };
@@ -562,6 +562,6 @@ fn rising(values: &mut Vec<u64>) {
 }
 
 /// The captures of each place.
-fn captures_of(places: &[Place]) -> Vec<Captures<'_>> {
+fn captures_of(places: &[RecordRef]) -> Vec<Captures<'_>> {
     places.iter().map(|(_, block, row)| block.view(*row).captures()).collect()
 }

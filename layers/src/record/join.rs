@@ -17,25 +17,25 @@ use crate::record::presence::{self, Change};
 
 /// Links and when they were there: what links are taken from.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct Contribution<'a> {
     links: &'a [u64],
     changes: &'a [Change],
 }
 
-impl<'a> Part<'a> {
+impl<'a> Contribution<'a> {
     /// Links that are there at all times.
     pub fn always(links: &'a [u64]) -> Self {
         Self { links, changes: &[] }
     }
 }
 
-impl<'a> From<&'a Page> for Part<'a> {
+impl<'a> From<&'a Page> for Contribution<'a> {
     fn from(page: &'a Page) -> Self {
         Self { links: &page.links, changes: &page.changes }
     }
 }
 
-impl<'a> From<&'a InLinks> for Part<'a> {
+impl<'a> From<&'a InLinks> for Contribution<'a> {
     fn from(record: &'a InLinks) -> Self {
         Self { links: &record.sources, changes: &record.changes }
     }
@@ -77,12 +77,12 @@ impl Weave {
     }
 
     /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not in it.
-    pub fn links(&self, parts: &[Part<'_>]) -> (Vec<u64>, Vec<Change>) {
+    pub fn links(&self, parts: &[Contribution<'_>]) -> (Vec<u64>, Vec<Change>) {
         self.links_within(parts, usize::MAX).unwrap_or_default()
     }
 
     /// The same, if links and changes together are at most so many.
-    pub fn links_within(&self, parts: &[Part<'_>], most: usize) -> Option<(Vec<u64>, Vec<Change>)> {
+    pub fn links_within(&self, parts: &[Contribution<'_>], most: usize) -> Option<(Vec<u64>, Vec<Change>)> {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
         let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
         // The changes of the link in each part that has it.
@@ -132,7 +132,7 @@ impl Weave {
 
 /// What is left of a part: links from this number on, and their changes.
 struct Cursor<'a> {
-    rest: Part<'a>,
+    rest: Contribution<'a>,
     number: u32,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Cursor<'a> {
         let changes = self.rest.changes;
         let count = changes.iter().take_while(|change| change.link == self.number).count();
         let (own, changes) = changes.split_at(count);
-        self.rest = Part { links, changes };
+        self.rest = Contribution { links, changes };
         self.number += 1;
         Some(own)
     }
@@ -190,7 +190,7 @@ pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
         }
         replaced |= older.iter().any(is_known);
     });
-    let links: Vec<Part<'_>> = parts.iter().map(|&page| page.into()).collect();
+    let links: Vec<Contribution<'_>> = parts.iter().map(|&page| page.into()).collect();
     (page.links, page.changes) = weave.links_within(&links, most)?;
     Some(Joined { page, replaced })
 }
@@ -212,7 +212,7 @@ pub fn in_links(parts: &[&InLinks]) -> Option<InLinks> {
         weave.push(u32::try_from(record.ranges.len()).unwrap_or(u32::MAX), &owners);
         record.ranges.push(start);
     }
-    let links: Vec<Part<'_>> = parts.iter().map(|&record| record.into()).collect();
+    let links: Vec<Contribution<'_>> = parts.iter().map(|&record| record.into()).collect();
     (record.sources, record.changes) = weave.links(&links);
     Some(record)
 }
@@ -367,7 +367,7 @@ pub(crate) mod tests {
     fn captures_may_take_the_links_of_one_and_of_several() {
         // Link 1 at capture 0 only, link 2 always; link 3 besides at some.
         let page = page_of(&BTreeMap::from([(10, Some([1, 2].into())), (20, Some([2].into()))]));
-        let parts = [Part::from(&page), Part::always(&[3])];
+        let parts = [Contribution::from(&page), Contribution::always(&[3])];
         let mut weave = Weave::default();
         weave.push(0, &[(0, 0)]);
         weave.push(1, &[(0, 1)]);

@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use webstrata_analysis::standing::{Event, FollowOptions, Part, Standing, Start, follow};
+use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, Start, follow};
 use webstrata_layers::{EpochId, Links, Page, RangeLength, Reader, Store, Window};
 use webstrata_pipeline::{BuildOptions, Error, MergeOptions, Progress, RunOptions, build, merge, scheduled};
 
@@ -123,7 +123,7 @@ fn differential(standing: &Standing, store: &str) {
             Event::Begin(begun) => part = Some(begun),
             Event::Rows(rows) => drop(black_box(rows)),
             Event::End { rows, seconds, .. } => {
-                let Some(Part { id: EpochId { epoch, .. }, .. }) = part else { return Ok(()) };
+                let Some(Changeset { id: EpochId { epoch, .. }, .. }) = part else { return Ok(()) };
                 let [read, dataflow, all] = [seconds.read, seconds.dataflow, seconds.all].map(|own| own * 1000.0);
                 let named = all - read - dataflow;
                 println!(

@@ -32,7 +32,7 @@ mod numbers;
 mod registry;
 mod tables;
 
-pub use follow::{Event, FollowOptions, Part, Seconds, Start, follow};
+pub use follow::{Changeset, Event, FollowOptions, Seconds, Start, follow};
 pub use registry::{Registered, Registration, registered};
 pub use tables::Tables;
 

@@ -35,8 +35,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, Interner, LinkKinds, Part, Profile, Tally,
-    Texts, open, open_counting,
+    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, InputSplit, Interner, LinkKinds, Profile,
+    Tally, Texts, open, open_counting,
 };
 use webstrata_layers::InputRecord;
 use webstrata_url::canonical;
@@ -273,7 +273,7 @@ fn refers_elsewhere(capture: &Capture) -> bool {
 /// An input of which nothing was read yet.
 fn record_of(input: &Input) -> InputRecord {
     let name = match input.part {
-        Part::RowGroup(group) => format!("{}#{group}", input.path.display()),
+        InputSplit::RowGroup(group) => format!("{}#{group}", input.path.display()),
         _ => input.path.display().to_string(),
     };
     InputRecord { name, bytes: input.bytes, captures: 0, first: None, last: None }

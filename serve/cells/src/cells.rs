@@ -26,7 +26,7 @@ use webstrata_layers::{
 };
 
 use crate::cells::cell::Cell;
-use crate::cells::row::{Place, Row};
+use crate::cells::row::{NodeRef, Row};
 use crate::error::Error;
 use crate::image::label::with_cells;
 use crate::image::{Image, Residence};
@@ -47,9 +47,9 @@ pub struct Cells {
 /// Where the captures of a page are.
 enum Pages<'a> {
     None,
-    One(Place<'a>),
+    One(NodeRef<'a>),
     /// The oldest row's first.
-    Several(Vec<Place<'a>>),
+    Several(Vec<NodeRef<'a>>),
 }
 
 impl Cells {
@@ -145,12 +145,12 @@ impl Cells {
     fn window_into(&self, uid: u64, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => links.clear(),
-            Pages::One(Place { cell, node }) => cell.window(node, window, links)?,
+            Pages::One(NodeRef { cell, node }) => cell.window(node, window, links)?,
             Pages::Several(places) => {
                 let all = self.captures_of(&places, window)?;
                 let (all, mut own) = (views(&all), UNITED.take());
                 links.clear();
-                for (at, Place { cell, node }) in places.into_iter().enumerate() {
+                for (at, NodeRef { cell, node }) in places.into_iter().enumerate() {
                     match counting_of(&all, at, window) {
                         Counting::None => continue,
                         Counting::All => cell.window(node, window, &mut own)?,
@@ -171,7 +171,7 @@ impl Cells {
 
     /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for one
     /// another.
-    fn captures_of(&self, places: &[Place<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
+    fn captures_of(&self, places: &[NodeRef<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
         match window {
             Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),
             _ => places.iter().map(|place| own_captures(place, window)).collect(),
@@ -182,7 +182,7 @@ impl Cells {
     fn has_link_with(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => Ok(false),
-            Pages::One(Place { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, room),
             Pages::Several(places) => {
                 has_link_among(&places, &views(&self.captures_of(&places, window)?), link, window, room)
             }
@@ -194,7 +194,7 @@ impl Cells {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => Ok(false),
             Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
-            Pages::One(Place { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, room),
             Pages::Several(places) => {
                 let all = self.captures_of(&places, window)?;
                 let all = views(&all);
@@ -245,7 +245,7 @@ impl Cells {
 }
 
 /// The captures of a page in a row that the window selects.
-fn own_captures(place: &Place<'_>, window: Window) -> Result<CapturesBuf, LayersError> {
+fn own_captures(place: &NodeRef<'_>, window: Window) -> Result<CapturesBuf, LayersError> {
     let mut captures = CAPTURES.take();
     place.cell.captures(place.node, &mut captures)?;
     let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
@@ -277,13 +277,13 @@ fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
 
 /// Whether a page, given its place and its captures in each row, has a link in the window; asks the newest row first.
 fn has_link_among(
-    places: &[Place<'_>],
+    places: &[NodeRef<'_>],
     all: &[Captures<'_>],
     link: u64,
     window: Window,
     room: &mut Vec<u64>,
 ) -> Result<bool, LayersError> {
-    for (at, Place { cell, node }) in places.iter().enumerate().rev() {
+    for (at, NodeRef { cell, node }) in places.iter().enumerate().rev() {
         let counting = counting_of(all, at, window);
         if counting == Counting::None || !cell.has_link(*node, link, window, room)? {
             continue;
@@ -302,7 +302,7 @@ fn has_link_among(
 }
 
 /// The pages at these places as one.
-fn joined(places: &[Place<'_>]) -> Result<Option<Page>, LayersError> {
+fn joined(places: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
     let pages = places.iter().filter_map(|place| place.cell.page(place.node).transpose());
     let pages = pages.collect::<Result<Vec<_>, _>>()?;
     Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
@@ -354,7 +354,7 @@ impl Links for Cells {
     fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, LayersError> {
         let page = match self.pages_of(uid, |_| true)? {
             Pages::None => None,
-            Pages::One(Place { cell, node }) => cell.page(node)?,
+            Pages::One(NodeRef { cell, node }) => cell.page(node)?,
             Pages::Several(places) => joined(&places)?,
         };
         Ok(page.map(Arc::new))
@@ -364,7 +364,7 @@ impl Links for Cells {
         self.known(uid)?;
         let mut records = Vec::new();
         for row in &self.rows {
-            if let Some(Place { cell, node }) = row.place(uid)? {
+            if let Some(NodeRef { cell, node }) = row.place(uid)? {
                 records.extend(cell.in_record(node)?);
             }
         }
@@ -381,11 +381,11 @@ impl Links for Cells {
     fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
         match self.pages_of(uid, |_| true)? {
             Pages::None => captures.clear(),
-            Pages::One(Place { cell, node }) => cell.captures(node, captures)?,
+            Pages::One(NodeRef { cell, node }) => cell.captures(node, captures)?,
             Pages::Several(places) => {
                 captures.clear();
                 let mut own = CAPTURES.take();
-                for Place { cell, node } in places {
+                for NodeRef { cell, node } in places {
                     cell.captures(node, &mut own)?;
                     captures.extend_from_slice(&own);
                 }
@@ -465,7 +465,7 @@ impl Links for Cells {
         spans.clear();
         match self.pages_of(uid, |_| true)? {
             Pages::None => {}
-            Pages::One(Place { cell, node }) => cell.lifespans(node, spans)?,
+            Pages::One(NodeRef { cell, node }) => cell.lifespans(node, spans)?,
             Pages::Several(places) => {
                 if let Some(page) = joined(&places)? {
                     let changes = page.changes.iter().copied();

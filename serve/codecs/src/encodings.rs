@@ -1,7 +1,9 @@
 //! The table of encodings that images may have: strata, and every codec of the literature with plain times beside it.
 
 use bytes::Bytes;
-use webstrata_cells::links::encoding::{self, BackwardStore, Encoding, Encodings, ForwardStore, Given, Records, Tag};
+use webstrata_cells::links::encoding::{
+    self, BackwardStore, CellShape, Encoding, Encodings, ForwardStore, Records, Tag,
+};
 use webstrata_cells::{Damage, Error};
 use webstrata_layers::{InLinks, Page};
 
@@ -45,13 +47,17 @@ impl Encoding for CodecTag {
         CodecTag::reads_keys(*self)
     }
 
-    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error> {
+    fn encode_forward<'a>(
+        &self,
+        given: CellShape<'a>,
+        pages: &dyn Fn() -> Records<'a, Page>,
+    ) -> Result<Vec<u8>, Error> {
         union::encode(*self, given, pages())
     }
 
     fn encode_backward<'a>(
         &self,
-        given: Given<'a>,
+        given: CellShape<'a>,
         records: &dyn Fn() -> Records<'a, InLinks>,
     ) -> Result<Vec<u8>, Error> {
         let page = |InLinks { uid, ranges, sources, changes }| Page {

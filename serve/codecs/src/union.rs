@@ -22,7 +22,7 @@ use crate::codec::{self, CodecTag};
 use crate::union::side::{Captures, Side, SideWriter};
 use webstrata_cells::coding::parts::{Parts, push_words};
 use webstrata_cells::links::backward::{Found, Wanted};
-use webstrata_cells::links::encoding::{BackwardStore, ForwardStore, Given};
+use webstrata_cells::links::encoding::{BackwardStore, CellShape, ForwardStore};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::{Damage, Error};
 
@@ -31,7 +31,7 @@ const PART: &str = "links with plain times";
 /// Encodes the records of a cell, in order of UIDs.
 pub(crate) fn encode(
     tag: CodecTag,
-    Given { first, nodes, keys, .. }: Given<'_>,
+    CellShape { first, nodes, keys, .. }: CellShape<'_>,
     records: impl Iterator<Item = Result<Page, Error>>,
 ) -> Result<Vec<u8>, Error> {
     let (mut lists, mut side) = (Lists { first, ..Lists::default() }, SideWriter::default());

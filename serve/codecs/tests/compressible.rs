@@ -27,7 +27,7 @@ use webstrata_cells::bench::Random;
 use webstrata_cells::image::label::Label;
 use webstrata_cells::image::{Counts, bytes_of};
 use webstrata_cells::links::backward::{Found, Wanted};
-use webstrata_cells::links::encoding::{Given, Records};
+use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::numbers::{self, Numbers};
 use webstrata_cells::url_store::{self, UrlStore};
@@ -77,9 +77,9 @@ fn lists(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>]) {
     assert_eq!(next, plain.nodes);
 }
 
-fn forward(plain: &Plain, tag: CodecTag, given: Given<'_>) -> Vec<u8> {
+fn forward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
     let pages = || -> Records<'_, Page> { Box::new(plain.own().map(|(uid, captures)| Ok(page_of(*uid, captures)))) };
-    let bytes = tag.encoding().encode_forward(Given { count: plain.own().count(), ..given }, &pages).unwrap();
+    let bytes = tag.encoding().encode_forward(CellShape { count: plain.own().count(), ..given }, &pages).unwrap();
     let store = tag.encoding().open_forward(bytes.clone().into(), plain.first, plain.nodes).unwrap();
     let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
     let by_uid: BTreeMap<u64, &Vec<Capture>> = plain.own().map(|(uid, captures)| (*uid, captures)).collect();
@@ -108,10 +108,10 @@ fn forward(plain: &Plain, tag: CodecTag, given: Given<'_>) -> Vec<u8> {
     bytes
 }
 
-fn backward(plain: &Plain, tag: CodecTag, given: Given<'_>) -> Vec<u8> {
+fn backward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
     let own = || plain.sources.range(plain.uids());
     let records = || -> Records<'_, InLinks> { Box::new(own().map(|(uid, sources)| Ok(in_links_of(*uid, sources)))) };
-    let bytes = tag.encoding().encode_backward(Given { count: own().count(), ..given }, &records).unwrap();
+    let bytes = tag.encoding().encode_backward(CellShape { count: own().count(), ..given }, &records).unwrap();
     let store = tag.encoding().open_backward(bytes.clone().into(), plain.first, plain.nodes).unwrap();
     for node in 0..plain.nodes {
         let uid = plain.first + node as u64;
@@ -221,7 +221,7 @@ fn conforms(shape: &Shape, tags: &[CodecTag]) {
         let whole = std::panic::AssertUnwindSafe(|| {
             lists(&plain, tag, &keys);
             let keys_of = tag.reads_keys().then_some(&keys[..]);
-            let given = Given { first: plain.first, nodes: plain.nodes, count: 0, keys: keys_of };
+            let given = CellShape { first: plain.first, nodes: plain.nodes, count: 0, keys: keys_of };
             let (out, into) = (forward(&plain, tag, given), backward(&plain, tag, given));
             cell(&plain, tag, &keys, [&urls, &[], &out, &into]);
         });

@@ -28,10 +28,10 @@ use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::protocol::gaps;
 use webstrata_cells::image::Residence;
-use webstrata_serve::protocol::proto::answer::Answer as Given;
+use webstrata_serve::protocol::proto::answer::Answer as AnswerKind;
 use webstrata_serve::protocol::proto::cells_client::CellsClient;
 use webstrata_serve::protocol::proto::cells_server::{Cells as Service, CellsServer};
-use webstrata_serve::protocol::proto::question::Question as Asked;
+use webstrata_serve::protocol::proto::question::Question as QuestionKind;
 use webstrata_serve::protocol::proto::{Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf, Question, UidToUrlRequest};
 use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::server::{Server, ServerOptions};
@@ -101,9 +101,9 @@ impl Service for Minimal {
         let answer = move || {
             let questions = request.into_inner().questions;
             let answers = questions.iter().map(|question| match &question.question {
-                Some(Asked::Links(links)) => {
+                Some(QuestionKind::Links(links)) => {
                     let lists = peer.links(&links.uids).map_err(|error| Status::internal(error.to_string()))?;
-                    Ok(Answer { answer: Some(Given::Links(lists)) })
+                    Ok(Answer { answer: Some(AnswerKind::Links(lists)) })
                 }
                 _ => Err(Status::unimplemented("links alone")),
             });
@@ -293,10 +293,10 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
             let (mut client, uids) = (client.clone(), asked[batch].clone());
             async move {
                 let links = LinksOf { uids, ..LinksOf::default() };
-                let question = Question { cell: None, question: Some(Asked::Links(links)) };
+                let question = Question { cell: None, question: Some(QuestionKind::Links(links)) };
                 let answer = client.ask(AskRequest { questions: vec![question], ..AskRequest::default() }).await?.into_inner();
                 let links = answer.answers.into_iter().filter_map(|answer| match answer.answer {
-                    Some(Given::Links(lists)) => gaps::take(&lists.links, &lists.counts).map(|links| links.len()),
+                    Some(AnswerKind::Links(lists)) => gaps::take(&lists.links, &lists.counts).map(|links| links.len()),
                     _ => None,
                 });
                 anyhow::Ok(links.sum())

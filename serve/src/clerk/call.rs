@@ -16,9 +16,9 @@ use tonic::{Code, Request, Response, Status};
 
 use super::{Authorized, Clerk, lock};
 use crate::map::Map;
-use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::links_client::LinksClient;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Answer, AskRequest, CellName, Question, Server};
 use crate::protocol::status::{Reason, refuse};
 
@@ -31,9 +31,9 @@ const ALLOWANCE_MAX: u32 = 500;
 const LATE: u32 = 3;
 
 /// A question to a cell.
-pub(crate) struct Part {
+pub(crate) struct CellQuestion {
     pub(crate) cell: CellName,
-    pub(crate) question: Asked,
+    pub(crate) question: QuestionKind,
 }
 
 /// A call to one server.
@@ -53,8 +53,8 @@ type Came = (usize, Result<Vec<Answer>, Status>);
 struct Asking<'a> {
     clerk: &'a Clerk,
     pinned: &'a Map,
-    parts: &'a [Part],
-    answers: Vec<Option<Given>>,
+    parts: &'a [CellQuestion],
+    answers: Vec<Option<AnswerKind>>,
     /// For each question, the addresses of servers that have been asked since the map was last looked at.
     tried: Vec<Vec<String>>,
     groups: Vec<Group>,
@@ -82,7 +82,7 @@ fn is_passing(status: &Status) -> bool {
 
 impl Clerk {
     /// Asks the cells. Gives the answers in order. `pinned`: the map that the questions were made by.
-    pub(crate) async fn ask(&self, pinned: &Map, parts: &[Part]) -> Result<Vec<Given>, Status> {
+    pub(crate) async fn ask(&self, pinned: &Map, parts: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         let mut asking = Asking {
             clerk: self,
             pinned,
@@ -174,7 +174,7 @@ impl Clerk {
 }
 
 impl Asking<'_> {
-    async fn run(mut self) -> Result<Vec<Given>, Status> {
+    async fn run(mut self) -> Result<Vec<AnswerKind>, Status> {
         while self.answers.iter().any(Option::is_none) {
             let now = Instant::now();
             let hedge = self.groups.iter().filter(|group| group.is_open).filter_map(|group| group.hedge_at).min();

@@ -18,8 +18,8 @@ use super::pinned::Pinned;
 use super::split::{Share, Split, Spot};
 use crate::held::{direction_to, window_to};
 use crate::map::RowMap;
-use crate::protocol::proto::answer::Answer as Given;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::answer::Answer as AnswerKind;
+use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
 use crate::protocol::status::Reason;
 
@@ -423,10 +423,10 @@ impl Pinned {
                 ..LinksOf::default()
             };
             with(&mut asked);
-            Asked::Links(asked)
+            QuestionKind::Links(asked)
         });
         let lists = taken(self.ask(&parts).await?, |given| match given {
-            Given::Links(lists) => Some(lists),
+            AnswerKind::Links(lists) => Some(lists),
             _ => None,
         })?;
         lists.into_iter().map(Lists::of).collect()
@@ -437,9 +437,9 @@ pub(super) fn chosen(uids: &[u64], items: &[usize]) -> UidList {
     UidList { uids: items.iter().map(|&item| uids[item]).collect() }
 }
 
-fn pairs_of(pairs: &[(u64, u64, Window)], share: &Share) -> Asked {
+fn pairs_of(pairs: &[(u64, u64, Window)], share: &Share) -> QuestionKind {
     let (pages, links) = share.items.iter().map(|&item| (pairs[item].0, pairs[item].1)).unzip();
-    Asked::HasLinks(HasLinks { pages, links, window: Some(window_to(share.window)) })
+    QuestionKind::HasLinks(HasLinks { pages, links, window: Some(window_to(share.window)) })
 }
 
 /// Values in any order, rising and each once.
@@ -455,13 +455,13 @@ fn all_at(uids: &[u64], window: Window) -> Vec<At> {
 }
 
 /// Answers of one kind.
-pub(super) fn taken<T>(answers: Vec<Given>, take: impl Fn(Given) -> Option<T>) -> Result<Vec<T>, Status> {
+pub(super) fn taken<T>(answers: Vec<AnswerKind>, take: impl Fn(AnswerKind) -> Option<T>) -> Result<Vec<T>, Status> {
     answers.into_iter().map(|answer| take(answer).ok_or_else(other_kind)).collect()
 }
 
-fn truth_of(answers: &[Given], spot: &Spot) -> Result<bool, Status> {
+fn truth_of(answers: &[AnswerKind], spot: &Spot) -> Result<bool, Status> {
     match &answers[spot.part] {
-        Given::Truths(truths) => truths.truths.get(spot.at).copied().ok_or_else(other_kind),
+        AnswerKind::Truths(truths) => truths.truths.get(spot.at).copied().ok_or_else(other_kind),
         _ => Err(other_kind()),
     }
 }

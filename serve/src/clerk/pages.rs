@@ -8,12 +8,12 @@ use webstrata_layers::record::join;
 use webstrata_layers::record::precedence::{self, Counting};
 use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, lifespans_of};
 
-use super::call::{Part, other_kind};
+use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
 use super::pinned::Pinned;
 use super::split::{Split, Spot, bounds};
-use crate::protocol::proto::answer::Answer as Given;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::answer::Answer as AnswerKind;
+use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{CellName, CellStats, SpanLists, TimeLists};
 
 impl Pinned {
@@ -56,9 +56,9 @@ impl Pinned {
     async fn capture_lists(&self, uids: &[u64]) -> Result<(Split<'_>, Vec<TimeLists>), Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| Asked::Captures(chosen(uids, &share.items)));
+        let parts = split.parts(|share| QuestionKind::Captures(chosen(uids, &share.items)));
         let lists = taken(self.ask(&parts).await?, |given| match given {
-            Given::Captures(lists) => Some(lists),
+            AnswerKind::Captures(lists) => Some(lists),
             _ => None,
         })?;
         Ok((split, lists))
@@ -71,9 +71,9 @@ impl Pinned {
     pub async fn lifespans(&self, uids: &[u64]) -> Result<Batch<Lifespan>, Status> {
         self.known(uids)?;
         let (single, split) = self.single(uids, Direction::Out, Window::ALWAYS);
-        let parts = split.parts(|share| Asked::Lifespans(chosen(uids, &share.items)));
+        let parts = split.parts(|share| QuestionKind::Lifespans(chosen(uids, &share.items)));
         let lists = taken(self.ask(&parts).await?, |given| match given {
-            Given::Lifespans(lists) => Some(lists),
+            AnswerKind::Lifespans(lists) => Some(lists),
             _ => None,
         })?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
@@ -104,9 +104,9 @@ impl Pinned {
     pub async fn pages(&self, uids: &[u64]) -> Result<Vec<Option<Page>>, Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| Asked::Pages(chosen(uids, &share.items)));
+        let parts = split.parts(|share| QuestionKind::Pages(chosen(uids, &share.items)));
         let lists = taken(self.ask(&parts).await?, |given| match given {
-            Given::Pages(pages) => Some(pages.pages),
+            AnswerKind::Pages(pages) => Some(pages.pages),
             _ => None,
         })?;
         let mut pages = Vec::with_capacity(uids.len());
@@ -131,10 +131,11 @@ impl Pinned {
     pub async fn counts(&self) -> Result<Vec<CellStats>, Status> {
         let cells = || self.graph.rows.iter().flat_map(|row| row.cells.iter().map(|cell| (row.row, cell)));
         let name = |row: u32, cell: &crate::map::CellMap| CellName { row, partition: cell.partition };
-        let parts: Vec<Part> =
-            cells().map(|(row, cell)| Part { cell: name(row, cell), question: Asked::Counts(true) }).collect();
+        let parts: Vec<CellQuestion> = cells()
+            .map(|(row, cell)| CellQuestion { cell: name(row, cell), question: QuestionKind::Counts(true) })
+            .collect();
         let counts = taken(self.ask(&parts).await?, |given| match given {
-            Given::Counts(counts) => Some(counts),
+            AnswerKind::Counts(counts) => Some(counts),
             _ => None,
         })?;
         let stats = |((row, cell), counts): ((u32, &crate::map::CellMap), _)| {
@@ -155,9 +156,9 @@ impl Pinned {
     pub async fn in_records(&self, uids: &[u64]) -> Result<Vec<Option<InLinks>>, Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| Asked::InRecords(chosen(uids, &share.items)));
+        let parts = split.parts(|share| QuestionKind::InRecords(chosen(uids, &share.items)));
         let lists = taken(self.ask(&parts).await?, |given| match given {
-            Given::InRecords(records) => Some(records.records),
+            AnswerKind::InRecords(records) => Some(records.records),
             _ => None,
         })?;
         let mut records = Vec::with_capacity(uids.len());

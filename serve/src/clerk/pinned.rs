@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tonic::Status;
 
 use super::Clerk;
-use super::call::Part;
+use super::call::CellQuestion;
 use crate::map::{Graph, Map};
-use crate::protocol::proto::answer::Answer as Given;
+use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::status::{Reason, refuse};
 
 /// One epoch of a cluster. Answers stand in the order of what was asked; UIDs are those of the epoch.
@@ -44,7 +44,7 @@ impl Pinned {
     }
 
     /// Asks cells of the epoch. Gives the answers in order.
-    pub(super) async fn ask(&self, parts: &[Part]) -> Result<Vec<Given>, Status> {
+    pub(super) async fn ask(&self, parts: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         self.clerk.ask(&self.map, parts).await
     }
 

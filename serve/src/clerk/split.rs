@@ -3,10 +3,10 @@
 
 use webstrata_layers::Window;
 
-use crate::clerk::call::Part;
+use crate::clerk::call::CellQuestion;
 use crate::map::Graph;
 use crate::protocol::proto::CellName;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::question::Question as QuestionKind;
 
 /// Where an answer to an item stands.
 #[derive(Clone, Copy)]
@@ -68,8 +68,8 @@ impl<'a> Split<'a> {
     }
 
     /// The questions.
-    pub(super) fn parts(&self, mut question: impl FnMut(&Share) -> Asked) -> Vec<Part> {
-        self.shares.iter().map(|share| Part { cell: share.cell, question: question(share) }).collect()
+    pub(super) fn parts(&self, mut question: impl FnMut(&Share) -> QuestionKind) -> Vec<CellQuestion> {
+        self.shares.iter().map(|share| CellQuestion { cell: share.cell, question: question(share) }).collect()
     }
 
     /// The spots of each of so many items; items were added in order.

@@ -9,8 +9,8 @@ use webstrata_layers::key;
 use super::call::other_kind;
 use super::pinned::Pinned;
 use super::split::Split;
-use crate::protocol::proto::answer::Answer as Given;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::answer::Answer as AnswerKind;
+use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Find, Listing, Prefix, UidList};
 
 /// UIDs that are looked through in one step of a listing.
@@ -34,12 +34,13 @@ impl Pinned {
             }
             keys.push(own);
         }
-        let find = split
-            .parts(|share| Asked::Find(Find { keys: share.items.iter().map(|&item| keys[item].clone()).collect() }));
+        let find = split.parts(|share| {
+            QuestionKind::Find(Find { keys: share.items.iter().map(|&item| keys[item].clone()).collect() })
+        });
         let answers = self.ask(&find).await?;
         let mut uids = vec![None; urls.len()];
         for spot in &split.spots {
-            let Given::Uids(found) = &answers[spot.part] else { return Err(other_kind()) };
+            let AnswerKind::Uids(found) = &answers[spot.part] else { return Err(other_kind()) };
             let found = found.uids.get(spot.at).ok_or_else(other_kind)?.checked_sub(1);
             uids[spot.item] = uids[spot.item].or(found);
         }
@@ -58,11 +59,11 @@ impl Pinned {
             let place = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
             split.add(row, place.ok_or_else(|| Status::internal(format!("no cell has UID {uid}")))?, item);
         }
-        let parts =
-            split.parts(|share| Asked::Urls(UidList { uids: share.items.iter().map(|&item| uids[item]).collect() }));
+        let parts = split
+            .parts(|share| QuestionKind::Urls(UidList { uids: share.items.iter().map(|&item| uids[item]).collect() }));
         let mut answers = self.ask(&parts).await?;
         let text = |spot: &super::split::Spot| match answers.get_mut(spot.part) {
-            Some(Given::Urls(urls)) => urls.urls.get_mut(spot.at).map(std::mem::take).ok_or_else(other_kind),
+            Some(AnswerKind::Urls(urls)) => urls.urls.get_mut(spot.at).map(std::mem::take).ok_or_else(other_kind),
             _ => Err(other_kind()),
         };
         split.spots.iter().map(text).collect()
@@ -78,11 +79,11 @@ impl Pinned {
         for (at, row) in self.graph.rows.iter().enumerate() {
             row.places_of_prefix(prefix).for_each(|place| split.add(at, place, at));
         }
-        let parts = split.parts(|_| Asked::Prefix(Prefix { prefix: prefix.to_vec() }));
+        let parts = split.parts(|_| QuestionKind::Prefix(Prefix { prefix: prefix.to_vec() }));
         let answers = self.ask(&parts).await?;
         let mut ranges: Vec<Option<Range<u64>>> = vec![None; self.graph.rows.len()];
         for spot in &split.spots {
-            let Given::Range(own) = &answers[spot.part] else { return Err(other_kind()) };
+            let AnswerKind::Range(own) = &answers[spot.part] else { return Err(other_kind()) };
             if own.first < own.end {
                 let range = ranges[spot.item].get_or_insert(own.first..own.end);
                 range.start = range.start.min(own.first);
@@ -110,10 +111,10 @@ impl Pinned {
             places.for_each(|(place, _)| split.add(at, place, 0));
         }
         let listing = Listing { first: step.start, end: step.end, from, to };
-        let answers = self.ask(&split.parts(|_| Asked::Listing(listing))).await?;
+        let answers = self.ask(&split.parts(|_| QuestionKind::Listing(listing))).await?;
         let mut found = Vec::new();
         for answer in answers {
-            let Given::Listing(uids) = answer else { return Err(other_kind()) };
+            let AnswerKind::Listing(uids) = answer else { return Err(other_kind()) };
             found.extend(uids.uids);
         }
         found.sort_unstable();

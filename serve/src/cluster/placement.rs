@@ -32,7 +32,7 @@ impl Load {
 }
 
 /// What servers hold, and how much they have room for.
-struct Room {
+struct Capacity {
     held: Vec<u64>,
     /// All together.
     placed: u64,
@@ -41,7 +41,7 @@ struct Room {
     slack: u64,
 }
 
-impl Room {
+impl Capacity {
     /// For so many copies of each cell.
     fn new(cells: &[Load], servers: usize, takers: usize, copies: usize) -> Self {
         let all: u64 = cells.iter().map(|cell| cell.weight).sum::<u64>() * copies as u64;
@@ -77,8 +77,8 @@ pub fn place(
 ) -> Vec<(Vec<usize>, usize)> {
     let takers = takes.iter().filter(|&&takes| takes).count();
     let copies = copies.min(takers);
-    let mut all = Room::new(cells, servers.len(), takers, copies);
-    let mut first = Room::new(cells, servers.len(), takers, 1.min(copies));
+    let mut all = Capacity::new(cells, servers.len(), takers, copies);
+    let mut first = Capacity::new(cells, servers.len(), takers, 1.min(copies));
     let mut placed: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), copies); cells.len()];
     // The heaviest choose first: the light ones fill what these leave.
     let mut order: Vec<usize> = (0..cells.len()).collect();

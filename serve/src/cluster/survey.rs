@@ -37,11 +37,11 @@ pub(super) struct Layout {
     key: String,
     end_uid: u64,
     times: (i64, i64),
-    cells: Vec<Place>,
+    cells: Vec<CellSummary>,
 }
 
 /// A cell as the survey needs it.
-struct Place {
+struct CellSummary {
     load: Load,
     /// UIDs of its URLs, and of its records.
     urls: Range<u64>,
@@ -75,7 +75,7 @@ pub(super) fn layouts(store: &Store) -> Vec<Layout> {
         let first_key = partition.first_key_bytes().unwrap_or_default();
         if let (Some(row), Some(place)) = (rows.iter_mut().find(|row| row.row == entry.row), place) {
             let records = entry.records(place);
-            row.cells.push(Place { load: Load::of(partition), urls, records, first_key });
+            row.cells.push(CellSummary { load: Load::of(partition), urls, records, first_key });
         }
     }
     rows
@@ -148,7 +148,7 @@ impl Survey {
     /// A row as it travels.
     pub(super) fn row(row: &Layout, holders: &[Holders]) -> Row {
         let narrow = |at: &usize| u32::try_from(*at).unwrap_or(u32::MAX);
-        let cell = |(place, holders): (&Place, &Holders)| Cell {
+        let cell = |(place, holders): (&CellSummary, &Holders)| Cell {
             partition: place.load.partition,
             first_uid: place.urls.start,
             urls: place.urls.end - place.urls.start,
@@ -235,7 +235,7 @@ mod tests {
             end_uid: 10,
             times: (0, 1),
             cells: (0..20)
-                .map(|partition| Place {
+                .map(|partition| CellSummary {
                     load: Load { partition, weight: 1 },
                     urls: 0..1,
                     records: 0..1,

@@ -20,7 +20,7 @@ use crate::guard::connections::origin::Origin;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct ConnectionLimits {
     /// Of all callers.
     pub most: usize,
     /// Of one caller.
@@ -105,7 +105,7 @@ impl Connections {
     }
 
     /// One more, where there may be one.
-    pub(crate) fn enter(&self, origin: Origin, room: &Room) -> Option<Seat> {
+    pub(crate) fn enter(&self, origin: Origin, room: &ConnectionLimits) -> Option<Seat> {
         let mut open = self.lock();
         let own = open.of.get(&origin).copied().unwrap_or(0);
         let is_room = if open.cut {
@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn the_idle_make_room_in_their_order() {
-        let (connections, room) = (Connections::default(), Room { most: 4, of_one: 3, idle: Duration::MAX });
+        let (connections, room) =
+            (Connections::default(), ConnectionLimits { most: 4, of_one: 3, idle: Duration::MAX });
         let origin = |last: u8| Origin::of([10, 0, 0, last].into());
         let enter = |last: u8| connections.enter(origin(last), &room).expect("room");
         let is_cut = |seat: &Seat| seat.line.is_cut(Waker::noop());
@@ -253,7 +254,8 @@ mod tests {
 
     #[test]
     fn nobody_is_sent_away_in_the_middle_of_a_call() {
-        let (connections, room) = (Connections::default(), Room { most: 4, of_one: 3, idle: Duration::MAX });
+        let (connections, room) =
+            (Connections::default(), ConnectionLimits { most: 4, of_one: 3, idle: Duration::MAX });
         let enter = |last: u8| connections.enter(Origin::of([10, 0, 0, last].into()), &room);
         let seats: Vec<Seat> = [1, 1, 1, 2].map(|last| enter(last).expect("room")).into();
         let calls: Vec<Busy> = seats.iter().map(|seat| seat.line.busy()).collect();

@@ -244,7 +244,7 @@ impl HttpBody for Lasting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::connections::Room;
+    use crate::guard::connections::ConnectionLimits;
     use crate::guard::connections::incoming::LimitedIncoming;
     use crate::guard::limits::Limits;
     use crate::guard::methods::{Method, Pool};
@@ -279,7 +279,7 @@ mod tests {
         let never = get(async || futures_util::future::pending::<&str>().await);
         let router = routes.into_axum_router().merge(drain.routes()).route("/v1/topology", never);
         let router = drain.around(router, &methods);
-        let incoming = LimitedIncoming::new(listener, Room::from(&Limits::of_cores(1)));
+        let incoming = LimitedIncoming::new(listener, ConnectionLimits::from(&Limits::of_cores(1)));
         let connections = incoming.connections();
         let (own, server) = (drain.clone(), Server::builder().accept_http1(true).add_routes(Routes::from(router)));
         let end = tokio::spawn(async move {

@@ -35,7 +35,7 @@ use tonic::Status;
 
 use crate::guard::attend::{Attendant, attended};
 use crate::guard::connections::origin::{Link, Origin};
-use crate::guard::connections::{Busy, Room};
+use crate::guard::connections::{Busy, ConnectionLimits};
 use crate::guard::limits::pace::{Answers, timely};
 use crate::guard::methods::{Methods, Pool};
 use crate::guard::refusal::{answer, is_grpc};
@@ -69,7 +69,7 @@ pub struct Limits {
     pub sharers: usize,
 }
 
-impl From<&Limits> for Room {
+impl From<&Limits> for ConnectionLimits {
     fn from(limits: &Limits) -> Self {
         Self { most: limits.connections, of_one: limits.share(limits.connections), idle: limits.idle }
     }
@@ -182,9 +182,9 @@ pub struct Load {
 
 /// Lets as many calls run as there are places. Clones share the places.
 #[derive(Clone)]
-pub struct Admission(Arc<[Places; Pool::COUNTED.len()]>);
+pub struct Admission(Arc<[PoolPermits; Pool::COUNTED.len()]>);
 
-struct Places {
+struct PoolPermits {
     pool: Pool,
     calls: usize,
     queue: usize,
@@ -211,7 +211,7 @@ struct Share {
 /// A place of a call, among the extensions of its request. What goes on for a call after its caller may have gone away, as
 /// work in a thread does, takes a clone along, so that it counts until it is done.
 #[derive(Clone)]
-pub struct Place(#[expect(dead_code, reason = "held, not read")] Arc<Held>);
+pub struct Permit(#[expect(dead_code, reason = "held, not read")] Arc<Held>);
 
 /// The place, and its part of the caller's share.
 type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
@@ -219,7 +219,7 @@ type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
 /// What a call holds until its answer has ended.
 struct Holds {
     _connection: Option<Busy>,
-    _place: Option<Place>,
+    _place: Option<Permit>,
 }
 
 impl Attendant for Holds {}
@@ -237,7 +237,7 @@ impl Admission {
                 Pool::Free | Pool::Links | Pool::Ask => (limits.calls, limits.queue),
             };
             let (calls, queue) = (bounded(calls), bounded(queue));
-            Places {
+            PoolPermits {
                 pool,
                 calls,
                 queue,
@@ -276,20 +276,20 @@ impl Admission {
         self.0.iter().for_each(|places| places.answers.give_up(places.stall));
     }
 
-    fn places(&self, pool: Pool) -> Option<&Places> {
+    fn places(&self, pool: Pool) -> Option<&PoolPermits> {
         self.0.iter().find(|places| places.pool == pool)
     }
 }
 
-impl Places {
+impl PoolPermits {
     /// A place, at once or after a while; none where too many wait, or for too long.
-    async fn enter(&self, origin: Origin) -> Option<Place> {
+    async fn enter(&self, origin: Origin) -> Option<Permit> {
         let share = self.share_of(origin);
         // Fair: a place that is given back goes to who waits, not to who comes by.
         if let Ok(own) = Arc::clone(&share.run).try_acquire_owned()
             && let Ok(place) = Arc::clone(&self.run).try_acquire_owned()
         {
-            return Some(Place(Arc::new((place, own, share))));
+            return Some(Permit(Arc::new((place, own, share))));
         }
         let waited = async {
             let (_of_all, _of_one) = (self.wait.try_acquire().ok()?, share.wait.try_acquire().ok()?);
@@ -307,7 +307,7 @@ impl Places {
             }
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        entered.map(|(place, own)| Place(Arc::new((place, own, share))))
+        entered.map(|(place, own)| Permit(Arc::new((place, own, share))))
     }
 
     fn share_of(&self, origin: Origin) -> Arc<Share> {

@@ -16,7 +16,7 @@ use tonic::service::Routes;
 use tonic::transport::{Channel, Server};
 use tonic::{Request, Response, Status};
 
-use crate::guard::connections::Room;
+use crate::guard::connections::ConnectionLimits;
 use crate::guard::connections::incoming::LimitedIncoming;
 use crate::guard::limits::Limits;
 use crate::guard::security::tls::ServerTls;
@@ -96,7 +96,8 @@ pub(crate) async fn serve(router: Router, tls: Option<ServerTls>) -> SocketAddr 
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let server = Server::builder().accept_http1(true).add_routes(Routes::from(router));
-    let incoming = LimitedIncoming::new(listener, Room::from(&Limits { sharers: 1, ..Limits::of_cores(1) }));
+    let incoming =
+        LimitedIncoming::new(listener, ConnectionLimits::from(&Limits { sharers: 1, ..Limits::of_cores(1) }));
     match tls {
         Some(tls) => tokio::spawn(server.serve_with_incoming(tls.accept(incoming))),
         None => tokio::spawn(server.serve_with_incoming(incoming)),

@@ -10,7 +10,7 @@ use tonic::Status;
 use webstrata_layers::Batch;
 
 use super::params::Params;
-use super::resume::{Place, Start};
+use super::resume::{PagePosition, Start};
 use crate::clerk::{Pinned, Texts};
 use crate::protocol::status::bad;
 use crate::server::Shared;
@@ -35,8 +35,8 @@ pub(super) struct Item<V> {
 pub(super) struct Answer<V> {
     pub(super) items: Vec<Item<V>>,
     /// Where the next answer goes on; nothing as long as there is room.
-    pub(super) more: Option<Place>,
-    begin: Place,
+    pub(super) more: Option<PagePosition>,
+    begin: PagePosition,
     left: usize,
     bytes_left: usize,
 }
@@ -71,7 +71,7 @@ impl<V> Answer<V> {
         Ok(Self::sized(start.place.unwrap_or_default(), usize::try_from(limit).unwrap_or(usize::MAX), bytes))
     }
 
-    fn sized(begin: Place, limit: usize, bytes: usize) -> Self {
+    fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
         Self { items: Vec::new(), more: None, begin, left: limit, bytes_left: bytes }
     }
 
@@ -92,7 +92,7 @@ impl<V> Answer<V> {
 
     /// Ends the answer before a UID, where it does not end already.
     pub(super) fn stop_at(&mut self, uid: u64) {
-        self.more.get_or_insert(Place { uid, given: 0 });
+        self.more.get_or_insert(PagePosition { uid, given: 0 });
     }
 
     /// Takes in the lists of UIDs that rise, also from call to call. Lists without values leave nothing behind.
@@ -107,7 +107,7 @@ impl<V> Answer<V> {
         while let Some(first) = rest.first() {
             if self.bytes_left == 0 {
                 // Sooner than where the limit ends it.
-                self.more = Some(Place { uid: uids[first.list], given: first.first });
+                self.more = Some(PagePosition { uid: uids[first.list], given: first.first });
                 return Ok(());
             }
             let mut size = 0;
@@ -142,7 +142,7 @@ impl<V> Answer<V> {
             let end = values.len().min(first.saturating_add(self.left));
             self.left -= end - first;
             if end < values.len() {
-                self.more = Some(Place { uid, given: end });
+                self.more = Some(PagePosition { uid, given: end });
             }
             pieces.extend((first..end).step_by(RUN).map(|first| Piece { list, first, end: end.min(first + RUN) }));
         }

@@ -8,7 +8,7 @@ use crate::protocol::resume::{Fingerprint, resumed, token};
 
 /// A place in a question's values, which stand in order of UIDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PagePosition {
     /// Those of lower UIDs were given,
     pub(super) uid: u64,
     /// and so many of this one.
@@ -20,7 +20,7 @@ pub(super) struct Place {
 pub(super) struct Start {
     pub(super) epoch: u64,
     /// The beginning, where there is no key.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PagePosition>,
     /// The seed of a random sample that goes on.
     pub(super) seed: Option<u64>,
     question: Fingerprint,
@@ -33,12 +33,12 @@ impl Start {
         let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
         let Some(key) = params.get("resumeKey")? else { return Ok(Self { epoch, place: None, seed: None, question }) };
         let (epoch, [uid, given, seed]) = resumed("resumeKey", key, question, epoch)?;
-        let place = Place { uid, given: usize::try_from(given).unwrap_or(usize::MAX) };
+        let place = PagePosition { uid, given: usize::try_from(given).unwrap_or(usize::MAX) };
         Ok(Self { epoch, place: Some(place), seed: Some(seed), question })
     }
 
     /// The key of a place.
-    pub(super) fn key(&self, epoch: u64, place: Place) -> String {
+    pub(super) fn key(&self, epoch: u64, place: PagePosition) -> String {
         token(epoch, [place.uid, place.given as u64, self.seed.unwrap_or(0)], self.question)
     }
 }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn keys_are_of_one_question_and_one_epoch() {
-        let place = Place { uid: 17, given: 3 };
+        let place = PagePosition { uid: 17, given: 3 };
         let key = start("url=a&limit=1").unwrap().key(7, place);
         let again = start(&format!("url=a&limit=2&resumeKey={key}")).unwrap();
         assert_eq!((again.epoch, again.place), (7, Some(place)));

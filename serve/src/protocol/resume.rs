@@ -27,7 +27,7 @@ impl Fingerprint {
 }
 
 /// A place in an answer: two numbers that say how much was given, and the seed of a random sample.
-pub(crate) type Place = [u64; 3];
+pub(crate) type AnswerPosition = [u64; 3];
 
 /// The digits of a number.
 const DIGITS: usize = 16;
@@ -36,7 +36,7 @@ const DIGITS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token {
     epoch: u64,
-    place: Place,
+    place: AnswerPosition,
     question: Fingerprint,
 }
 
@@ -72,7 +72,7 @@ impl Token {
 }
 
 /// The token of a place in the answer to a question, given in an epoch.
-pub(crate) fn token(epoch: u64, [first, second, seed]: Place, Fingerprint(question): Fingerprint) -> String {
+pub(crate) fn token(epoch: u64, [first, second, seed]: AnswerPosition, Fingerprint(question): Fingerprint) -> String {
     epoch_to(epoch) + &[first, second, seed, question].map(number_to).concat()
 }
 
@@ -80,7 +80,12 @@ pub(crate) fn token(epoch: u64, [first, second, seed]: Place, Fingerprint(questi
 ///
 /// # Errors
 /// BAD_REQUEST for what is no token, or one of another question or another epoch.
-pub(crate) fn resumed(field: &str, token: &str, question: Fingerprint, epoch: u64) -> Result<(u64, Place), Status> {
+pub(crate) fn resumed(
+    field: &str,
+    token: &str,
+    question: Fingerprint,
+    epoch: u64,
+) -> Result<(u64, AnswerPosition), Status> {
     let token = Token::of(token).ok_or_else(|| bad(format!("{field}: it is not one that an answer gave")))?;
     if token.question != question {
         return Err(bad(format!(
@@ -102,7 +107,7 @@ mod tests {
 
     const QUESTION: &[u8] = b"links of a";
 
-    fn read(text: &str, question: &[u8], epoch: u64) -> Result<(u64, Place), String> {
+    fn read(text: &str, question: &[u8], epoch: u64) -> Result<(u64, AnswerPosition), String> {
         resumed("token", text, Fingerprint::of(question), epoch).map_err(|status| {
             assert_eq!(Reason::of(&status), Some(Reason::BadRequest));
             status.message().to_owned()

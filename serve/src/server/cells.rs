@@ -15,7 +15,7 @@ use crate::clerk::Own;
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
 use crate::protocol::proto::cells_server::Cells;
-use crate::protocol::proto::question::Question as Asked;
+use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
     Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
 };
@@ -51,29 +51,29 @@ impl CellsService {
 /// How many items a question has.
 fn items(question: &Question) -> usize {
     match &question.question {
-        Some(Asked::Find(find)) => find.keys.len(),
-        Some(Asked::Links(links)) => links.uids.len(),
+        Some(QuestionKind::Find(find)) => find.keys.len(),
+        Some(QuestionKind::Links(links)) => links.uids.len(),
         Some(
-            Asked::Urls(uids)
-            | Asked::Captures(uids)
-            | Asked::Lifespans(uids)
-            | Asked::Pages(uids)
-            | Asked::InRecords(uids),
+            QuestionKind::Urls(uids)
+            | QuestionKind::Captures(uids)
+            | QuestionKind::Lifespans(uids)
+            | QuestionKind::Pages(uids)
+            | QuestionKind::InRecords(uids),
         ) => uids.uids.len(),
-        Some(Asked::HasLinks(pairs)) => pairs.pages.len(),
+        Some(QuestionKind::HasLinks(pairs)) => pairs.pages.len(),
         // A look at each page of a range, some of which take as long as an item. No cell has more.
-        Some(Asked::Listing(asked)) => {
+        Some(QuestionKind::Listing(asked)) => {
             let pages = asked.end.saturating_sub(asked.first).min(1 << 24) / 32;
             ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
         }
-        Some(Asked::Prefix(_) | Asked::Counts(_)) => 1,
+        Some(QuestionKind::Prefix(_) | QuestionKind::Counts(_)) => 1,
         None => 0,
     }
 }
 
 /// Whether a question may take long for few items: hubs have many sources.
 fn is_heavy(question: &Question) -> bool {
-    matches!(&question.question, Some(Asked::Links(links)) if links.direction != 0)
+    matches!(&question.question, Some(QuestionKind::Links(links)) if links.direction != 0)
 }
 
 impl Own for CellsService {

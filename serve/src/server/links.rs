@@ -28,7 +28,7 @@ pub struct LinksService {
     shared: Shared,
 }
 
-type Given<T> = Result<Response<T>, Status>;
+type AnswerKind<T> = Result<Response<T>, Status>;
 
 impl LinksService {
     /// With the clerk of a server.
@@ -96,14 +96,14 @@ fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize
 
 #[tonic::async_trait]
 impl Links for LinksService {
-    async fn url_to_uid(&self, request: Request<proto::UrlToUidRequest>) -> Given<proto::UrlToUidResponse> {
+    async fn url_to_uid(&self, request: Request<proto::UrlToUidRequest>) -> AnswerKind<proto::UrlToUidResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.urls.len()).await?;
         let uids_plus_one = plus_one(pinned.uids(&request.urls).await?);
         Ok(Response::new(proto::UrlToUidResponse { epoch: pinned.epoch(), uids_plus_one }))
     }
 
-    async fn uid_to_url(&self, request: Request<proto::UidToUrlRequest>) -> Given<proto::UidToUrlResponse> {
+    async fn uid_to_url(&self, request: Request<proto::UidToUrlRequest>) -> AnswerKind<proto::UidToUrlResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let urls = pinned.urls(&request.uids).await?;
@@ -111,7 +111,7 @@ impl Links for LinksService {
         Ok(Response::new(proto::UidToUrlResponse { epoch: pinned.epoch(), urls }))
     }
 
-    async fn get_links(&self, request: Request<proto::GetLinksRequest>) -> Given<proto::GetLinksResponse> {
+    async fn get_links(&self, request: Request<proto::GetLinksRequest>) -> AnswerKind<proto::GetLinksResponse> {
         let request = request.into_inner();
         let (epoch, item, first) = start_of(self.shared.cluster.store(), &request)?;
         let pinned = self.pinned(epoch, request.uids.len()).await?;
@@ -182,7 +182,10 @@ impl Links for LinksService {
         Ok(Response::new(answer))
     }
 
-    async fn get_link_count(&self, request: Request<proto::GetLinkCountRequest>) -> Given<proto::GetLinkCountResponse> {
+    async fn get_link_count(
+        &self,
+        request: Request<proto::GetLinkCountRequest>,
+    ) -> AnswerKind<proto::GetLinkCountResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
@@ -190,7 +193,10 @@ impl Links for LinksService {
         Ok(Response::new(proto::GetLinkCountResponse { epoch: pinned.epoch(), counts }))
     }
 
-    async fn sample_links(&self, request: Request<proto::SampleLinksRequest>) -> Given<proto::SampleLinksResponse> {
+    async fn sample_links(
+        &self,
+        request: Request<proto::SampleLinksRequest>,
+    ) -> AnswerKind<proto::SampleLinksResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
@@ -203,7 +209,10 @@ impl Links for LinksService {
         Ok(Response::new(proto::SampleLinksResponse { epoch: pinned.epoch(), counts, links: samples.into_values() }))
     }
 
-    async fn get_lifespans(&self, request: Request<proto::GetLifespansRequest>) -> Given<proto::GetLifespansResponse> {
+    async fn get_lifespans(
+        &self,
+        request: Request<proto::GetLifespansRequest>,
+    ) -> AnswerKind<proto::GetLifespansResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let spans = pinned.lifespans(&request.uids).await?;
@@ -217,7 +226,10 @@ impl Links for LinksService {
         }))
     }
 
-    async fn get_captures(&self, request: Request<proto::GetCapturesRequest>) -> Given<proto::GetCapturesResponse> {
+    async fn get_captures(
+        &self,
+        request: Request<proto::GetCapturesRequest>,
+    ) -> AnswerKind<proto::GetCapturesResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let captures = pinned.captures(&request.uids).await?;
@@ -233,7 +245,7 @@ impl Links for LinksService {
 
     type ListUidsStream = Pin<Box<dyn Stream<Item = Result<proto::ListUidsResponse, Status>> + Send>>;
 
-    async fn list_uids(&self, request: Request<proto::ListUidsRequest>) -> Given<Self::ListUidsStream> {
+    async fn list_uids(&self, request: Request<proto::ListUidsRequest>) -> AnswerKind<Self::ListUidsStream> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, 1).await?;
         let ranges = ranges_of(&pinned, &request).await?;
@@ -253,7 +265,7 @@ impl Links for LinksService {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
-    async fn stats(&self, request: Request<proto::StatsRequest>) -> Given<proto::StatsResponse> {
+    async fn stats(&self, request: Request<proto::StatsRequest>) -> AnswerKind<proto::StatsResponse> {
         let pinned = self.pinned(request.into_inner().epoch, 1).await?;
         let cells = pinned.counts().await?;
         let map = self.shared.clerk.map();
@@ -284,28 +296,28 @@ impl Links for LinksService {
     async fn translate_uids(
         &self,
         request: Request<proto::TranslateUidsRequest>,
-    ) -> Given<proto::TranslateUidsResponse> {
+    ) -> AnswerKind<proto::TranslateUidsResponse> {
         let request = request.into_inner();
         self.shared.bounds.admit(request.uids.len())?;
         let (from, to, uids) = self.shared.cluster.translate(request.from, request.to, request.uids).await?;
         Ok(Response::new(proto::TranslateUidsResponse { from, to, uids_plus_one: plus_one(uids) }))
     }
 
-    async fn request(&self, request: Request<proto::RequestRequest>) -> Given<proto::RequestResponse> {
+    async fn request(&self, request: Request<proto::RequestRequest>) -> AnswerKind<proto::RequestResponse> {
         let proto::RequestRequest { epoch, here } = request.into_inner();
         let pinned = self.pinned(epoch, 1).await?;
         let cells = self.hold(&pinned, true, here).await?;
         Ok(Response::new(proto::RequestResponse { epoch: pinned.epoch(), cells }))
     }
 
-    async fn relinquish(&self, request: Request<proto::RelinquishRequest>) -> Given<proto::RelinquishResponse> {
+    async fn relinquish(&self, request: Request<proto::RelinquishRequest>) -> AnswerKind<proto::RelinquishResponse> {
         let proto::RelinquishRequest { epoch, here } = request.into_inner();
         let pinned = self.pinned(epoch, 1).await?;
         self.hold(&pinned, false, here).await?;
         Ok(Response::new(proto::RelinquishResponse { epoch: pinned.epoch() }))
     }
 
-    async fn topology(&self, request: Request<proto::TopologyRequest>) -> Given<proto::TopologyResponse> {
+    async fn topology(&self, request: Request<proto::TopologyRequest>) -> AnswerKind<proto::TopologyResponse> {
         let after = request.into_inner().after;
         let mut topology = self.shared.topology();
         let changed = topology.wait_for(|topology| topology.version != after);

@@ -27,7 +27,7 @@ use crate::cluster::{Cluster, ClusterOptions};
 use crate::dial::{Connect, Dialer};
 use crate::guard::Guard;
 use crate::guard::connections::incoming::LimitedIncoming;
-use crate::guard::connections::{Connections, Room};
+use crate::guard::connections::{ConnectionLimits, Connections};
 use crate::guard::drain::{Drain, End};
 use crate::guard::limits::{Admission, Limits};
 use crate::guard::methods::Methods;
@@ -155,7 +155,7 @@ impl Server {
     /// A port that is taken, a store that does not open.
     pub async fn start(location: Location, listen: SocketAddr, options: ServerOptions) -> Result<Self, ServerError> {
         let (listener, address) = bound(listen).await?;
-        let incoming = LimitedIncoming::new(listener, Room::from(&options.limits));
+        let incoming = LimitedIncoming::new(listener, ConnectionLimits::from(&options.limits));
         let connections = incoming.connections();
         Self::over(location, address, incoming, connections, options).await
     }
@@ -294,7 +294,7 @@ async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerE
 /// Answers health and figures until the server has ended. Who looks after it is let in whoever else is there: all connections
 /// count as idle, the oldest makes room, and none lasts.
 async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
-    let room = Room { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
+    let room = ConnectionLimits { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
     let mut transport = Transport::builder()
         .accept_http1(true)
         .max_concurrent_streams(ADMIN_STREAMS)

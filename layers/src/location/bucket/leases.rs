@@ -67,7 +67,7 @@ impl Bucket {
         PutPayload::from(format!("process {}\n", std::process::id()).into_bytes())
     }
 
-    /// See [`Place::lease`].
+    /// See [`Storage::lease`].
     pub(super) fn take_lease(&self, epoch: u64, renewed_every: Duration) -> Result<Leased, Error> {
         let dir = lease_dir(epoch);
         let name = format!("{dir}/{READER}{:016x}", random());
@@ -113,12 +113,12 @@ impl Bucket {
         objects.iter().any(|object| is_lease(object) && age(object) < dead_after)
     }
 
-    /// See [`Place::is_leased`]. By the clock of this machine: only to foretell.
+    /// See [`Storage::is_leased`]. By the clock of this machine: only to foretell.
     pub(super) fn has_lease(&self, epoch: u64) -> Result<bool, Error> {
         Ok(Self::any_alive(&self.leases(epoch)?, Utc::now(), DEAD_AFTER))
     }
 
-    /// See [`Place::retire`].
+    /// See [`Storage::retire`].
     pub(super) fn retire_after(&self, epoch: u64, dead_after: Duration) -> Result<Option<Retiring>, Error> {
         let dir = lease_dir(epoch);
         let name = format!("{dir}/{RETIRED}");

@@ -74,7 +74,7 @@ pub enum Start {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// Rows of this part follow.
-    Begin(Part),
+    Begin(Changeset),
     /// Some of them.
     Rows(Vec<ChangedRow>),
     /// There are no more of this part.
@@ -101,7 +101,7 @@ pub struct Seconds {
 
 /// Rows that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Changeset {
     /// The epoch whose result it is.
     pub id: EpochId,
     /// The epoch since which rows have changed; `None` for the whole result.
@@ -366,7 +366,7 @@ impl Leader<'_> {
             (Standing::Hosts { .. }, _) => changes.sort_by_key(|change| change.key),
             _ => changes.sort_by_key(|change| uids(change.key)),
         }
-        self.tell(Event::Begin(Part { id: at.store().id(), since }))?;
+        self.tell(Event::Begin(Changeset { id: at.store().id(), since }))?;
         let is_pair = matches!(standing, Standing::Hosts { .. } | Standing::NewLinks { .. });
         for some in changes.chunks(ROWS) {
             let rows = some.iter().map(|change| {

@@ -17,7 +17,7 @@
 //! | hosts | `source`, `target`, `links` | `links_before` |
 //! | newlinks | `page`, `link` | `gained`: whether it is new, else all captures that had it were replaced |
 
-use super::{ChangedRow, Event, Part, Standing, Value};
+use super::{ChangedRow, Changeset, Event, Standing, Value};
 use crate::Error;
 use crate::outlet::{Outlet, outside_stores};
 use crate::table::column;
@@ -87,7 +87,7 @@ impl Tables {
         Ok(None)
     }
 
-    fn file_name(&self, Part { id: EpochId { epoch, .. }, since }: &Part) -> String {
+    fn file_name(&self, Changeset { id: EpochId { epoch, .. }, since }: &Changeset) -> String {
         let since = since.map_or(String::new(), |since| format!("{since:06}-"));
         format!("{}-{since}{epoch:06}.parquet", self.name)
     }

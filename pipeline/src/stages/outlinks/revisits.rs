@@ -11,7 +11,7 @@
 
 use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
-use webstrata_layers::record::join::{self, Part, Weave};
+use webstrata_layers::record::join::{self, Contribution, Weave};
 use webstrata_layers::record::{precedence, presence};
 use webstrata_layers::{Evidence, Page, Revisit};
 
@@ -173,7 +173,7 @@ fn what_is_said(revisit: &Revisit) -> (bool, Option<i64>, &[u64]) {
 /// A page of these captures.
 fn write(uid: u64, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     let (mut page, mut evidence) = (Page { uid, ..Page::default() }, Evidence::default());
-    let (mut weave, mut parts) = (Weave::default(), pages.map(Part::from).to_vec());
+    let (mut weave, mut parts) = (Weave::default(), pages.map(Contribution::from).to_vec());
     let mut last_own: &[u64] = &[];
     for (index, moment) in (0u32..).zip(kept) {
         page.timestamps.push(moment.time);
@@ -188,7 +188,7 @@ fn write(uid: u64, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
         if !own.is_empty() {
             if own != last_own {
                 last_own = own;
-                parts.push(Part::always(own));
+                parts.push(Contribution::always(own));
             }
             owners.push((parts.len() - 1, 0));
         }

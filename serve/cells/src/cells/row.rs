@@ -37,7 +37,7 @@ pub struct Row {
 
 /// A record of a URL: its cell, and its node there.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct NodeRef<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) node: usize,
 }
@@ -147,13 +147,13 @@ impl Row {
 
     /// The record of a UID, of out-links, in-links or both; `None` where the row has none.
     #[inline]
-    pub(crate) fn place(&self, uid: u64) -> Result<Option<Place<'_>>, Away> {
+    pub(crate) fn place(&self, uid: u64) -> Result<Option<NodeRef<'_>>, Away> {
         let at = self.ends.partition_point(|&end| end <= uid);
         if at == self.ends.len() {
             return Ok(None);
         }
         let cell = self.held(at)?;
-        Ok(cell.node(uid).map(|node| Place { cell, node }))
+        Ok(cell.node(uid).map(|node| NodeRef { cell, node }))
     }
 
     /// The cell with the URL of a UID; `None` where the URL is not one of this row's.
@@ -245,7 +245,7 @@ impl Row {
                 if let Some((_, own)) = next.next_if(|(unsure, _)| *unsure == at) {
                     let ranges = edges.get().into_iter().zip(own).filter_map(|(edge, own)| own.then_some(edge));
                     holds = match self.place(source) {
-                        Ok(Some(Place { cell, node })) => {
+                        Ok(Some(NodeRef { cell, node })) => {
                             let mut by_captures = None;
                             if let Window::Seen { from, to } = window {
                                 cell.captures(node, captures)?;

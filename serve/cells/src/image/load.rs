@@ -25,7 +25,7 @@ use crate::cells::cell::{self, Content};
 use crate::error::Error;
 use crate::image::label::{Label, label_of, path_of, records};
 use crate::image::{self, Image, Residence};
-use crate::links::encoding::{self, Encoding, Given, Records};
+use crate::links::encoding::{self, CellShape, Encoding, Records};
 use crate::numbers::{self, Numbers};
 use crate::url_store;
 
@@ -152,7 +152,7 @@ pub fn write_cell(
     let keys =
         (options.encoding.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
     let keys = keys.transpose()?;
-    let given = Given {
+    let given = CellShape {
         first: interval.start,
         nodes: numbers.len(),
         count: records(partition, Layer::Ol),
@@ -160,7 +160,7 @@ pub fn write_cell(
     };
     let forward = options.encoding.encode_forward(given, &pages)?;
     let backward =
-        options.encoding.encode_backward(Given { count: records(partition, Layer::Il), ..given }, &in_links)?;
+        options.encoding.encode_backward(CellShape { count: records(partition, Layer::Il), ..given }, &in_links)?;
     let sections = [&urls[..], &numbered, &forward, &backward];
     let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
     settle(draft, &path, (&label, options.encoding), &content.borrow())?;
@@ -222,7 +222,7 @@ mod tests {
         content.add_page(&page);
         content.add_in_links(&record);
         let urls = url_store::encode(|visit| visit(&own_key).map_err(Error::from), url_store::Options::default());
-        let given = Given { first: 7, nodes: 1, count: 1, keys: None };
+        let given = CellShape { first: 7, nodes: 1, count: 1, keys: None };
         let pages = || -> Records<'_, Page> { Box::new(std::iter::once(Ok(page.clone()))) };
         let records = || -> Records<'_, InLinks> { Box::new(std::iter::once(Ok(record.clone()))) };
         let (out, into) = (STRATA.encode_forward(given, &pages), STRATA.encode_backward(given, &records));

@@ -157,7 +157,7 @@ pub enum Found {
 
 /// Room for one answer, used again and again.
 #[derive(Default)]
-pub struct Room {
+pub struct AnswerBuffers {
     phased: Phased,
     places: Vec<usize>,
     inner: Cut,
@@ -218,7 +218,7 @@ impl Backward {
     pub fn sources(
         &self,
         node: usize,
-        room: &mut Room,
+        room: &mut AnswerBuffers,
         wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
         visit: &mut dyn FnMut(u64, Found),
     ) -> Result<(), Damage> {
@@ -237,7 +237,7 @@ impl Backward {
         if !by_masks {
             return self.sources_slowly(node, wanted, visit);
         }
-        let Room { phased, places, inner, edges } = room;
+        let AnswerBuffers { phased, places, inner, edges } = room;
         places.clear();
         places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
         let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     fn assert_answers(backward: &Backward, records: &[InLinks]) {
-        let mut room = Room::default();
+        let mut room = AnswerBuffers::default();
         for record in records {
             let node = usize::try_from(record.uid - FIRST).unwrap();
             assert_eq!(backward.record(node).unwrap().as_ref(), Some(record));
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn damaged_bytes_give_errors_or_other_answers() {
         let whole = encoded(&records());
-        let (mut random, mut room) = (Random::new(3), Room::default());
+        let (mut random, mut room) = (Random::new(3), AnswerBuffers::default());
         for round in 0..2000 {
             let mut bytes = whole[round % 2].clone();
             for _ in 0..=random.below(3) {

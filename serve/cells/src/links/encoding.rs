@@ -86,7 +86,7 @@ pub type Records<'a, T> = Box<dyn Iterator<Item = Result<T, Error>> + 'a>;
 
 /// What encoders of link stores are given, besides records.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct CellShape<'a> {
     /// UID of node 0.
     pub first: u64,
     /// Number of nodes.
@@ -118,7 +118,8 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Those of `pages`, and links that the encoding cannot hold.
-    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error>;
+    fn encode_forward<'a>(&self, given: CellShape<'a>, pages: &dyn Fn() -> Records<'a, Page>)
+    -> Result<Vec<u8>, Error>;
 
     /// Encodes the in-links of a cell.
     ///
@@ -126,7 +127,7 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     /// See [`Encoding::encode_forward`].
     fn encode_backward<'a>(
         &self,
-        given: Given<'a>,
+        given: CellShape<'a>,
         records: &dyn Fn() -> Records<'a, InLinks>,
     ) -> Result<Vec<u8>, Error>;
 
@@ -183,13 +184,17 @@ impl Encoding for InStrata {
         self.name
     }
 
-    fn encode_forward<'a>(&self, given: Given<'a>, pages: &dyn Fn() -> Records<'a, Page>) -> Result<Vec<u8>, Error> {
+    fn encode_forward<'a>(
+        &self,
+        given: CellShape<'a>,
+        pages: &dyn Fn() -> Records<'a, Page>,
+    ) -> Result<Vec<u8>, Error> {
         strata::encode_pages(given.first, (given.nodes, given.count), pages, self.profile)
     }
 
     fn encode_backward<'a>(
         &self,
-        given: Given<'a>,
+        given: CellShape<'a>,
         records: &dyn Fn() -> Records<'a, InLinks>,
     ) -> Result<Vec<u8>, Error> {
         backward::encode(given.first, (given.nodes, given.count), records, self.profile)

@@ -92,7 +92,7 @@ thread_local! {
 
 /// A record and its node.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordAt {
     record: usize,
     node: usize,
 }
@@ -101,7 +101,7 @@ struct Place {
 struct Head<'a> {
     bits: BitReader<'a>,
     end: u64,
-    place: Place,
+    place: RecordAt,
     /// Its node's number among the links.
     own: u64,
     /// 0 still, 1 rows, 2 columns.
@@ -175,22 +175,22 @@ impl Strata {
 
     /// Where the record of a node is.
     #[inline]
-    fn place_of(&self, node: usize) -> Result<Option<Place>, Damage> {
+    fn place_of(&self, node: usize) -> Result<Option<RecordAt>, Damage> {
         if node >= self.nodes {
             return Err(Damage::Outside { part: PART, value: node as u64, bound: self.nodes as u64 });
         }
         let dense = self.records == self.nodes;
         let record = if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) };
-        Ok(record.map(|record| Place { record, node }))
+        Ok(record.map(|record| RecordAt { record, node }))
     }
 
     /// Where a record near another one is.
     #[inline]
-    fn near(&self, place: Place, record: usize) -> Place {
+    fn near(&self, place: RecordAt, record: usize) -> RecordAt {
         let dense = self.records == self.nodes;
         let ranks = &self.bytes[self.ranks..self.pointers];
         let node = if dense { Some(record) } else { ranks::node_near(ranks, (place.record, place.node), record) };
-        Place { record, node: node.unwrap_or(0) }
+        RecordAt { record, node: node.unwrap_or(0) }
     }
 
     /// The number of a node among the links.
@@ -205,7 +205,7 @@ impl Strata {
 
     /// Finds a record.
     #[inline]
-    fn begin(&self, place: Place) -> Result<Head<'_>, Damage> {
+    fn begin(&self, place: RecordAt) -> Result<Head<'_>, Damage> {
         let blocks = &self.bytes[self.blocks..];
         let (start, end) = self.layout.locate(place.record, &self.bytes[self.pointers..self.blocks], blocks)?;
         Ok(Head { bits: BitReader::new(blocks, start), end, place, own: self.number_of(place.node), shape: 0 })
@@ -215,7 +215,7 @@ impl Strata {
     #[inline]
     fn head<'a: 'b, 'b>(
         &'a self,
-        place: Place,
+        place: RecordAt,
         list: &'b mut List,
         events: &mut Vec<u32>,
     ) -> Result<(Head<'a>, Captures<'b>), Damage> {
@@ -245,7 +245,7 @@ impl Strata {
 
     /// The reference of a record, and whether all of it is copied.
     #[inline(always)]
-    fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(Place, bool)>, Damage> {
+    fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(RecordAt, bool)>, Damage> {
         if head.bits.position() >= head.end {
             return Ok(None);
         }
@@ -293,7 +293,13 @@ impl Strata {
     }
 
     /// The links of a record.
-    fn links_of(&self, place: Place, depth: usize, levels: &mut [Level], links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn links_of(
+        &self,
+        place: RecordAt,
+        depth: usize,
+        levels: &mut [Level],
+        links: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
         links.clear();
         if self.times.is_none() {
             return self.links(self.begin(place)?, depth, levels, links).map(|_| ());

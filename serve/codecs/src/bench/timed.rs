@@ -12,7 +12,7 @@ use webstrata_layers::{InLinks, Layer, Page, Store};
 
 use crate::codec::CodecTag;
 use webstrata_cells::image::load::keys_of;
-use webstrata_cells::links::encoding::{Given, Records};
+use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::{Damage, Error};
 
@@ -38,7 +38,7 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     // Those of several rows are in the order of each.
     let keys = (store.manifest().rows.len() == 1).then(|| keys.collect::<Result<Vec<_>, _>>()).transpose()?;
     let keys = keys.as_deref();
-    let given = |count| Given { first: 0, nodes, count, keys };
+    let given = |count| CellShape { first: 0, nodes, count, keys };
 
     let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
     let mut forward = measure(&format!("{name}, forward"), &lists, keys, tell)?;

@@ -10,7 +10,7 @@ use webstrata_cells::Error;
 use webstrata_cells::bench::Random;
 use webstrata_cells::image::label::Label;
 use webstrata_cells::image::{self, Counts};
-use webstrata_cells::links::encoding::{Given, Records};
+use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::numbers;
 use webstrata_cells::url_store;
@@ -53,7 +53,7 @@ fn make() -> Result<Samples, Error> {
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let given = |count| Given { first: FIRST, nodes: NODES, count, keys: Some(&keys) };
+    let given = |count| CellShape { first: FIRST, nodes: NODES, count, keys: Some(&keys) };
     let forward = all(&|tag| tag.encoding().encode_forward(given(pages.len()), &again))?;
     let backward = all(&|tag| tag.encoding().encode_backward(given(sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {

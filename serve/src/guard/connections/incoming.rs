@@ -19,7 +19,7 @@ use tokio::time::{Sleep, sleep};
 use tonic::transport::server::Connected;
 
 use crate::guard::connections::origin::{Link, Origin};
-use crate::guard::connections::{Connections, Room, Seat};
+use crate::guard::connections::{ConnectionLimits, Connections, Seat};
 
 /// Silence after which the system asks whether the other side is there, and then again at this pace.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
@@ -34,7 +34,7 @@ const RECOVERY: Duration = Duration::from_millis(50);
 pub struct LimitedIncoming {
     listener: TcpListener,
     connections: Connections,
-    room: Room,
+    room: ConnectionLimits,
     greeting: Duration,
     /// Until then nothing is accepted.
     recovery: Option<Pin<Box<Sleep>>>,
@@ -43,7 +43,7 @@ pub struct LimitedIncoming {
 impl LimitedIncoming {
     /// Connections to the listener's port, as many as there is room for.
     #[must_use]
-    pub fn new(listener: TcpListener, room: Room) -> Self {
+    pub fn new(listener: TcpListener, room: ConnectionLimits) -> Self {
         Self { listener, connections: Connections::default(), room, greeting: GREETING, recovery: None }
     }
 
@@ -175,8 +175,8 @@ mod tests {
     use tonic::service::Routes;
     use tonic::transport::Server;
 
-    fn room(most: usize) -> Room {
-        Room { most, of_one: most, idle: Duration::from_secs(60) }
+    fn room(most: usize) -> ConnectionLimits {
+        ConnectionLimits { most, of_one: most, idle: Duration::from_secs(60) }
     }
 
     async fn limited(most: usize) -> (SocketAddr, Connections, Tardy) {

@@ -16,7 +16,7 @@ use super::ranks;
 use super::symbols::{Counts, Model, Sink, Writer};
 use super::times::{TimesCounter, TimesWriter};
 use crate::links::strata::encode::candidates::Candidates;
-use crate::links::strata::record::{Record, Room};
+use crate::links::strata::record::{Record, RecordBuffers};
 use crate::links::strata::references::{Costs, choose, neighbour};
 
 /// What an encoding is made for.
@@ -155,7 +155,7 @@ fn encode_records<'a, E>(
         }
     }
     let times = head.timed.then(|| times.finish());
-    let mut room = Room::default();
+    let mut room = RecordBuffers::default();
     let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
     let pieces: Vec<(&[Record], Candidates)> = held
         .chunks(piece_len)
@@ -189,7 +189,7 @@ fn encode_records<'a, E>(
     let codes = codes.as_ref().unwrap_or(choices);
     let mut writer = Writer { model: codes, out: BitWriter::default() };
     let mut blocks = BlocksWriter::default();
-    let mut write = |segment: &[Record], chosen: &[Option<u8>], room: &mut Room| {
+    let mut write = |segment: &[Record], chosen: &[Option<u8>], room: &mut RecordBuffers| {
         let mut before = writer.out.len();
         write_all(segment, chosen, times.as_ref(), choices, room, &mut writer, &mut |writer: &Writer<'_>| {
             blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
@@ -243,7 +243,7 @@ fn references_of(
     candidates: &Candidates,
     profile: Profile,
     model: &Model,
-    room: &mut Room,
+    room: &mut RecordBuffers,
 ) -> Vec<Option<u8>> {
     let mut costs = Costs::default();
     for (at, record) in records.iter().enumerate() {
@@ -280,7 +280,7 @@ fn write_all<S: Sink>(
     chosen: &[Option<u8>],
     times: Option<&TimesWriter>,
     model: &Model,
-    room: &mut Room,
+    room: &mut RecordBuffers,
     sink: &mut S,
     written: &mut dyn FnMut(&S),
 ) {

@@ -117,7 +117,7 @@ impl Record {
     }
 
     /// What comes after the links by rows. `split` and `reference`: as the links were written.
-    fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, room: &mut Room, sink: &mut S) {
+    fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, room: &mut RecordBuffers, sink: &mut S) {
         let Some((reference, split)) = reference else {
             return presence::write_rows(sink, &[], None, &self.masks, self.phases());
         };
@@ -144,7 +144,7 @@ impl Record {
         times: Option<&TimesWriter>,
         reference: Option<(usize, &Self)>,
         model: &Model,
-        room: &mut Room,
+        room: &mut RecordBuffers,
         sink: &mut S,
     ) {
         let mut split = std::mem::take(&mut room.split);
@@ -178,7 +178,7 @@ impl Record {
     }
 
     /// Bits of links and presence without a reference, and of presence by columns, which needs none.
-    pub(super) fn bits_alone(&self, model: &Model, room: &mut Room) -> (u32, u32) {
+    pub(super) fn bits_alone(&self, model: &Model, room: &mut RecordBuffers) -> (u32, u32) {
         let mut cost = Cost { model, bits: 0 };
         links::write(&mut cost, self.own, &self.links, None, !self.is_still());
         if self.is_still() {
@@ -202,7 +202,7 @@ impl Record {
         columns: u32,
         bits_max: u32,
         model: &Model,
-        room: &mut Room,
+        room: &mut RecordBuffers,
     ) -> Option<u32> {
         let mut split = std::mem::take(&mut room.split);
         split.set(&self.links, &reference.links);
@@ -228,7 +228,7 @@ impl Record {
 
 /// Room that writing needs, used again and again.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct RecordBuffers {
     split: Split,
     copied: Vec<u64>,
     predicted: Vec<u64>,

@@ -98,7 +98,7 @@ pub(super) fn choose(costs: &Costs, depth_max: u8) -> Vec<Option<u8>> {
             break;
         }
     }
-    let slot = |(record, place): (usize, &Place)| {
+    let slot = |(record, place): (usize, &ChosenReference)| {
         place.parent.map(|parent| u8::try_from(slot(record, parent as usize)).unwrap_or(0))
     };
     forest.places.iter().enumerate().map(slot).collect()
@@ -111,7 +111,7 @@ const FIRST: usize = 8;
 
 /// What a record is coded against, and what it takes then.
 #[derive(Clone, Copy)]
-struct Place {
+struct ChosenReference {
     bits: u32,
     parent: Option<u32>,
 }
@@ -121,14 +121,14 @@ struct Forest<'a> {
     /// Who gains by hanging on each record: see [`Costs::turned`].
     turned: (Vec<Pair>, Vec<usize>),
     depth_max: u8,
-    places: Vec<Place>,
+    places: Vec<ChosenReference>,
     /// Records between this and its root.
     depth: Vec<u8>,
     children: Vec<Vec<u32>>,
     /// Bits of what was chosen.
     total: u64,
     /// Records that were moved, with their places before, since the last kept move.
-    journal: Vec<(usize, Place)>,
+    journal: Vec<(usize, ChosenReference)>,
 }
 
 impl<'a> Forest<'a> {
@@ -138,7 +138,7 @@ impl<'a> Forest<'a> {
             costs,
             turned: costs.turned(),
             depth_max,
-            places: costs.alone.iter().map(|&bits| Place { bits, parent: None }).collect(),
+            places: costs.alone.iter().map(|&bits| ChosenReference { bits, parent: None }).collect(),
             depth: vec![0; records],
             children: vec![Vec::new(); records],
             total: costs.alone.iter().map(|&bits| u64::from(bits)).sum(),
@@ -160,13 +160,13 @@ impl<'a> Forest<'a> {
                 && self.depth[parent] + 1 + self.height(record) <= self.depth_max
                 && !self.hangs_on(parent, record)
             {
-                self.attach(record, Place { bits, parent: Some(other) });
+                self.attach(record, ChosenReference { bits, parent: Some(other) });
             }
         }
     }
 
-    fn alone(&self, record: usize) -> Place {
-        Place { bits: self.costs.alone[record], parent: None }
+    fn alone(&self, record: usize) -> ChosenReference {
+        ChosenReference { bits: self.costs.alone[record], parent: None }
     }
 
     fn bits(&self, record: usize) -> u32 {
@@ -196,7 +196,7 @@ impl<'a> Forest<'a> {
 
     /// The cheapest place for a record with `height` under it, on a record at `deepest` or above that is not `without`;
     /// what hangs on the record is left out.
-    fn best(&self, record: usize, height: u8, deepest: u8, without: Option<usize>) -> Place {
+    fn best(&self, record: usize, height: u8, deepest: u8, without: Option<usize>) -> ChosenReference {
         let fits = |pair: &&Pair| {
             let other = pair.other as usize;
             self.depth[other] <= deepest
@@ -205,7 +205,7 @@ impl<'a> Forest<'a> {
                 && (height == 0 || !self.hangs_on(other, record))
         };
         let best = self.costs.of(record).iter().find(fits);
-        best.map_or(self.alone(record), |pair| Place { bits: pair.bits, parent: Some(pair.other) })
+        best.map_or(self.alone(record), |pair| ChosenReference { bits: pair.bits, parent: Some(pair.other) })
     }
 
     fn sink(&mut self, record: usize, depth: u8) {
@@ -215,12 +215,12 @@ impl<'a> Forest<'a> {
         }
     }
 
-    fn attach(&mut self, record: usize, place: Place) {
+    fn attach(&mut self, record: usize, place: ChosenReference) {
         self.journal.push((record, self.places[record]));
         self.hang(record, place);
     }
 
-    fn hang(&mut self, record: usize, place: Place) {
+    fn hang(&mut self, record: usize, place: ChosenReference) {
         self.total = self.total + u64::from(place.bits) - u64::from(self.bits(record));
         let own = u32::try_from(record).unwrap_or(u32::MAX);
         if let Some(before) = self.parent(record) {
@@ -277,7 +277,7 @@ impl<'a> Forest<'a> {
         }
         let mut loose = Vec::new();
         self.shed(record, self.depth[parent] + 1, &mut loose);
-        self.attach(record, Place { bits, parent: u32::try_from(parent).ok() });
+        self.attach(record, ChosenReference { bits, parent: u32::try_from(parent).ok() });
         loose.into_iter().for_each(|other| self.settle(other));
         self.settle(branch);
     }
@@ -295,7 +295,7 @@ impl<'a> Forest<'a> {
     }
 
     /// The cheapest place for a record at a depth, above what it has; `None` where that hangs on the record.
-    fn higher(&self, record: usize, depth: u8) -> Option<Place> {
+    fn higher(&self, record: usize, depth: u8) -> Option<ChosenReference> {
         let place = match depth.checked_sub(1) {
             None => self.alone(record),
             Some(deepest) => self.best(record, 0, deepest, None),
@@ -355,7 +355,7 @@ impl<'a> Forest<'a> {
                     let fits = forest.depth[record] + 1 + forest.height(other) <= forest.depth_max
                         && !forest.hangs_on(record, other);
                     if fits && bits < forest.bits(other) {
-                        forest.attach(other, Place { bits, parent: u32::try_from(record).ok() });
+                        forest.attach(other, ChosenReference { bits, parent: u32::try_from(record).ok() });
                     }
                 }
             });

@@ -5,7 +5,7 @@
 
 use crate::error::Damage;
 
-use super::{Level, Place, Strata, WINDOW_MAX, links};
+use super::{Level, RecordAt, Strata, WINDOW_MAX, links};
 
 /// Lists of records around the one that is passed, by record modulo their number.
 pub(super) struct Ring {
@@ -23,12 +23,12 @@ impl Ring {
     }
 
     /// The links of a record; decoded, with those that it needs, where they are not here.
-    pub(super) fn list(&mut self, strata: &Strata, place: Place) -> Result<&[u64], Damage> {
+    pub(super) fn list(&mut self, strata: &Strata, place: RecordAt) -> Result<&[u64], Damage> {
         self.decode(strata, place, 0)?;
         Ok(&self.lists[place.record % self.lists.len()].1)
     }
 
-    fn decode(&mut self, strata: &Strata, place: Place, depth: usize) -> Result<(), Damage> {
+    fn decode(&mut self, strata: &Strata, place: RecordAt, depth: usize) -> Result<(), Damage> {
         let places = self.lists.len();
         let own = place.record % places;
         if self.lists[own].0 == place.record {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window, lifespans_of};
 
 use crate::error::Damage;
-use crate::links::backward::{Backward, Found, Room, Wanted};
+use crate::links::backward::{AnswerBuffers, Backward, Found, Wanted};
 use crate::links::encoding::{BackwardStore, ForwardStore};
 use crate::links::lists::{LinkCodec, Sizes};
 
@@ -13,7 +13,7 @@ use super::times::Captures;
 use super::{PART, SCRATCH, Strata, presence};
 
 thread_local! {
-    static ROOM: RefCell<Room> = RefCell::default();
+    static ROOM: RefCell<AnswerBuffers> = RefCell::default();
     /// Links of a page, and the times of its known captures.
     static LIVES: RefCell<(Vec<u64>, Vec<i64>)> = RefCell::default();
 }

@@ -10,7 +10,7 @@ use crate::error::Damage;
 
 use super::presence::{self, PHASES_MAX, Turn};
 use super::times::Captures;
-use super::{Head, Level, PART, Place, SCRATCH, Strata, links};
+use super::{Head, Level, PART, RecordAt, SCRATCH, Strata, links};
 use crate::links::strata::record::Shape;
 
 const STILL: usize = Shape::Still as usize;
@@ -83,7 +83,7 @@ impl Strata {
 
     fn window_of(
         &self,
-        place: Place,
+        place: RecordAt,
         window: Window,
         (own, below): (&mut Level, &mut [Level]),
         links: &mut Vec<u64>,
@@ -140,7 +140,7 @@ impl Strata {
     /// the phases in the first level.
     fn masks(
         &self,
-        place: Place,
+        place: RecordAt,
         depth: usize,
         levels: &mut [Level],
         links: &mut Vec<u64>,
