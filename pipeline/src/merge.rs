@@ -15,9 +15,9 @@
 //!
 //! Memory: the translation, 9 bytes a run of UIDs that stay together, and a row group of each row that is read.
 
-mod pages;
+mod inlinks;
+mod outlinks;
 mod sample;
-mod sources;
 mod streams;
 mod translation;
 mod urls;
@@ -212,11 +212,11 @@ impl Work for Merge {
             Stage::Urls => urls::urls(worker, context, &store, rows, state),
             Stage::Outlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
-                pages::pages(worker, context, &store, rows, &translation, state)
+                outlinks::outlinks(worker, context, &store, rows, &translation, state)
             }
             Stage::Inlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
-                job.check(sources::sources(worker, context, &store, rows, &translation, state))
+                job.check(inlinks::inlinks(worker, context, &store, rows, &translation, state))
             }
         }
     }

@@ -1,16 +1,16 @@
 //! Stage 4 of a merge: in-links of all rows in the order of their new UIDs to the layers IL, TR and IBV.
 //!
-//! Records of one URL join by union, but for pages that [`super::pages`] has corrected; then they are cut as
+//! Records of one URL join by union, but for pages that [`crate::merge::outlinks`] has corrected; then they are cut as
 //! [`crate::stages::inlinks`] says. Memory: all in-links of one URL.
 
 use super::MergeState;
-use super::pages::turn;
 use super::streams::{Streams, intervals, replace};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
 use crate::engine::external_sort::Sorted;
 use crate::engine::wire;
+use crate::merge::outlinks::turn;
 use crate::row::{Offsets, partition_number};
 use crate::stages::inlinks::{Gathering, is_small};
 use crate::stages::records::read_starts;
@@ -23,7 +23,7 @@ use webstrata_layers::record::presence;
 use webstrata_layers::{InLinks, InlinksWriter, Reader};
 
 /// Writes the in side of this worker's partitions; see the head of this file.
-pub(super) fn sources(
+pub(super) fn inlinks(
     worker: &Worker,
     context: &Context,
     store: &Reader,

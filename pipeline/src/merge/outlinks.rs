@@ -66,7 +66,7 @@ pub(super) fn turn(changes: &mut [Change], place: &[u32]) {
 }
 
 /// Writes the out side of this worker's partitions; see the head of this file.
-pub(super) fn pages(
+pub(super) fn outlinks(
     worker: &mut Worker,
     context: &Context,
     store: &Arc<Reader>,
