@@ -6,11 +6,13 @@
 
 use crate::Error;
 use crate::outlet::{Ending, Outlet};
-use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampMillisecondArray};
-use arrow::csv;
-use arrow::datatypes::{DataType, Field, Schema, TimeUnit, TimestampMillisecondType};
-use arrow::error::ArrowError;
-use arrow::ipc;
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMillisecondType;
+use arrow_array::{ArrayRef, RecordBatch, TimestampMillisecondArray};
+use arrow_csv as csv;
+use arrow_ipc as ipc;
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -196,7 +198,7 @@ fn parquet_error(error: ParquetError) -> io::Error {
 mod tests {
     use super::*;
     use crate::outlet::format_of;
-    use arrow::array::{StringArray, TimestampMillisecondArray, UInt64Array};
+    use arrow_array::{StringArray, TimestampMillisecondArray, UInt64Array};
     use std::fs::{self, File};
     use std::path::Path;
 

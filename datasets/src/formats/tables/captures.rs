@@ -7,10 +7,12 @@ use super::Batches;
 use super::cells::{Times, texts};
 use crate::capture::Dictionary;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field};
 use std::sync::Arc;
 
 pub(super) struct Captures {

@@ -2,9 +2,11 @@
 
 use crate::Finding;
 use crate::capture::date::{self, Date};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType, TimeUnit};
 
 /// A column of strings; `None` where the column holds something else.
 pub(super) fn texts(column: &ArrayRef) -> Option<StringArray> {
