@@ -11,7 +11,7 @@ pub(crate) mod digest;
 pub(crate) mod overflow;
 
 use crate::capture::overflow::Overflow;
-use arrow::array::{Array, StringArray};
+use arrow_array::{Array, StringArray};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //!
 //! Ctrl-C (and a polite kill) asks the build to stop; a second one ends the process at once.
 
+use crate::signals::on_end;
 use indicatif::{BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -35,7 +36,7 @@ pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
 pub(crate) fn stop_when_asked(progress: &Progress) {
     let cancel = progress.clone();
     // Without a handler Ctrl-C ends the process as it would any other.
-    let _ = ctrlc::set_handler(move || {
+    let _ = on_end(move || {
         if cancel.is_cancelled() {
             std::process::exit(130);
         }

@@ -1,4 +1,5 @@
-//! Signals of the system to a server: SIGINT and SIGTERM ask it to end, SIGHUP to read its files again.
+//! Signals of the system. To a server: SIGINT and SIGTERM ask it to end, SIGHUP to read its files again. To a job: all three
+//! ask it to end.
 //!
 //! They are noted by a thread that lives as long as the process. Where there is no SIGHUP, nothing asks for that.
 
@@ -34,4 +35,24 @@ pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
 pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
     let signals = Arc::clone(signals);
     ctrlc::set_handler(move || signals.end.notify_one()).map_err(io::Error::other)
+}
+
+/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one job.
+#[cfg(unix)]
+pub(crate) fn on_end(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static HEARD: AtomicBool = AtomicBool::new(false);
+    if HEARD.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut came = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::spawn(move || came.forever().for_each(|_| asked()));
+    Ok(())
+}
+
+/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one job.
+#[cfg(not(unix))]
+pub(crate) fn on_end(asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+    ctrlc::set_handler(asked).map_err(io::Error::other)
 }

@@ -425,7 +425,7 @@ impl Error {
     }
 
     /// For `map_err` after building or reading arrays.
-    pub(crate) fn arrow(path: &Path) -> impl FnOnce(arrow::error::ArrowError) -> Error + '_ {
+    pub(crate) fn arrow(path: &Path) -> impl FnOnce(arrow_schema::ArrowError) -> Error + '_ {
         move |source| Error::parquet(path)(source.into())
     }
 }

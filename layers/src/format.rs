@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::{DataType, TimeUnit};
+    use arrow_schema::{DataType, TimeUnit};
 
     use crate::file::schema::Layer;
     use crate::store::manifest::FORMAT;

@@ -24,8 +24,8 @@ mod cells;
 mod webgraph;
 
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -199,11 +199,12 @@ impl CaptureReader for Broken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{
-        ArrayRef, DictionaryArray, Int64Array, LargeStringArray, ListBuilder, StringArray, StringBuilder,
-        StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampSecondArray, UInt64Array,
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+    use arrow_array::types::Int32Type;
+    use arrow_array::{
+        ArrayRef, DictionaryArray, Int64Array, LargeStringArray, StringArray, StringViewArray,
+        TimestampMicrosecondArray, TimestampMillisecondArray, TimestampSecondArray, UInt64Array,
     };
-    use arrow::datatypes::Int32Type;
     use parquet::arrow::ArrowWriter;
     use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
     use parquet::file::properties::WriterProperties;

@@ -3,7 +3,7 @@
 
 use crate::args::{Outcome, location};
 use crate::ask;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;
@@ -13,9 +13,8 @@ use webstrata_analysis::write_file;
 use webstrata_cells::Cells;
 use webstrata_cells::bench;
 use webstrata_cells::image::Residence;
-use webstrata_codecs::ENCODINGS;
-use webstrata_codecs::bench::{Step, Table, measure, measure_store, picture, transpose};
-use webstrata_codecs::codec::bv_files::import;
+use webstrata_codecs::bench::{Step, Table, graph, measure, measure_store, picture, transpose};
+use webstrata_codecs::{CodecTag, ENCODINGS};
 use webstrata_layers::{Location, Store};
 
 /// Arguments of `bench`.
@@ -57,7 +56,7 @@ struct CellsArgs {
                         webstrata bench codecs STORE")]
 struct CodecsArgs {
     /// Stores, and graphs without time: basenames of WebGraph files
-    /// (BASENAME.graph and BASENAME.properties)
+    /// (BASENAME.graph and BASENAME.properties), which need the feature webgraph
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write the figures as JSON, too
@@ -111,7 +110,9 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let both = if input.is_dir() {
             measure_store(&name, &Store::open(input)?, &tell)?
         } else {
-            let forward = import(input)?;
+            let of_webgraph = || format!("{}: a graph as files of WebGraph", input.display());
+            CodecTag::Bv.present().with_context(of_webgraph)?;
+            let forward = graph(input)?;
             let backward = transpose(&forward)?;
             let measure = |direction, lists| measure(&format!("{name}, {direction}"), lists, None, &tell);
             [measure("forward", &forward)?, measure("backward", &backward)?]

@@ -25,7 +25,8 @@ read back from disk and compared with the layers before it gets its name.
 
 Of the encodings, strata is by far the smallest, and strata-speed a tenth larger
 and faster. The others are those of the literature, with times in plain arrays
-beside them; they give the same answers, and are there to be compared.
+beside them; they give the same answers, and are there to be compared. bv needs a binary that
+was installed with --features webgraph.
 
 Example:
   webstrata cells STORE --codec strata-speed";
@@ -58,6 +59,7 @@ fn codec() -> impl TypedValueParser<Value = CodecTag> {
 }
 
 pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    args.codec.present()?;
     let store = Store::open(&args.store)?;
     let directory = directory(&store)?;
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
-use arrow::buffer::{NullBuffer, ScalarBuffer};
-use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
-use arrow::error::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow_array::{Array, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
+use arrow_buffer::{NullBuffer, ScalarBuffer};
+use arrow_schema::ArrowError;
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{LayerFile, LayerWriter};

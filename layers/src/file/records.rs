@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{
     Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::ArrowPrimitiveType;
-use arrow::error::ArrowError;
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::ArrowError;
 
 use crate::file::schema;
 use crate::record::page::Flaw;

@@ -52,7 +52,7 @@ impl SideWriter {
         self.files.into_iter().map(LayerWriter::finish).collect()
     }
 
-    fn write(&mut self, columns: Result<Columns, arrow::error::ArrowError>) -> Result<(), Error> {
+    fn write(&mut self, columns: Result<Columns, arrow_schema::ArrowError>) -> Result<(), Error> {
         let [links_file, times_file, changes_file] = &mut self.files;
         let Columns { uids, links, times, unknown, changes } = columns.map_err(Error::arrow(links_file.path()))?;
         links_file.write_group(vec![uids.clone(), links])?;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, StringBuilder, UInt64Array};
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, UInt64Array};
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{Footer, LayerFile, LayerWriter};

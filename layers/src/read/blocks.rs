@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::LayerFile;

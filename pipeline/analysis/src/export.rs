@@ -12,6 +12,7 @@
 //! for UIDs. What more a format takes is said in the head of its file. One thread writes a file; parts are written by as
 //! many threads and processes as there are ([`parts`]). Each layer is read once, by some formats twice.
 
+#[cfg(feature = "webgraph")]
 mod bv;
 mod edges;
 mod events;
@@ -78,7 +79,10 @@ pub fn export(
     let written = match (options.what, options.format) {
         (_, Format::Graphml) => graph::write(&export, graphml::Graphml::create(&export, stream)?),
         (_, Format::Gexf) => graph::write(&export, gexf::Gexf::create(&export, stream)?),
+        #[cfg(feature = "webgraph")]
         (_, Format::Webgraph) => bv::write(&export),
+        #[cfg(not(feature = "webgraph"))]
+        (_, Format::Webgraph) => Err(Unfit::Absent(Format::Webgraph).into()),
         (_, Format::Mtx | Format::Networkit) => numbered::write(&export, stream),
         _ => table(&export, stream),
     };

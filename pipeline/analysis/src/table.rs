@@ -4,13 +4,14 @@
 //! [`TableWriter::finish`] returns.
 //! Parquet: zstd 3, row groups of [`ROW_GROUP`] rows, encodings as `parquet` chooses them. Memory: a row group.
 
+mod csv_sheet;
+
+use self::csv_sheet::CsvSheet;
 use crate::Error;
 use crate::outlet::{Ending, Outlet};
-use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampMillisecondArray};
-use arrow::csv;
-use arrow::datatypes::{DataType, Field, Schema, TimeUnit, TimestampMillisecondType};
-use arrow::error::ArrowError;
-use arrow::ipc;
+use arrow_array::{ArrayRef, RecordBatch, TimestampMillisecondArray};
+use arrow_ipc as ipc;
+use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -54,30 +55,6 @@ pub(crate) fn times(seconds: impl IntoIterator<Item = Option<i64>>) -> ArrayRef 
     Arc::new(milliseconds.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
 }
 
-/// UTC for the CSV writer, which knows no names of time zones; it writes `Z`.
-const UTC_OFFSET: &str = "+00:00";
-
-/// Columns as the CSV writer takes them.
-fn csv_fields(columns: Vec<Field>) -> Vec<Field> {
-    let as_offset = |field: Field| match field.data_type() {
-        DataType::Timestamp(unit, Some(_)) => {
-            let offset = DataType::Timestamp(*unit, Some(UTC_OFFSET.into()));
-            field.with_data_type(offset)
-        }
-        _ => field,
-    };
-    columns.into_iter().map(as_offset).collect()
-}
-
-/// The same for their values.
-fn csv_columns(columns: Vec<ArrayRef>) -> Vec<ArrayRef> {
-    let as_offset = |column: ArrayRef| match column.as_primitive_opt::<TimestampMillisecondType>() {
-        Some(times) => Arc::new(times.clone().with_timezone(UTC_OFFSET)),
-        None => column,
-    };
-    columns.into_iter().map(as_offset).collect()
-}
-
 /// A column without nulls.
 pub(crate) fn column(name: &str, of: DataType) -> Field {
     Field::new(name, of, false)
@@ -94,7 +71,7 @@ pub struct TableWriter<'a> {
 
 enum Sheet<'a> {
     Parquet(Box<ArrowWriter<Outlet<'a>>>),
-    Csv(Box<csv::Writer<Outlet<'a>>>),
+    Csv(Box<CsvSheet<Outlet<'a>>>),
     Arrow(Box<ipc::writer::FileWriter<Outlet<'a>>>),
 }
 
@@ -109,7 +86,6 @@ impl<'a> TableWriter<'a> {
         columns: Vec<Field>,
         about: &[(&str, String)],
     ) -> Result<Self, Error> {
-        let columns = if format == TableFormat::Csv { csv_fields(columns) } else { columns };
         let schema = Arc::new(Schema::new(columns));
         let path = outlet.path().to_owned();
         let failed = |source| Error::Output { path: path.clone(), source };
@@ -126,7 +102,7 @@ impl<'a> TableWriter<'a> {
                 let writer = ArrowWriter::try_new(outlet, Arc::clone(&schema), Some(properties));
                 Sheet::Parquet(Box::new(writer.map_err(parquet_error).map_err(failed)?))
             }
-            TableFormat::Csv => Sheet::Csv(Box::new(csv::WriterBuilder::new().with_header(true).build(outlet))),
+            TableFormat::Csv => Sheet::Csv(Box::new(CsvSheet::new(outlet))),
             TableFormat::Arrow => {
                 let writer = ipc::writer::FileWriter::try_new(outlet, &schema);
                 Sheet::Arrow(Box::new(writer.map_err(arrow_error).map_err(failed)?))
@@ -140,13 +116,12 @@ impl<'a> TableWriter<'a> {
     /// # Errors
     /// What the system refuses; columns that are not of the schema.
     pub fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
-        let columns = if matches!(self.sheet, Sheet::Csv(_)) { csv_columns(columns) } else { columns };
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(arrow_error);
         let written = batch.and_then(|batch| {
             self.rows += batch.num_rows() as u64;
             match &mut self.sheet {
                 Sheet::Parquet(writer) => writer.write(&batch).map_err(parquet_error),
-                Sheet::Csv(writer) => writer.write(&batch).map_err(arrow_error),
+                Sheet::Csv(writer) => writer.write(&batch),
                 Sheet::Arrow(writer) => writer.write(&batch).map_err(arrow_error),
             }
         });
@@ -161,11 +136,7 @@ impl<'a> TableWriter<'a> {
         let Self { sheet, schema, path, rows } = self;
         let outlet = match sheet {
             Sheet::Parquet(writer) => writer.into_inner().map_err(parquet_error),
-            Sheet::Csv(mut writer) => {
-                // A table without rows has its header, too.
-                let header = if rows == 0 { writer.write(&RecordBatch::new_empty(schema)) } else { Ok(()) };
-                header.map(|()| (*writer).into_inner()).map_err(arrow_error)
-            }
+            Sheet::Csv(sheet) => sheet.finish(&schema),
             Sheet::Arrow(writer) => writer.into_inner().map_err(arrow_error),
         };
         outlet.map_err(|source| Error::Output { path, source })?.finish()?;
@@ -176,8 +147,6 @@ impl<'a> TableWriter<'a> {
 fn arrow_error(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, source) => source,
-        // The CSV writer hides the error of the system in its own.
-        ArrowError::CsvError(text) if text.contains("Broken pipe") => io::ErrorKind::BrokenPipe.into(),
         other => io::Error::other(other),
     }
 }
@@ -196,7 +165,7 @@ fn parquet_error(error: ParquetError) -> io::Error {
 mod tests {
     use super::*;
     use crate::outlet::format_of;
-    use arrow::array::{StringArray, TimestampMillisecondArray, UInt64Array};
+    use arrow_array::{StringArray, TimestampMillisecondArray, UInt64Array};
     use std::fs::{self, File};
     use std::path::Path;
 

@@ -4,6 +4,18 @@
 use std::io;
 use std::path::PathBuf;
 
+/// An encoding that is a feature, in a binary without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the encoding {codec} is not in this binary, which was built without the feature {feature}; to get it: cargo install --locked --path jobs --features {feature}"
+)]
+pub struct Absent {
+    /// The encoding.
+    pub codec: &'static str,
+    /// The feature.
+    pub feature: &'static str,
+}
+
 /// An image does not hold what its form promises. Images carry checksums, so this means a file that was damaged after it
 /// was verified, or one that no encoder wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +44,9 @@ pub enum Damage {
         /// The invariant.
         flaw: webstrata_layers::Flaw,
     },
+    /// Sound or not, this binary cannot tell.
+    #[error(transparent)]
+    Absent(Absent),
 }
 
 /// What can go wrong with cells and their files.
@@ -227,4 +242,7 @@ pub enum EncodeError {
         /// What it said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// This binary has no such encoder.
+    #[error(transparent)]
+    Absent(#[from] Absent),
 }

@@ -31,6 +31,6 @@ pub mod url_store;
 pub use cells::Cells;
 pub use cells::cell::Cell;
 pub use cells::row::Row;
-pub use error::{Damage, EncodeError, Error, UrlsError};
+pub use error::{Absent, Damage, EncodeError, Error, UrlsError};
 pub use image::shelf::Shelf;
 pub use links::encoding::{Encoding, Encodings, Tag};

@@ -3,9 +3,11 @@
 //! [`measure`] takes named lists, wherever they come from. Each encoding encodes them and is held to give back every list, in
 //! order and in random order; only then is it measured. Times are of this thread on a processor, the median of three
 //! measurements, each repeated until it takes long enough; random means all nodes in an order drawn from a seed. WebGraph's
-//! own rows go through its crate and its files alone, with nothing of ours between. [`measure_store`] does the same with the
+//! own rows go through its crate and its files alone; they and `bv` are there with the feature `webgraph`. [`measure_store`] does the same with the
 //! links of a store, and counts what each encoding takes with time.
 
+#[cfg(feature = "webgraph")]
+mod native;
 mod picture;
 mod timed;
 
@@ -15,22 +17,12 @@ pub use timed::measure_store;
 use std::path::Path;
 use std::time::Duration;
 
-use dsi_bitstream::prelude::BE;
-use webgraph::prelude::{BvGraph, LoadMem, RandomAccessGraph, SequentialLabeling, Static};
-
-use crate::codec::{self, CodecTag, bv, bv_files, snode};
+use crate::codec::{self, CodecTag, snode};
 use webstrata_cells::links::lists::{LinkCodec, Lists};
-use webstrata_cells::{Damage, EncodeError, Error};
+use webstrata_cells::{Absent, Damage, EncodeError, Error};
 
 /// How long a measurement takes, at least.
 const LEAST: Duration = Duration::from_millis(150);
-/// WebGraph's rows: name and options.
-const NATIVE: [(&str, bv::Options); 3] = [
-    ("webgraph (7,3)", bv::Options { window: 7, chain_max: 3, zuckerli: false }),
-    ("webgraph (7,1)", bv::Options { window: 7, chain_max: 1, zuckerli: false }),
-    ("webgraph z(16,3)", bv::Options { window: 16, chain_max: 3, zuckerli: true }),
-];
-
 /// One encoding of one graph.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -118,8 +110,12 @@ pub enum BenchError {
         node: usize,
     },
     /// WebGraph's files cannot be written or read.
+    #[cfg(feature = "webgraph")]
     #[error(transparent)]
-    Files(#[from] bv_files::FileError),
+    Files(#[from] codec::bv_files::FileError),
+    /// WebGraph's files are not for this binary.
+    #[error(transparent)]
+    Absent(#[from] Absent),
     /// There is no place for temporary files.
     #[error("no place for temporary files")]
     Temporary(#[from] std::io::Error),
@@ -176,6 +172,19 @@ fn random_order(nodes: usize) -> Vec<usize> {
     order
 }
 
+/// A graph without time, from files of WebGraph.
+///
+/// # Errors
+/// Files that cannot be read; [`Absent`] without the feature `webgraph`.
+#[cfg_attr(not(feature = "webgraph"), expect(unused_variables, reason = "no such file can be read"))]
+pub fn graph(basename: &Path) -> Result<Lists, BenchError> {
+    #[cfg(feature = "webgraph")]
+    let read = codec::bv_files::import(basename).map_err(BenchError::from);
+    #[cfg(not(feature = "webgraph"))]
+    let read = Err(codec::BV_ABSENT.into());
+    read
+}
+
 /// The links of a graph turned around: for each node, the nodes that link to it.
 ///
 /// # Errors
@@ -213,7 +222,8 @@ pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<
     type Work<'a> = Box<dyn Fn() -> Result<Row, BenchError> + 'a>;
     let order = random_order(lists.nodes());
     let order = &order[..];
-    let own = CodecTag::ALL.into_iter().map(|tag| -> (&str, Work<'_>) {
+    let present = CodecTag::ALL.into_iter().filter(|tag| tag.present().is_ok());
+    let own = present.map(|tag| -> (&str, Work<'_>) {
         let encode = move || codec::encode(tag, lists, keys);
         (tag.name(), Box::new(move || measure_codec(tag.name(), tag, encode, lists, order)))
     });
@@ -227,10 +237,11 @@ pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<
     let own = own.chain([snode("snode, no clusters", keys, false)]);
     let own = own.chain(keys.map(|_| snode("snode, no URLs", None, true)));
     let own = own.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
-    let native = NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
-        (name, Box::new(move || measure_native(name, options, lists, order)))
-    });
-    let all: Vec<_> = own.chain(native).collect();
+    #[cfg(feature = "webgraph")]
+    let own = own.chain(native::NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
+        (name, Box::new(move || native::measure(name, options, lists, order)))
+    }));
+    let all: Vec<_> = own.collect();
     let mut rows = Vec::with_capacity(all.len());
     for (number, (codec, work)) in (1..).zip(&all) {
         tell(Step { graph, codec, with_time: false, number, count: all.len() });
@@ -305,37 +316,6 @@ fn verify(name: &str, codec: &dyn LinkCodec, lists: &Lists, order: &[usize]) -> 
         }
     }
     Ok(())
-}
-
-/// The crate's own compressor, files, loader and iterators.
-fn measure_native(name: &str, options: &bv::Options, lists: &Lists, order: &[usize]) -> Result<Row, BenchError> {
-    let dir = tempfile::tempdir()?;
-    let basename = dir.path().join("graph");
-    let (written, build) = timed(|| bv_files::export(lists, &basename, options));
-    written?;
-    let failed =
-        |source: Box<dyn std::error::Error + Send + Sync>| bv_files::FileError { path: basename.clone(), source };
-    let graph = BvGraph::with_basename(&basename).endianness::<BE>().dispatch::<Static>().mode::<LoadMem>().load();
-    let graph = graph.map_err(|error| failed(error.into()))?;
-    let wrong = order
-        .iter()
-        .find(|&&node| !graph.successors(node).map(|link| link as u64).eq(lists.list(node).iter().copied()));
-    if let Some(&node) = wrong {
-        return Err(BenchError::Differs { codec: name.to_owned(), node });
-    }
-    let sequential_ns = ns_a_link(lists.links.len(), || {
-        let mut all = graph.iter();
-        (0..lists.nodes()).fold(0, |sum, _| match all.next_successors() {
-            Ok(list) => list.iter().fold(sum, |sum, &link| sum ^ link as u64),
-            Err(_) => sum,
-        })
-    });
-    let random_ns = ns_a_link(lists.links.len(), || {
-        order.iter().fold(0, |sum, &node| graph.successors(node).fold(sum, |sum, link| sum ^ link as u64))
-    });
-    let bytes = |path: &Path| std::fs::metadata(path).map(|file| file.len());
-    let (data_bytes, index_bytes) = (bytes(&basename.with_extension("graph"))?, bytes(&basename.with_extension("ef"))?);
-    Ok(Row { codec: name.to_owned(), data_bytes, index_bytes, timed_bytes: None, build, sequential_ns, random_ns })
 }
 
 #[cfg(test)]

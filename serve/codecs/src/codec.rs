@@ -7,7 +7,9 @@
 //! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
 //! proportion to the bytes.
 
+#[cfg(feature = "webgraph")]
 pub mod bv;
+#[cfg(feature = "webgraph")]
 pub mod bv_files;
 pub mod csr;
 mod escaped;
@@ -25,7 +27,7 @@ use bytes::Bytes;
 
 use webstrata_cells::links::lists::{LinkCodec, Lists};
 use webstrata_cells::links::strata;
-use webstrata_cells::{Damage, EncodeError};
+use webstrata_cells::{Absent, Damage, EncodeError};
 
 /// The tag of an encoding in the header of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +51,7 @@ pub enum CodecTag {
     Iir7 = 7,
     /// [`snode`]: supernodes and small graphs.
     Snode = 8,
-    /// [`bv`]: WebGraph's format, by its own crate.
+    /// `bv`: WebGraph's format, by its own crate, with the feature `webgraph`.
     Bv = 9,
     /// [`strata`], small.
     Strata = 16,
@@ -97,6 +99,18 @@ impl CodecTag {
         matches!(self, CodecTag::Snode)
     }
 
+    /// Whether this binary has the encoding; all have all names and numbers.
+    ///
+    /// # Errors
+    /// [`Absent`] for `bv` without the feature `webgraph`.
+    pub const fn present(self) -> Result<(), Absent> {
+        match self {
+            #[cfg(not(feature = "webgraph"))]
+            CodecTag::Bv => Err(BV_ABSENT),
+            _ => Ok(()),
+        }
+    }
+
     /// The tag with a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tag| tag.name() == name)
@@ -108,11 +122,15 @@ impl CodecTag {
     }
 }
 
+/// What there is in place of WebGraph's crate.
+#[cfg(not(feature = "webgraph"))]
+pub(crate) const BV_ABSENT: Absent = Absent { codec: "bv", feature: "webgraph" };
+
 /// Encodes lists with the defaults of an encoding; `keys`, if there are any, are the URL keys of the nodes, in order, of use
 /// where [`CodecTag::reads_keys`].
 ///
 /// # Errors
-/// Lists that the encoding cannot hold.
+/// Lists that the encoding cannot hold; an encoding that is not [`present`](CodecTag::present).
 pub fn encode(tag: CodecTag, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<Vec<u8>, EncodeError> {
     Ok(match tag {
         CodecTag::Csr => csr::encode(lists),
@@ -124,7 +142,10 @@ pub fn encode(tag: CodecTag, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<
         CodecTag::ShsNybble => shs::encode(lists, shs::Unit::Nybble, shs::STRIDE),
         CodecTag::Iir7 => iir7::encode(lists, iir7::THRESHOLD),
         CodecTag::Snode => snode::encode(lists, keys, &snode::Options::default()),
+        #[cfg(feature = "webgraph")]
         CodecTag::Bv => bv::encode(lists, &bv::Options::default())?,
+        #[cfg(not(feature = "webgraph"))]
+        CodecTag::Bv => return Err(BV_ABSENT.into()),
         CodecTag::Strata => strata::encode_lists(lists, strata::Profile::ARCHIVE),
         CodecTag::StrataSpeed => strata::encode_lists(lists, strata::Profile::SPEED),
     })
@@ -133,7 +154,7 @@ pub fn encode(tag: CodecTag, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<
 /// Opens what the encoder of `tag` wrote.
 ///
 /// # Errors
-/// Bytes whose header is not the codec's.
+/// Bytes whose header is not the codec's; an encoding that is not [`present`](CodecTag::present).
 pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
     Ok(match tag {
         CodecTag::Csr | CodecTag::Link1 => Box::new(csr::Csr::open(bytes)?),
@@ -141,7 +162,10 @@ pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
         CodecTag::Link3 | CodecTag::Link3Huff | CodecTag::Iir7 => Box::new(referenced::Referenced::open(bytes)?),
         CodecTag::ShsByte | CodecTag::ShsNybble => Box::new(shs::Shs::open(bytes)?),
         CodecTag::Snode => Box::new(snode::Snode::open(bytes)?),
+        #[cfg(feature = "webgraph")]
         CodecTag::Bv => Box::new(bv::Bv::open(bytes)?),
+        #[cfg(not(feature = "webgraph"))]
+        CodecTag::Bv => return Err(Damage::Absent(BV_ABSENT)),
         CodecTag::Strata | CodecTag::StrataSpeed => Box::new(strata::Strata::open(bytes)?),
     })
 }

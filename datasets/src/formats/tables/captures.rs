@@ -7,10 +7,10 @@ use super::Batches;
 use super::cells::{Times, texts};
 use crate::capture::Dictionary;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Int32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use std::sync::Arc;
 
 pub(super) struct Captures {
@@ -53,15 +53,7 @@ impl Links {
 impl Batch {
     /// `last` is the dictionary of the batch before.
     fn new(row: u64, batch: &RecordBatch, last: Option<Arc<Dictionary>>) -> Option<Batch> {
-        let list = batch.column(2);
-        let list = match list.data_type() {
-            DataType::List(_) => list.clone(),
-            DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::ListView(item) => {
-                cast(list, &DataType::List(Arc::new(Field::clone(item)))).ok()?
-            }
-            _ => return None,
-        };
-        let list = list.as_list_opt::<i32>()?;
+        let list = batch.column(2).as_list_opt::<i32>()?;
         Some(Batch {
             row,
             urls: texts(batch.column(0))?,

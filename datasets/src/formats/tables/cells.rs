@@ -1,22 +1,43 @@
-//! Columns of a batch as texts and as times, whatever type the writer chose.
+//! Columns of a batch as texts and as times.
+//!
+//! The types are those that Parquet's own schema gives: [`super::metadata`] passes over the Arrow schema beside it, so no
+//! large, view or dictionary type comes here.
 
 use crate::Finding;
 use crate::capture::date::{self, Date};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
+use arrow_schema::{DataType, TimeUnit};
 
-/// A column of strings; `None` where the column holds something else.
+/// Seconds of a day.
+const DAY: i64 = 24 * 60 * 60;
+
+/// A column of strings; `None` where the column holds something else. Bytes that are no UTF-8 are null.
 pub(super) fn texts(column: &ArrayRef) -> Option<StringArray> {
     match column.data_type() {
         DataType::Utf8 => column.as_string_opt().cloned(),
-        DataType::LargeUtf8
-        | DataType::Utf8View
-        | DataType::Dictionary(..)
-        | DataType::Binary
-        | DataType::LargeBinary => cast(column, &DataType::Utf8).ok()?.as_string_opt().cloned(),
+        DataType::Binary => {
+            let bytes = column.as_binary_opt::<i32>()?;
+            let some_are_none = |_| bytes.iter().map(|bytes| std::str::from_utf8(bytes?).ok()).collect();
+            Some(StringArray::try_from_binary(bytes.clone()).unwrap_or_else(some_are_none))
+        }
         _ => None,
     }
+}
+
+/// A column of integers of a type; those beyond 64 bits with a sign are null.
+fn integers<T: ArrowPrimitiveType<Native: TryInto<i64>>>(column: &ArrayRef) -> Option<Int64Array> {
+    Some(column.as_primitive_opt::<T>()?.unary_opt(|number| number.try_into().ok()))
+}
+
+/// A column of times of a unit, as their numbers.
+fn units<T: ArrowPrimitiveType<Native = i64>>(column: &ArrayRef) -> Option<Int64Array> {
+    Some(column.as_primitive_opt::<T>()?.reinterpret_cast::<Int64Type>())
 }
 
 /// A column of dates.
@@ -33,23 +54,29 @@ pub(super) enum Times {
 impl Times {
     /// `None` where the column holds something else.
     pub(super) fn new(column: &ArrayRef) -> Option<Times> {
-        let numbers =
-            |column: &ArrayRef| Some(cast(column, &DataType::Int64).ok()?.as_primitive_opt::<Int64Type>()?.clone());
         match column.data_type() {
-            DataType::Timestamp(unit, _) => {
-                let a_second = match unit {
-                    TimeUnit::Second => 1,
-                    TimeUnit::Millisecond => 1_000,
-                    TimeUnit::Microsecond => 1_000_000,
-                    TimeUnit::Nanosecond => 1_000_000_000,
-                };
-                Some(Times::Numbers(numbers(column)?, a_second))
+            DataType::Timestamp(TimeUnit::Second, _) => Some(Times::Numbers(units::<TimestampSecondType>(column)?, 1)),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                Some(Times::Numbers(units::<TimestampMillisecondType>(column)?, 1_000))
             }
-            DataType::Date32 | DataType::Date64 => {
-                let column = cast(column, &DataType::Timestamp(TimeUnit::Second, None)).ok()?;
-                Some(Times::Numbers(numbers(&column)?, 1))
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                Some(Times::Numbers(units::<TimestampMicrosecondType>(column)?, 1_000_000))
             }
-            data_type if data_type.is_integer() => Some(Times::Plain(numbers(column)?)),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                Some(Times::Numbers(units::<TimestampNanosecondType>(column)?, 1_000_000_000))
+            }
+            DataType::Date32 => {
+                let days = column.as_primitive_opt::<Date32Type>()?;
+                Some(Times::Numbers(days.unary(|day| i64::from(day) * DAY), 1))
+            }
+            DataType::Int64 => Some(Times::Plain(column.as_primitive_opt().cloned()?)),
+            DataType::Int32 => Some(Times::Plain(integers::<Int32Type>(column)?)),
+            DataType::Int16 => Some(Times::Plain(integers::<Int16Type>(column)?)),
+            DataType::Int8 => Some(Times::Plain(integers::<Int8Type>(column)?)),
+            DataType::UInt64 => Some(Times::Plain(integers::<UInt64Type>(column)?)),
+            DataType::UInt32 => Some(Times::Plain(integers::<UInt32Type>(column)?)),
+            DataType::UInt16 => Some(Times::Plain(integers::<UInt16Type>(column)?)),
+            DataType::UInt8 => Some(Times::Plain(integers::<UInt8Type>(column)?)),
             _ => Some(Times::Texts(texts(column)?)),
         }
     }
@@ -86,5 +113,45 @@ impl Times {
             }
             _ => Err(null()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{
+        BinaryArray, BooleanArray, Date32Array, Int8Array, Int32Array, LargeStringArray, TimestampNanosecondArray,
+        UInt16Array, UInt64Array,
+    };
+    use std::sync::Arc;
+
+    fn seconds(column: ArrayRef) -> Vec<Option<i64>> {
+        let times = Times::new(&column).unwrap();
+        (0..column.len()).map(|row| times.get(row).ok().map(Date::seconds)).collect()
+    }
+
+    #[test]
+    fn times_of_every_type() {
+        let second = 1_209_588_506;
+        assert_eq!(
+            seconds(Arc::new(Date32Array::from(vec![Some(14_000), None, Some(i32::MAX)]))),
+            [Some(1_209_600_000), None, None]
+        );
+        assert_eq!(seconds(Arc::new(Int32Array::from(vec![Some(1_209_588_506), None]))), [Some(second), None]);
+        let unsigned = UInt64Array::from(vec![1_209_588_506_000, 20_080_430_204_826, u64::MAX]);
+        assert_eq!(seconds(Arc::new(unsigned)), [Some(second), Some(second), None]);
+        assert_eq!(seconds(Arc::new(Int8Array::from(vec![1]))), [None]);
+        assert_eq!(seconds(Arc::new(UInt16Array::from(vec![2008]))), [None]);
+        let nanoseconds = TimestampNanosecondArray::from(vec![Some(1_209_588_506_000_000_000), None]);
+        assert_eq!(seconds(Arc::new(nanoseconds)), [Some(second), None]);
+        assert_eq!(seconds(Arc::new(BinaryArray::from(vec![&b"20080430204826"[..], b"\xff"]))), [Some(second), None]);
+        assert!(Times::new(&(Arc::new(BooleanArray::from(vec![true])) as ArrayRef)).is_none());
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_null() {
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&b"a"[..]), Some(b"\xc3"), None, Some(b"")]));
+        assert_eq!(texts(&bytes).unwrap(), StringArray::from(vec![Some("a"), None, None, Some("")]));
+        assert!(texts(&(Arc::new(LargeStringArray::from(vec!["a"])) as ArrayRef)).is_none());
     }
 }

@@ -6,7 +6,7 @@
 use super::Batches;
 use super::cells::{Times, texts};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use arrow::array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, RecordBatch, StringArray};
 
 pub(super) struct Webgraph {
     batches: Batches,

@@ -5,8 +5,10 @@
 
 use super::*;
 
-use arrow::array::{AsArray, UInt64Array};
-use arrow::datatypes::{DataType, UInt64Type};
+use arrow_array::UInt64Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_schema::DataType;
 
 /// What was written.
 pub(crate) struct Table {

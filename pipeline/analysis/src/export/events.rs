@@ -16,8 +16,8 @@ use super::{Export, ExportReport, Stream};
 use crate::Error;
 use crate::spans::{for_each_link, next_known};
 use crate::table::{TableWriter, column, time, times};
-use arrow::array::BooleanArray;
-use arrow::datatypes::DataType;
+use arrow_array::BooleanArray;
+use arrow_schema::DataType;
 use std::sync::Arc;
 use webstrata_layers::{Links, Window};
 

@@ -18,8 +18,9 @@ use crate::Error;
 use crate::hosts::{domain_of, host_in};
 use crate::spans::captures_selected;
 use crate::table::{TableWriter, column, time, times};
-use arrow::array::{ArrayRef, StringArray, StringBuilder, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, Field};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field};
 use std::sync::Arc;
 use webstrata_layers::{Links, Page};
 

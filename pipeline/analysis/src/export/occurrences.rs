@@ -15,8 +15,8 @@ use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
 use crate::spans::{Span, for_each_link};
 use crate::table::{TableWriter, column};
-use arrow::array::StringArray;
-use arrow::datatypes::DataType;
+use arrow_array::StringArray;
+use arrow_schema::DataType;
 use std::sync::Arc;
 use webstrata_layers::{Links, captures_in, format_time};
 

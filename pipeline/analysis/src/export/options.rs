@@ -93,7 +93,7 @@ named! {
         Graphml = "graphml",
         /// GEXF 1.3, dynamic.
         Gexf = "gexf",
-        /// BV files of WebGraph, of both directions.
+        /// BV files of WebGraph, of both directions, with the feature `webgraph`.
         Webgraph = "webgraph",
         /// Matrix Market: coordinate, pattern, general.
         Mtx = "mtx",
@@ -238,6 +238,11 @@ pub enum Unfit {
     /// The beginning of names of files that WebGraph would cut.
     #[error("{}: a basename has no dot, because WebGraph puts its own endings there", .0.display())]
     Basename(PathBuf),
+    /// A format that is a feature, in a binary without it.
+    #[error(
+        "the format {0} is not in this binary, which was built without the feature {0}; to get it: cargo install --locked --path jobs --features {0}"
+    )]
+    Absent(Format),
 }
 
 fn listed<T: fmt::Display>(values: &[T]) -> String {
@@ -277,6 +282,7 @@ impl ExportOptions {
             Target::File(path) if format == Format::Webgraph && path.extension().is_some() => {
                 Err(Unfit::Basename(path.clone()))
             }
+            _ if format == Format::Webgraph && !cfg!(feature = "webgraph") => Err(Unfit::Absent(format)),
             Target::File(path) if is_gzip(path) && !format.is_text() => Err(Unfit::Gzip(format)),
             Target::File(path) => match format_of(path) {
                 Ok(named) if named != format => Err(Unfit::Ending { path: path.clone(), named, format }),

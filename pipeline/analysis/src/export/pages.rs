@@ -20,9 +20,10 @@ use super::{Export, ExportReport, Stream};
 use crate::Error;
 use crate::spans::{captures_selected, for_each_link};
 use crate::table::{TableWriter, column, time, times};
-use arrow::array::{Array, ArrayRef, BooleanArray, ListArray, StringBuilder, StructArray, UInt32Array, UInt64Array};
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32Array, UInt64Array};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Fields};
 use std::sync::Arc;
 use webstrata_layers::{Links, Page};
 

@@ -4,7 +4,7 @@ use super::{Export, Format, Stream};
 use crate::Error;
 use crate::outlet::Outlet;
 use crate::table::{TableFormat, TableWriter};
-use arrow::datatypes::Field;
+use arrow_schema::Field;
 use webstrata_layers::{Links, Window, format_iso};
 
 /// Rows that are written at a time, so that no column of texts gets too long.

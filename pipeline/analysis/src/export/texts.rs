@@ -6,8 +6,8 @@
 use super::Export;
 use super::table::CHUNK;
 use crate::Error;
-use arrow::array::{ArrayRef, StringArray, UInt64Array};
-use arrow::datatypes::DataType;
+use arrow_array::{ArrayRef, StringArray, UInt64Array};
+use arrow_schema::DataType;
 use std::str::from_utf8;
 use std::sync::Arc;
 use webstrata_layers::{Links, Reader};
