@@ -1,8 +1,8 @@
 //! A capture: one retrieval of one page, as a reader hands it on. The only type that leaves this crate's readers.
 //!
 //! URLs and links stand here as the crawl file spells them (entities decoded, white space trimmed); they become
-//! identities in [`crate::url::interner`]. Relative links stay relative, because a revisit found under another URL takes
-//! the links of the first retrieval resolved against its own URL.
+//! identities in [`crate::url::interner`]. Relative links stay relative, because a revisit found under another URL
+//! takes the links of the first retrieval resolved against its own URL.
 //!
 //! Readers fill one `Capture` again and again, so that its buffers are allocated once.
 
@@ -88,8 +88,8 @@ pub struct Digest(pub u128);
 
 /// Many short texts: in one allocation, or as keys into a dictionary that many captures share.
 ///
-/// Those that take more than a bound, where there is one, stand on disk until [`Texts::turn`] brings them: all else tells of
-/// those that are held.
+/// Those that take more than a bound, where there is one, stand on disk until [`Texts::turn`] brings them: all else
+/// tells of those that are held.
 #[derive(Debug, Default)]
 pub struct Texts {
     text: String,

@@ -1,5 +1,5 @@
-//! One reader a format: records of crawlers (`warc`, `arc` and `wat`, by way of `record` and `http`), and tables of captures or
-//! links (`jsonl`, `links_file`, `aut_csv`, `lga`, `tables`).
+//! One reader a format: records of crawlers (`warc`, `arc` and `wat`, by way of `record` and `http`), and tables of
+//! captures or links (`jsonl`, `links_file`, `aut_csv`, `lga`, `tables`).
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;

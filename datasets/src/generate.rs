@@ -5,9 +5,9 @@
 //! ```
 //!
 //! The same options give the same captures on every machine. A crawl is hosts, each made up on its own, so it comes
-//! apart into shares that start at once: some hosts of about [`SHARE_OCCURRENCES`] link occurrences. How large a host is
-//! follows from the number of occurrences asked for and what the model makes on average, so a crawl has about as many
-//! as asked for, and nobody counts.
+//! apart into shares that start at once: some hosts of about [`SHARE_OCCURRENCES`] link occurrences. How large a host
+//! is follows from the number of occurrences asked for and what the model makes on average, so a crawl has about as
+//! many as asked for, and nobody counts.
 //!
 //! | file | what |
 //! |---|---|

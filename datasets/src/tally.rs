@@ -1,8 +1,8 @@
 //! What a reader met besides captures, counted by kind: nothing of the input disappears without a number.
 //!
-//! A [`Finding`] is *damage* (the input is broken there; `--strict` makes it an error), *left out or changed* (sound input
-//! that is no capture by the rules asked for, or not as it stands), or *skipped*: a record that holds no page, so that
-//! nothing is lost with it. Damage is kept with file and offset, the first [`EXAMPLES_PER_KIND_MAX`] of a kind.
+//! A [`Finding`] is *damage* (the input is broken there; `--strict` makes it an error), *left out or changed* (sound
+//! input that is no capture by the rules asked for, or not as it stands), or *skipped*: a record that holds no page, so
+//! that nothing is lost with it. Damage is kept with file and offset, the first [`EXAMPLES_PER_KIND_MAX`] of a kind.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

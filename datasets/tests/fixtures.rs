@@ -1,4 +1,5 @@
-//! Small files made with real writers (`fixtures/make.py`): what is kept, what is counted, and that damage does no harm.
+//! Small files made with real writers (`fixtures/make.py`): what is kept, what is counted, and that damage does no
+//! harm.
 
 #[cfg(test)]
 mod shared;

@@ -9,7 +9,8 @@ use Finding::{BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, B
 use shared::{read_all, shared};
 use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 
-/// File, captures, and how often it is damaged in which way. Captures were counted by hand or by the project's own tests.
+/// File, captures, and how often it is damaged in which way. Captures were counted by hand or by the project's own
+/// tests.
 type Known = (&'static str, usize, &'static [(Finding, u64)]);
 
 const KNOWN: [Known; 34] = [

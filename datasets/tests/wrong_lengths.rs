@@ -1,7 +1,8 @@
-//! Files whose lengths, headers or members lead nowhere, all through: they are read in a time that grows with their size.
+//! Files whose lengths, headers or members lead nowhere, all through: they are read in a time that grows with their
+//! size.
 //!
-//! What is looked at again for each record takes minutes at a few megabytes and hours at sixty; what is looked at once, less
-//! than a second. `WEBSTRATA_MEGABYTES=60` makes the files larger and prints the seconds.
+//! What is looked at again for each record takes minutes at a few megabytes and hours at sixty; what is looked at once,
+//! less than a second. `WEBSTRATA_MEGABYTES=60` makes the files larger and prints the seconds.
 
 #[cfg(test)]
 mod shared;

@@ -1,4 +1,4 @@
-//! Fuzzes `Target::Forward`; see `serve/src/probe.rs` for what the input means.
+//! Fuzzes `Target::Forward`; see `serve/codecs/src/probe.rs` for what the input means.
 
 #![no_main]
 

@@ -5,9 +5,9 @@
 //! cargo run --release --example components_of_cells -- STORE [AT]
 //! ```
 //!
-//! Each list is decoded when the walk comes to its page, in the order of the walk, and once. Prints one JSON line: links,
-//! components, and nanoseconds a link of the walk and of reading all lists in order. Memory: the cells, 16 bytes a URL, the
-//! lists on the way.
+//! Each list is decoded when the walk comes to its page, in the order of the walk, and once. Prints one JSON line:
+//! links, components, and nanoseconds a link of the walk and of reading all lists in order. Memory: the cells, 16 bytes
+//! a URL, the lists on the way.
 
 use serde_json::json;
 use std::error::Error;

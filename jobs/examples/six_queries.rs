@@ -6,8 +6,9 @@
 //! ```
 //!
 //! The paper takes sets of pages from a text index; here a set is all URLs that begin as a URL does, or those in a file
-//! (`@FILE`, a URL a line). The time is one date (links as of it) or an interval (links seen in it). Asks the cells of the
-//! store where they are there, else its layers, and prints one JSON line a query, with the milliseconds that it took.
+//! (`@FILE`, a URL a line). The time is one date (links as of it) or an interval (links seen in it). Asks the cells of
+//! the store where they are there, else its layers, and prints one JSON line a query, with the milliseconds that it
+//! took.
 //!
 //! | query | of which sets | result, the 10 greatest |
 //! |---|---|---|

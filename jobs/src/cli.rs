@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// One variant a subcommand; each has a file of its name and a place in the README.
+/// One variant a subcommand; each has a file of its name and a place in the README or the manual.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build a store from crawl files

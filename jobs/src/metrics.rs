@@ -1,7 +1,8 @@
 //! `--metrics ADDR`: how far a build is, for Prometheus, as OpenMetrics text over HTTP for as long as the build runs.
 //!
-//! Every request is answered with all figures, whatever it asks for. Each client has a thread and two seconds, to ask and to
-//! take the answer, and where too many are there at once the oldest goes: so nobody who is silent keeps others out.
+//! Every request is answered with all figures, whatever it asks for. Each client has a thread and two seconds, to ask
+//! and to take the answer, and where too many are there at once the oldest goes: so nobody who is silent keeps others
+//! out.
 
 use anyhow::Context;
 use prometheus_client::encoding::EncodeLabelSet;

@@ -1,5 +1,5 @@
-//! Signals of the system. To a server: SIGINT and SIGTERM ask it to end, SIGHUP to read its files again. To a job: all three
-//! ask it to end.
+//! Signals of the system. To a server: SIGINT and SIGTERM ask it to end, SIGHUP to read its files again. To a job: all
+//! three ask it to end.
 //!
 //! They are noted by a thread that lives as long as the process. Where there is no SIGHUP, nothing asks for that.
 
@@ -37,7 +37,8 @@ pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
     ctrlc::set_handler(move || signals.end.notify_one()).map_err(io::Error::other)
 }
 
-/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one job.
+/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one
+/// job.
 #[cfg(unix)]
 pub(crate) fn on_end(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -51,7 +52,8 @@ pub(crate) fn on_end(mut asked: impl FnMut() + Send + 'static) -> io::Result<()>
     Ok(())
 }
 
-/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one job.
+/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one
+/// job.
 #[cfg(not(unix))]
 pub(crate) fn on_end(asked: impl FnMut() + Send + 'static) -> io::Result<()> {
     ctrlc::set_handler(asked).map_err(io::Error::other)

@@ -8,8 +8,8 @@ pub(crate) use with_otlp::start;
 #[cfg(not(feature = "otel"))]
 pub(crate) use without_otlp::start;
 
-/// What is logged: a level is that of this program, and of others what is worth a warning; `NAME=LEVEL` is for those whose name
-/// begins so.
+/// What is logged: a level is that of this program, and of others what is worth a warning; `NAME=LEVEL` is for those
+/// whose name begins so.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let wrong = || {
         format!("{text:?} is none of off, error, warn, info, debug, trace, or of these as NAME=LEVEL, between commas")

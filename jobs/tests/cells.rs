@@ -1,5 +1,5 @@
-//! Cells that hold what compresses best, and cells that are damaged or cannot be made: what `cells`, `check` and servers do
-//! and say.
+//! Cells that hold what compresses best, and cells that are damaged or cannot be made: what `cells`, `check` and
+//! servers do and say.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

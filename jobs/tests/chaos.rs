@@ -1,10 +1,10 @@
-//! A cluster of real processes under load, in which servers are killed, stopped, started again, come and go at random moments,
-//! while the store is updated, merged and collected: no call fails, and no answer is wrong.
+//! A cluster of real processes under load, in which servers are killed, stopped, started again, come and go at random
+//! moments, while the store is updated, merged and collected: no call fails, and no answer is wrong.
 //!
-//! `replicas - 1` servers fail at a time: the next when the cluster is whole again. Each call is of the epoch that is current
-//! when it begins, and its answer that of the oracle that knows what this epoch has. `WEBSTRATA_CHAOS=SECONDS,SEED` (25,1)
-//! says for how long, and what happens. A longer run:
-//! `WEBSTRATA_CHAOS=600,7 cargo test -p webstrata --test chaos -- --nocapture`.
+//! `replicas - 1` servers fail at a time: the next when the cluster is whole again. Each call is of the epoch that is
+//! current when it begins, and its answer that of the oracle that knows what this epoch has.
+//! `WEBSTRATA_CHAOS=SECONDS,SEED` (25,1) says for how long, and what happens. A longer run: `WEBSTRATA_CHAOS=600,7
+//! cargo test -p webstrata --test chaos -- --nocapture`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]

@@ -1,5 +1,5 @@
-//! Epochs as a user sees them: what was committed when, what a collection removes and what it keeps for readers in other
-//! processes, UIDs of epochs before a merge.
+//! Epochs as a user sees them: what was committed when, what a collection removes and what it keeps for readers in
+//! other processes, UIDs of epochs before a merge.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -80,8 +80,8 @@ fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
     RowEntry { row: row.row(), first_uid, urls, updates: 1, partitions, counts: Counts { urls, ..Counts::default() } }
 }
 
-/// Commits an epoch in which the rows from `first` on are replaced by one of `urls` URLs, with a translation where there
-/// are runs.
+/// Commits an epoch in which the rows from `first` on are replaced by one of `urls` URLs, with a translation where
+/// there are runs.
 fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u64 {
     let _starts = no_child_starts();
     let writer = StoreWriter::open(store, "test", None).unwrap();
@@ -100,7 +100,8 @@ fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u6
     writer.commit(NewEpoch { rows, in_range: RangeLength::Month, provenance, translation }).unwrap()
 }
 
-/// Epoch 1 with UIDs 0 and 1; 2 with three more; in 3 the second row has another order and lacks UID 3; 4 with one more.
+/// Epoch 1 with UIDs 0 and 1; 2 with three more; in 3 the second row has another order and lacks UID 3; 4 with one
+/// more.
 fn four_epochs() -> TempDir {
     let dir = built();
     let store = dir.path().join("store");
@@ -241,7 +242,8 @@ fn a_diff_shows_what_an_epoch_added() {
     assert_eq!(shown[2], json!({"page": page, "link": "http://c.example/", "change": "gained"}));
     let last = shown.last().unwrap();
     assert_eq!((&last["from"], &last["to"], &last["changes"]["pages"]), (&json!(1), &json!(2), &json!(2)));
-    // Epoch 3 merged the rows of epoch 2: what came in with the update is seen all the same, and between the two nothing.
+    // Epoch 3 merged the rows of epoch 2: what came in with the update is seen all the same, and between the two
+    // nothing.
     let latest = succeeds(dir.path(), "diff {}/store --captures --links");
     assert_eq!(latest.lines().take(4).collect::<Vec<_>>(), expected);
     let merged = succeeds(dir.path(), "diff {}/store --from 2 --captures --links");

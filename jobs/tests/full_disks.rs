@@ -1,9 +1,9 @@
-//! Updates and merges on disks that are too small, of the store and of temporary files: they say which place is full and what
-//! to do, the store stays as it was, and with more room the same command ends right. Exports and analyses say which place is
-//! full, and leave nothing there.
+//! Updates and merges on disks that are too small, of the store and of temporary files: they say which place is full
+//! and what to do, the store stays as it was, and with more room the same command ends right. Exports and analyses say
+//! which place is full, and leave nothing there.
 //!
-//! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the right
-//! to make user namespaces; where these are not, the tests say that they are skipped.
+//! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the
+//! right to make user namespaces; where these are not, the tests say that they are skipped.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

@@ -1,9 +1,9 @@
-//! A cluster of real processes grows from three servers to six under load, and shrinks to three others: no call fails, no
-//! answer is wrong, and what moves is hardly more than what belongs to those that have come.
+//! A cluster of real processes grows from three servers to six under load, and shrinks to three others: no call fails,
+//! no answer is wrong, and what moves is hardly more than what belongs to those that have come.
 //!
-//! Servers that come within the time for which members are to settle are waited for, so that each cell moves once. The store has
-//! no images of cells: the first servers make them from layers, and all others have them from those. `WEBSTRATA_SEED` (1) says
-//! which crawl it is.
+//! Servers that come within the time for which members are to settle are waited for, so that each cell moves once. The
+//! store has no images of cells: the first servers make them from layers, and all others have them from those.
+//! `WEBSTRATA_SEED` (1) says which crawl it is.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what was measured")]

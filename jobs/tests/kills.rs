@@ -1,8 +1,8 @@
-//! Updates, merges and collections that are killed at random moments: the store stays at an epoch that was committed, whole
-//! and with its answers; and the same command, given again, ends as if nothing had happened.
+//! Updates, merges and collections that are killed at random moments: the store stays at an epoch that was committed,
+//! whole and with its answers; and the same command, given again, ends as if nothing had happened.
 //!
-//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer run:
-//! `WEBSTRATA_KILLS=50 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test kills`.
+//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer
+//! run: `WEBSTRATA_KILLS=50 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test kills`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
@@ -19,8 +19,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// When a job is killed: so long after one of its stages has begun (the first is its start), or after it has made or removed
-/// a manifest.
+/// When a job is killed: so long after one of its stages has begun (the first is its start), or after it has made or
+/// removed a manifest.
 enum Moment {
     Stage(usize, Duration),
     Manifest(Duration),

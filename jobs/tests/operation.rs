@@ -1,5 +1,5 @@
-//! What those who run builds see and do: figures while it runs, reports, stopping, budgets that are too small, full disks,
-//! clusters that cannot start.
+//! What those who run builds see and do: figures while it runs, reports, stopping, budgets that are too small, full
+//! disks, clusters that cannot start.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

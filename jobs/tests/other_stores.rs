@@ -1,5 +1,5 @@
-//! Stores that take the place of others: under a server, in a cluster, under a job that goes on, and for an update with other
-//! options. What is answered is of one store, or is an error that says what happened; never of both.
+//! Stores that take the place of others: under a server, in a cluster, under a job that goes on, and for an update with
+//! other options. What is answered is of one store, or is an error that says what happened; never of both.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

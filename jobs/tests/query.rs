@@ -1,5 +1,5 @@
-//! `webstrata query --server` and other questions to servers, as processes: many questions at once or one after another, servers
-//! that die meanwhile, and servers that are not there.
+//! `webstrata query --server` and other questions to servers, as processes: many questions at once or one after
+//! another, servers that die meanwhile, and servers that are not there.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -139,8 +139,8 @@ fn a_program_can_ask_servers_one_question_after_another() {
     let server = Server::start(dir.path());
     let (mut child, mut ask, mut answers) = asking(dir.path(), &server.address);
     let question = |id: u32| format!(r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#);
-    // The program stays, its pipe stays open: each answer comes before the next question, also where half of that, or an empty
-    // line, is there already.
+    // The program stays, its pipe stays open: each answer comes before the next question, also where half of that, or
+    // an empty line, is there already.
     ask.write_all(question(0).as_bytes()).unwrap();
     for id in 0..20 {
         let after = question(id + 1);

@@ -1,9 +1,9 @@
-//! Readers that ask all the time, while a writer updates a store, merges its rows and removes its old epochs: every answer
-//! is that of the epoch that the reader has open, by an oracle that knows the batches which this epoch has.
+//! Readers that ask all the time, while a writer updates a store, merges its rows and removes its old epochs: every
+//! answer is that of the epoch that the reader has open, by an oracle that knows the batches which this epoch has.
 //!
-//! `WEBSTRATA_UPDATES` (4) and `WEBSTRATA_QUESTIONS` (2000, of each of two readers) say how much, `WEBSTRATA_SEED` (1) which
-//! crawl. A longer run:
-//! `WEBSTRATA_UPDATES=16 WEBSTRATA_QUESTIONS=20000 cargo test --release -p webstrata --test readers`.
+//! `WEBSTRATA_UPDATES` (4) and `WEBSTRATA_QUESTIONS` (2000, of each of two readers) say how much, `WEBSTRATA_SEED` (1)
+//! which crawl. A longer run: `WEBSTRATA_UPDATES=16 WEBSTRATA_QUESTIONS=20000 cargo test --release -p webstrata --test
+//! readers`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
@@ -23,8 +23,8 @@ use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::stores::compare_url;
 
 const SMALL: Size = Size { pages: 60, captures: 900, links: 12 };
-/// A reader has room for the blocks of some partitions; one that keeps its epoch for long has less, so that it goes to the
-/// files again and again.
+/// A reader has room for the blocks of some partitions; one that keeps its epoch for long has less, so that it goes to
+/// the files again and again.
 const MEMORY: usize = 64 << 10;
 /// Captures, links in both directions, in-links by range, lifespans.
 const QUESTIONS_AT_ONCE: u64 = 5;
@@ -112,8 +112,8 @@ impl Story {
         leased
     }
 
-    /// Opens epoch after epoch and asks, until there have been enough questions and the writer is done; gives how many there
-    /// were. Now and then an epoch is kept for long.
+    /// Opens epoch after epoch and asks, until there have been enough questions and the writer is done; gives how many
+    /// there were. Now and then an epoch is kept for long.
     fn read(&self, mut store: Store, mut long: bool, seed: u64) -> u64 {
         let (mut random, mut asked) = (Random(seed), 0);
         let (location, questions) = (store.location().clone(), number("WEBSTRATA_QUESTIONS", 2000));

@@ -1,8 +1,8 @@
-//! Builds that are killed and started again, alone and in clusters of real processes, and updates and merges in clusters: the
-//! same bytes, and nothing left.
+//! Builds that are killed and started again, alone and in clusters of real processes, and updates and merges in
+//! clusters: the same bytes, and nothing left.
 //!
-//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer run:
-//! `WEBSTRATA_KILLS=40 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test restart`.
+//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer
+//! run: `WEBSTRATA_KILLS=40 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test restart`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -220,8 +220,8 @@ fn processes_together_make_the_bytes_of_one() {
     }
 }
 
-/// Kills a process of a cluster in a stage: the others stop and say why. The store, and the hosts; `None` where the job was
-/// done before.
+/// Kills a process of a cluster in a stage: the others stop and say why. The store, and the hosts; `None` where the job
+/// was done before.
 fn kill_one(setting: &mut Setting, stage: &str, processes: usize, attempt: u32) -> Option<(String, PathBuf)> {
     let hosts = hosts(setting, processes);
     let name = format!("cluster-{stage}-{attempt}");

@@ -1,5 +1,5 @@
-//! `webstrata watch` as a process beside updates and merges: killed and started again it writes what an undisturbed one does,
-//! and what it writes is what the captures say.
+//! `webstrata watch` as a process beside updates and merges: killed and started again it writes what an undisturbed one
+//! does, and what it writes is what the captures say.
 //!
 //! Moments are drawn from a seed, `WEBSTRATA_SEED` (1): of kills, and so of what was written by then.
 

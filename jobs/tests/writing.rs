@@ -1,5 +1,5 @@
-//! What commands write: files that are whole or not there, in the form that their names say, never in a store; and what they
-//! refuse to make or to open.
+//! What commands write: files that are whole or not there, in the form that their names say, never in a store; and what
+//! they refuse to make or to open.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Both hold the same files under the same names with the same bytes; names are relative, with `/`. Invariants of both:
-//! what [`Storage::create`] or [`Storage::replace`] has written is whole and durable when the call returns; of many callers
-//! of [`Storage::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
+//! what [`Storage::create`] or [`Storage::replace`] has written is whole and durable when the call returns; of many
+//! callers of [`Storage::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
 
 pub(crate) mod body;
 #[cfg(feature = "s3")]
@@ -40,7 +40,8 @@ pub(crate) trait Storage: Send + Sync {
     /// Makes the place ready for a store, where that takes anything; says whether it did.
     fn prepare(&self) -> Result<bool, Error>;
 
-    /// Takes back what [`Storage::lock`] has made, and what [`Storage::prepare`] has `made`, where nothing else is there.
+    /// Takes back what [`Storage::lock`] has made, and what [`Storage::prepare`] has `made`, where nothing else is
+    /// there.
     fn forsake(&self, made: bool) -> Result<(), Error>;
 
     /// A small file whole; `None` where there is none.

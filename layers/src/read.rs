@@ -1,8 +1,9 @@
 //! Answers from a store's files.
 //!
-//! [`query`] has the questions ([`query::Links`]), [`question`] their form as lines of JSON; `reader` answers them from decoded `blocks`; [`scan`] streams the records of
-//! a partition, [`rows`] those of a row, [`pages`] those of all rows together; [`diff`] tells what an epoch has that another
-//! had not, and [`check`] proves that a store keeps its promises.
+//! [`query`] has the questions ([`query::Links`]), [`question`] their form as lines of JSON; `reader` answers them from
+//! decoded `blocks`; [`scan`] streams the records of a partition, [`rows`] those of a row, [`pages`] those of all rows
+//! together; [`diff`] tells what an epoch has that another had not, and [`check`] proves that a store keeps its
+//! promises.
 
 pub(crate) mod blocks;
 pub mod check;

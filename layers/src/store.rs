@@ -39,8 +39,8 @@ use crate::store::lease::{Lease, Leased};
 use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
 use crate::store::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 
-/// An epoch of a store, open for reading. It has a [`Lease`] where it can, so that the epoch stays while this or a clone
-/// lives.
+/// An epoch of a store, open for reading. It has a [`Lease`] where it can, so that the epoch stays while this or a
+/// clone lives.
 #[derive(Clone, Debug)]
 pub struct Store {
     location: Location,
@@ -100,7 +100,8 @@ impl Store {
         }
     }
 
-    /// The lease first, then the manifest: see [`crate::store::lease`]. `None` where the epoch is retired, or never was.
+    /// The lease first, then the manifest: see [`crate::store::lease`]. `None` where the epoch is retired, or never
+    /// was.
     fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
         let lease = match location.place().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),
@@ -119,8 +120,8 @@ impl Store {
         self.id
     }
 
-    /// Which store it is, whatever the epoch: the digest of its first. Two that were built from the same captures and then took
-    /// in others have the same.
+    /// Which store it is, whatever the epoch: the digest of its first. Two that were built from the same captures and
+    /// then took in others have the same.
     pub fn root(&self) -> Digest {
         self.manifest.history.first().map_or(self.id.digest, |first| first.digest)
     }
@@ -269,8 +270,8 @@ impl StoreWriter {
         Ok(RowDir::open(&self.location, row, &std::env::temp_dir()))
     }
 
-    /// Removes a row that was begun and is not to be committed, with the lock; of a store without an epoch all that there is, so
-    /// that there is no store.
+    /// Removes a row that was begun and is not to be committed, with the lock; of a store without an epoch all that
+    /// there is, so that there is no store.
     ///
     /// # Errors
     /// What the disk or the server refuses.
@@ -496,8 +497,9 @@ pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifes
     past.chain([Ok((id, newest))]).collect()
 }
 
-/// Removes rows, translations and lists of inputs that no epoch up to the current one names, and later manifests; gives the
-/// rows in use. A row that is kept stays, and so do the files that may go with it. Only names that writers make are touched.
+/// Removes rows, translations and lists of inputs that no epoch up to the current one names, and later manifests; gives
+/// the rows in use. A row that is kept stays, and so do the files that may go with it. Only names that writers make are
+/// touched.
 fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
     let (mut rows, mut files, place) = (BTreeSet::new(), BTreeSet::new(), location.place());
     for manifest in manifests(location)?.values() {

@@ -1,7 +1,7 @@
 //! Round trips and questions against a slow model: captures as a map, every answer by definition.
 //!
-//! Random captures become pages and in-links by plain loops, are written as a store of several partitions, and read back. Then
-//! every question about every URL is put to the reader and to the model.
+//! Random captures become pages and in-links by plain loops, are written as a store of several partitions, and read
+//! back. Then every question about every URL is put to the reader and to the model.
 
 mod small_store;
 

@@ -1,4 +1,5 @@
-//! Stores larger than a row group: bounds of row groups, times without a dictionary, look-ups across groups and partitions.
+//! Stores larger than a row group: bounds of row groups, times without a dictionary, look-ups across groups and
+//! partitions.
 
 use std::path::Path;
 

@@ -7,8 +7,9 @@
 //! The same set of captures gives the same bytes whatever the number of workers and processes and the order of the
 //! inputs: everything is sorted by keys that come from the data, and partitions follow from the set of URLs.
 //!
-//! A build makes a row of its own. An update adds one to those of the store: `uids` finds the UIDs of URLs that the store
-//! knows and numbers the others on, `outlinks` compares pages with what the store has of them ([`crate::stages::outlinks::revisits`]).
+//! A build makes a row of its own. An update adds one to those of the store: `uids` finds the UIDs of URLs that the
+//! store knows and numbers the others on, `outlinks` compares pages with what the store has of them
+//! ([`crate::stages::outlinks::revisits`]).
 
 use crate::engine::job::Stopped;
 use crate::engine::state::JobStage;
@@ -35,7 +36,8 @@ use webstrata_layers::{Counts, Effort, Links, NewEpoch, Provenance, RangeLength,
 /// What to build, from what, with what.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Where and with what. A build into a store that is there makes a new epoch, which replaces what the old one answers.
+    /// Where and with what. A build into a store that is there makes a new epoch, which replaces what the old one
+    /// answers.
     pub run: RunOptions,
     /// Crawl files, directories of them, patterns, or `-`; every process of a cluster is given the same.
     pub inputs: Vec<PathBuf>,
@@ -45,13 +47,13 @@ pub struct BuildOptions {
     pub update: bool,
     /// Which links of a page count; `None` for anchors, of an update for what the store has.
     pub kinds: Option<LinkKinds>,
-    /// Bytes of a URL, at most; pages and links that are longer are left out. `None` for [`webstrata_datasets::URL_BYTES`], of
-    /// an update for what the store has.
+    /// Bytes of a URL, at most; pages and links that are longer are left out. `None` for
+    /// [`webstrata_datasets::URL_BYTES`], of an update for what the store has.
     pub url_bytes_max: Option<usize>,
     /// Length of the time ranges of in-links; of an update that of the store.
     pub in_range: RangeLength,
-    /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0, of an
-    /// update for what the store has. An update counts its own pages, and leaves out none that the store knows.
+    /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0,
+    /// of an update for what the store has. An update counts its own pages, and leaves out none that the store knows.
     pub min_sources: Option<u64>,
     /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`].
     pub partition_urls: Option<u64>,
@@ -213,10 +215,10 @@ impl Work for Build {
 /// Builds a store, or adds a row to one; see the head of this file and [`engine::run`].
 ///
 /// # Errors
-/// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has gone;
-/// no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and no epoch is
-/// made. Damage inside inputs is counted in the report. After an error the store answers as before, and the same call goes
-/// on after the last finished stage.
+/// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has
+/// gone; no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and
+/// no epoch is made. Damage inside inputs is counted in the report. After an error the store answers as before, and the
+/// same call goes on after the last finished stage.
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
     let given = MeaningOptions { kinds, min_sources, url_bytes_max };

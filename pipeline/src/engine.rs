@@ -1,9 +1,9 @@
 //! Runs a job: the stages of its [`Work`] one after the other on all workers of all processes, then the commit.
 //!
-//! What a stage leaves on a worker stands in its [`State`]. A stage ends when all workers have saved their states; only then
-//! are the files removed that no later stage reads. So a job that was killed goes on with the stage that it was in, if it is
-//! started again with the same work, on the same epoch of the store, with as many workers and processes. Any other job
-//! clears away what it finds. Until the commit nothing of a row can be seen.
+//! What a stage leaves on a worker stands in its [`State`]. A stage ends when all workers have saved their states; only
+//! then are the files removed that no later stage reads. So a job that was killed goes on with the stage that it was
+//! in, if it is started again with the same work, on the same epoch of the store, with as many workers and processes.
+//! Any other job clears away what it finds. Until the commit nothing of a row can be seen.
 
 mod agree;
 pub mod cluster;
@@ -71,8 +71,8 @@ impl RunOptions {
         Ok(Job::new(self.workers.max(1), self.memory_max, scratch, progress.clone()))
     }
 
-    /// Where temporary files go: a directory that is there, since one that was made where a disk is not mounted would fill
-    /// another.
+    /// Where temporary files go: a directory that is there, since one that was made where a disk is not mounted would
+    /// fill another.
     fn spill(&self) -> Result<PathBuf, Error> {
         let directory = self.spill.clone().unwrap_or_else(std::env::temp_dir);
         match std::fs::metadata(&directory) {
@@ -115,8 +115,8 @@ pub(crate) trait Work: Send + Sync + 'static {
         state: &mut Self::State,
     ) -> Result<(), Stopped>;
 
-    /// Makes what all workers have written the current epoch; `None` for the writer where a run of this job that was killed
-    /// has committed it.
+    /// Makes what all workers have written the current epoch; `None` for the writer where a run of this job that was
+    /// killed has committed it.
     fn commit(&self, writer: Committing, context: &Context, states: &[Self::State]) -> Result<Self::Report, Error>;
 }
 
@@ -337,8 +337,8 @@ pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     Ok(heard.take())
 }
 
-/// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is what
-/// processes of one job compare.
+/// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is
+/// what processes of one job compare.
 pub fn execute<T: Send + 'static>(
     job: &Job,
     id: &str,
@@ -388,8 +388,8 @@ pub fn execute<T: Send + 'static>(
     reports.into_iter().next().ok_or_else(stopped)?.map_err(Error::Dataflow)?.ok_or_else(stopped)
 }
 
-/// Runs a job that reads a store and leaves nothing that another could go on from: `body` on the workers of all processes.
-/// `identity` says what it does; a process that was started for something else is told so.
+/// Runs a job that reads a store and leaves nothing that another could go on from: `body` on the workers of all
+/// processes. `identity` says what it does; a process that was started for something else is told so.
 pub fn work_together<T: Send + 'static>(
     run: &RunOptions,
     job: &Job,
@@ -404,16 +404,16 @@ pub fn work_together<T: Send + 'static>(
     execute(job, &id, name, run.cluster.as_ref(), body)
 }
 
-/// Memory that a worker takes besides what it sorts, and besides [`WRITERS_BYTES`]: the batch of a reader, the row groups on
-/// their way to the writers, blocks on the way to other workers.
+/// Memory that a worker takes besides what it sorts, and besides [`WRITERS_BYTES`]: the batch of a reader, the row
+/// groups on their way to the writers, blocks on the way to other workers.
 const WORKER_BYTES: usize = 50 << 20;
 /// The same for a process.
 const PROCESS_BYTES: usize = 30 << 20;
 /// What a worker needs to sort in.
 const SORTING_BYTES_MIN: usize = 16 << 20;
 
-/// A worker that has so much may keep large buffers when it frees them: their pages need not be cleared again, which takes a
-/// twentieth of a job's time.
+/// A worker that has so much may keep large buffers when it frees them: their pages need not be cleared again, which
+/// takes a twentieth of a job's time.
 const PLENTY_BYTES: usize = 1 << 30;
 
 /// The least memory that a process needs for so many workers.
@@ -426,7 +426,8 @@ pub fn workers_within(memory_max: usize) -> usize {
     (memory_max.saturating_sub(memory_needed(0)) / (memory_needed(1) - memory_needed(0))).max(1)
 }
 
-/// Address space of a process besides its memory: the program, files that are mapped, what allocators reserve and do not use.
+/// Address space of a process besides its memory: the program, files that are mapped, what allocators reserve and do
+/// not use.
 const ADDRESS_BYTES: u64 = 512 << 20;
 /// The same for a worker: an arena of the allocator and a stack.
 const ADDRESS_BYTES_A_WORKER: u64 = 192 << 20;
@@ -470,12 +471,12 @@ pub(crate) struct Identity {
     pub(crate) times: String,
 }
 
-/// Runs work. In a cluster every process calls it, with the same work and options but for its number, memory and place of
-/// temporary files; all return the same report.
+/// Runs work. In a cluster every process calls it, with the same work and options but for its number, memory and place
+/// of temporary files; all return the same report.
 ///
 /// # Errors
-/// A store that another process writes, a full disk, a process that has gone, and what the work finds wrong. After an error
-/// the store answers as before, and the same call goes on after the last finished stage.
+/// A store that another process writes, a full disk, a process that has gone, and what the work finds wrong. After an
+/// error the store answers as before, and the same call goes on after the last finished stage.
 pub(crate) fn run<W: Work>(
     work: W,
     identity: &Identity,

@@ -6,12 +6,12 @@
 //!                          \ translation ->/          ->/
 //! ```
 //!
-//! Layers are sorted already, by UID, and so by key inside each row: whatever becomes a partition of the new row lies in one
-//! interval of each old row, and is merged from there, on one worker, without a sort and without an exchange. `sample` finds
-//! URLs that nothing uses any more and the boundaries of partitions; `urls` merges URLs by key and so gives each old UID its
-//! new one ([`Translation`]); `outlinks` and `inlinks` merge records by new UID, join those of one URL
-//! ([`webstrata_layers::record::join`]) and write them. All rows merged have the bytes of a store that was built at once from all
-//! that was ever added.
+//! Layers are sorted already, by UID, and so by key inside each row: whatever becomes a partition of the new row lies
+//! in one interval of each old row, and is merged from there, on one worker, without a sort and without an exchange.
+//! `sample` finds URLs that nothing uses any more and the boundaries of partitions; `urls` merges URLs by key and so
+//! gives each old UID its new one ([`Translation`]); `outlinks` and `inlinks` merge records by new UID, join those of
+//! one URL ([`webstrata_layers::record::join`]) and write them. All rows merged have the bytes of a store that was
+//! built at once from all that was ever added.
 //!
 //! Memory: the translation, 9 bytes a run of UIDs that stay together, and a row group of each row that is read.
 
@@ -66,9 +66,9 @@ pub struct MergeReport {
     pub tally: Tally,
 }
 
-/// How many of the newest rows are to be merged after an update, by the schedule of Najork 2009 (section 4): after update
-/// number e, with m trailing zeros in e, the m + 1 newest. Said so that it holds whatever was merged before: a row goes into
-/// the merge if it holds no more updates than all newer ones together. 1 for none.
+/// How many of the newest rows are to be merged after an update, by the schedule of Najork 2009 (section 4): after
+/// update number e, with m trailing zeros in e, the m + 1 newest. Said so that it holds whatever was merged before: a
+/// row goes into the merge if it holds no more updates than all newer ones together. 1 for none.
 pub fn scheduled(rows: &[RowEntry]) -> usize {
     let (mut count, mut updates) = (0, 0);
     for row in rows.iter().rev() {
@@ -263,8 +263,8 @@ impl Work for Merge {
 /// Merges the newest rows of a store; see the head of this file and [`engine::run`].
 ///
 /// # Errors
-/// No store, one that another process writes, a damaged one, a full disk, a process that has gone. After an error the store
-/// answers as before, and the same call goes on after the last finished stage.
+/// No store, one that another process writes, a damaged one, a full disk, a process that has gone. After an error the
+/// store answers as before, and the same call goes on after the last finished stage.
 pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport, Error> {
     let identity = Identity { bytes: format!("{:?} {:?}", options.rows, options.partition_urls), times: String::new() };
     let work = Merge { options: options.clone(), translation: Mutex::new(None) };

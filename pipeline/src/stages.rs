@@ -10,8 +10,8 @@
 //! | `outlinks` | pages | out-links, times, presence; in-links on their way |
 //! | `inlinks` | in-links | the layers of in-links |
 //!
-//! `state` is what a worker has after each. `records`, `page_record` and `large_pages` say how records are written between
-//! stages.
+//! `state` is what a worker has after each. `records`, `page_record` and `large_pages` say how records are written
+//! between stages.
 
 pub(crate) mod ingest;
 pub(crate) mod inlinks;

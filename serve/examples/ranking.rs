@@ -1,13 +1,14 @@
-//! HITS and SALSA at query time: what SHS was built for (Najork 2009, section 1; Kleinberg 1999; Lempel & Moran 2000), as of
-//! a time.
+//! HITS and SALSA at query time: what SHS was built for (Najork 2009, section 1; Kleinberg 1999; Lempel & Moran 2000),
+//! as of a time.
 //!
 //! ```text
 //! cargo run -p webstrata-serve --example ranking -- 127.0.0.1:7400 20070601 http://example.org/a http://example.org/b ...
 //! ```
 //!
-//! The URLs are the results of a query. Their neighbourhood is at most 50 pages that link to each of them and 50 links of each,
-//! consistent samples, so that what many share is drawn for all. Links within a host say nothing of authority and are left
-//! out. Prints the authorities by both, the best first. Three batches of calls, whatever the number of results.
+//! The URLs are the results of a query. Their neighbourhood is at most 50 pages that link to each of them and 50 links
+//! of each, consistent samples, so that what many share is drawn for all. Links within a host say nothing of authority
+//! and are left out. Prints the authorities by both, the best first. Three batches of calls, whatever the number of
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;

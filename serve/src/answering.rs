@@ -4,10 +4,10 @@
 //! push --> questions that wait --> the first [step] of them: UIDs, links and captures in one call each --> next: answers, with URLs
 //! ```
 //!
-//! A question never waits for others: what is there is asked. How many are asked together follows from how long that takes:
-//! so many that it stays below the time after which a clerk takes a server for slow. Questions that fail together are asked
-//! again in smaller numbers, so that what fails is the question that would fail alone. Memory: [`BATCH`] questions, and the
-//! lists of those that were asked together, which one answer of servers bounds.
+//! A question never waits for others: what is there is asked. How many are asked together follows from how long that
+//! takes: so many that it stays below the time after which a clerk takes a server for slow. Questions that fail
+//! together are asked again in smaller numbers, so that what fails is the question that would fail alone. Memory:
+//! [`BATCH`] questions, and the lists of those that were asked together, which one answer of servers bounds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -97,7 +97,8 @@ impl Answering {
         self.write().await
     }
 
-    /// Asks questions, as many together as is good; where that fails, none is taken that may be answered in smaller company.
+    /// Asks questions, as many together as is good; where that fails, none is taken that may be answered in smaller
+    /// company.
     async fn ask(&mut self) {
         let count = self.step.min(self.waiting.len());
         let begun = Instant::now();

@@ -6,10 +6,10 @@
 //!              [watch] the map, from any server, whenever it changes
 //! ```
 //!
-//! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch, and
-//! are right for that epoch however the cluster changes meanwhile. Each call has a deadline, within which a server that
-//! fails or is slow is replaced by the next that has the cell; dropping the call cancels what it asked. Servers use the same
-//! code for callers that have no clerk, and answer for their own cells without a network.
+//! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch,
+//! and are right for that epoch however the cluster changes meanwhile. Each call has a deadline, within which a server
+//! that fails or is slow is replaced by the next that has the cell; dropping the call cancels what it asked. Servers
+//! use the same code for callers that have no clerk, and answer for their own cells without a network.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,8 +51,8 @@ pub(crate) use watching::WAIT;
 pub struct ClerkOptions {
     /// A call ends by then.
     pub deadline: Duration,
-    /// At the start, how long servers are tried none of which can be reached. One that can be, and is not ready yet, is waited
-    /// for until the deadline.
+    /// At the start, how long servers are tried none of which can be reached. One that can be, and is not ready yet, is
+    /// waited for until the deadline.
     pub patience: Duration,
     /// A server that has not answered after this time is not waited for alone.
     pub hedge: Duration,
@@ -109,11 +109,12 @@ struct Shared {
 }
 
 impl Clerk {
-    /// A clerk of the cluster that has servers at these addresses (host:port, one is enough), as soon as one of them answers.
+    /// A clerk of the cluster that has servers at these addresses (host:port, one is enough), as soon as one of them
+    /// answers.
     ///
     /// # Errors
-    /// What each of them said: UNAVAILABLE where none can be reached for as long as [`ClerkOptions::patience`], or where
-    /// none answers within the deadline; INVALID_ARGUMENT for what is no address.
+    /// What each of them said: UNAVAILABLE where none can be reached for as long as [`ClerkOptions::patience`], or
+    /// where none answers within the deadline; INVALID_ARGUMENT for what is no address.
     pub async fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Status> {
         let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), &options).await?;
         Ok(Self { shared: Arc::new(Shared::of(map, dialer, None, Some(watching))), options })
@@ -228,8 +229,8 @@ impl Clerk {
 }
 
 impl Clerk {
-    /// Tells all servers but its own whether an epoch is wanted in memory, and waits until it is so. Those that do not answer
-    /// are not waited for, since it is a hint.
+    /// Tells all servers but its own whether an epoch is wanted in memory, and waits until it is so. Those that do not
+    /// answer are not waited for, since it is a hint.
     pub(crate) async fn tell_others(&self, epoch: u64, wanted: bool) {
         let map = self.map();
         let own = self.shared.own.as_ref().map(|(name, _)| name.as_str());

@@ -6,10 +6,10 @@
 //!                                            +--> [survey] the map, the current epoch <------------+
 //! ```
 //!
-//! Every server decides for itself, from what all say: nobody leads. Cells belong to servers by [`placement`]; each server gets
-//! those that belong to it and keeps others until whose they are have them. An epoch becomes current when all its cells are
-//! where they belong, so that from then on `replicas - 1` servers may die; it stays answered for a while after the next one
-//! is current.
+//! Every server decides for itself, from what all say: nobody leads. Cells belong to servers by [`placement`]; each
+//! server gets those that belong to it and keeps others until whose they are have them. An epoch becomes current when
+//! all its cells are where they belong, so that from then on `replicas - 1` servers may die; it stays answered for a
+//! while after the next one is current.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -78,8 +78,8 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// A server that keeps images of cells in this directory, is reached where it listens, and begins a cluster of two replicas;
-    /// all else as `webstrata serve` has it.
+    /// A server that keeps images of cells in this directory, is reached where it listens, and begins a cluster of two
+    /// replicas; all else as `webstrata serve` has it.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -250,8 +250,8 @@ impl Cluster {
         self.counts.subscribe()
     }
 
-    /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in the
-    /// cluster that it was to join, where that is there.
+    /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in
+    /// the cluster that it was to join, where that is there.
     ///
     /// # Errors
     /// What is missing, in words.
@@ -266,7 +266,8 @@ impl Cluster {
         }
     }
 
-    /// Why this server is not in the cluster that it was to join: a server there refuses it, or is refused, and it is alone.
+    /// Why this server is not in the cluster that it was to join: a server there refuses it, or is refused, and it is
+    /// alone.
     fn outcast(&self) -> Option<String> {
         let is_alone = !self.options.join.is_empty() && self.counts.borrow().servers <= 1;
         let (peer, why) = self.members.refusal().filter(|_| is_alone)?;
@@ -350,7 +351,8 @@ impl Cluster {
         Ok((from, to, translated))
     }
 
-    /// Says whether an epoch is wanted in memory, and waits until its cells are where that puts them. Gives their number.
+    /// Says whether an epoch is wanted in memory, and waits until its cells are where that puts them. Gives their
+    /// number.
     ///
     /// # Errors
     /// The caller's deadline ends the waiting.
@@ -376,8 +378,8 @@ impl Cluster {
         Ok(u32::try_from(cells).unwrap_or(u32::MAX))
     }
 
-    /// Says that this server goes, and returns when those that stay have all cells, each as often as it should be there, so that
-    /// one of them may die at once; or at the end of the time.
+    /// Says that this server goes, and returns when those that stay have all cells, each as often as it should be
+    /// there, so that one of them may die at once; or at the end of the time.
     pub async fn leave(&self, within: Duration) {
         self.state().leaving = true;
         self.wake.notify_one();

@@ -39,8 +39,8 @@ impl Dialer {
         Self { connect, ..self }
     }
 
-    /// The channel to an address: `host:port`, with or without `http://` or `https://` before it. It connects when it is
-    /// used, and again when it has to.
+    /// The channel to an address: `host:port`, with or without `http://` or `https://` before it. It connects when it
+    /// is used, and again when it has to.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for what is no address, and for a scheme that does not go with TLS or its lack.

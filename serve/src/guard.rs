@@ -8,9 +8,9 @@
 //! timed with its wait. What no method answers is refused here, in the caller's protocol.
 //!
 //! Map: [`spans`] what is seen of a call, [`metrics`] what is counted; [`security`] who may call, over [`tls`] or not;
-//! `deadline` how long it may take, [`limits`] how many run at once, [`incoming`] of how many [`connections`], both for each
-//! [`origin`]; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who is refused, in each
-//! protocol; `attend` what stays with a call to its end, `pace` how slow a caller may be.
+//! `deadline` how long it may take, [`limits`] how many run at once, [`incoming`] of how many [`connections`], both for
+//! each [`origin`]; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who is refused,
+//! in each protocol; `attend` what stays with a call to its end, `pace` how slow a caller may be.
 
 use axum::Router;
 use axum::extract::Request;
@@ -58,13 +58,14 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// What is asked of a server by those who look after it, for a port of its own: figures, and whether it lives and is to be
-    /// asked. Without tokens, places and limits.
+    /// What is asked of a server by those who look after it, for a port of its own: figures, and whether it lives and
+    /// is to be asked. Without tokens, places and limits.
     pub fn beside(&self) -> Router {
         self.metrics.routes().merge(self.drain.routes())
     }
 
-    /// The router of all methods, guarded, with `/metrics`, `/readyz` and `/livez` beside them. Its fallback is replaced.
+    /// The router of all methods, guarded, with `/metrics`, `/readyz` and `/livez` beside them. Its fallback is
+    /// replaced.
     pub fn around(&self, router: Router) -> Router {
         let methods = &self.methods;
         let router = router.merge(self.beside()).fallback(unknown);
@@ -84,7 +85,8 @@ async fn unknown(request: Request) -> Response {
     answer(status, grpc)
 }
 
-/// What calls to peers carry: the first token, and the trace of the call that they are made for. An interceptor of clients.
+/// What calls to peers carry: the first token, and the trace of the call that they are made for. An interceptor of
+/// clients.
 #[derive(Clone, Default)]
 pub struct Caller {
     tokens: Tokens,

@@ -1,8 +1,8 @@
 //! What a server answers about the cells that it has: the service `Cells`, without its network.
 //!
-//! [`Held`] is the set of cells; questions name one cell each, and say nothing of other rows. Sets are replaced whole, so a
-//! question that has begun keeps the cells that it began with. Cost: that of the cells, and a copy of each answer into the
-//! message.
+//! [`Held`] is the set of cells; questions name one cell each, and say nothing of other rows. Sets are replaced whole,
+//! so a question that has begun keeps the cells that it began with. Cost: that of the cells, and a copy of each answer
+//! into the message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,9 +4,10 @@
 //! GET /v1/links?url=... --> [params] --> [address] UID --> [walk] UIDs that match --> clerk --> [answer] --> JSON
 //! ```
 //!
-//! Map: `params` reads what is asked, strictly; `address` finds URLs as people write them; `walk` goes through those that
-//! match one; `answer` takes in what fits, and `resume` says where it goes on; `links`, `names` and `about` are
-//! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served itself.
+//! Map: `params` reads what is asked, strictly; `address` finds URLs as people write them; `walk` goes through those
+//! that match one; `answer` takes in what fits, and `resume` says where it goes on; `links`, `names` and `about` are
+//! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served
+//! itself.
 //!
 //! Answers are compressed with gzip for callers that accept it. All name their epoch; all errors are those of
 //! [`crate::guard::refusal`]. Nothing is kept from call to call.

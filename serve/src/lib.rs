@@ -1,7 +1,7 @@
 //! Serving: servers that hold cells, and the clerk that asks the right server.
 //!
-//! A server holds cells of a store, tells the others which, and answers any question by its clerk, which asks the servers
-//! that have the cells. Cells themselves are the crate `webstrata-cells`.
+//! A server holds cells of a store, tells the others which, and answers any question by its clerk, which asks the
+//! servers that have the cells. Cells themselves are the crate `webstrata-cells`.
 //!
 //! ```text
 //! shelf of images --> [cluster: placement, keeper] --> [held] --> [server] <-- [clerk: map, dial] <-- questions

@@ -1,8 +1,8 @@
 //! The map of a cluster: its epochs, their rows and cells, and which servers have which cells.
 //!
-//! Made from a [`TopologyResponse`], which is how it travels; servers make theirs from manifests and from what they gossip.
-//! A map is never changed: whoever has one has a whole one, and a new one comes as another version. Looking a UID or a key up
-//! is a binary search in each row. Memory: some 100 bytes a cell, and its first key.
+//! Made from a [`TopologyResponse`], which is how it travels; servers make theirs from manifests and from what they
+//! gossip. A map is never changed: whoever has one has a whole one, and a new one comes as another version. Looking a
+//! UID or a key up is a binary search in each row. Memory: some 100 bytes a cell, and its first key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! What travels: the messages ([`proto`]), lists of links in them ([`gaps`]), how calls fail ([`status`]), and where answers
-//! in parts go on (`resume`).
+//! What travels: the messages ([`proto`]), lists of links in them ([`gaps`]), how calls fail ([`status`]), and where
+//! answers in parts go on (`resume`).
 
 pub mod gaps;
 pub mod proto;

@@ -1,10 +1,10 @@
-//! Clusters for tests: servers of one store in this process, on ports of the loopback, that gossip and settle in fractions of
-//! a second.
+//! Clusters for tests: servers of one store in this process, on ports of the loopback, that gossip and settle in
+//! fractions of a second.
 //!
-//! Reads a store directory; keeps images of cells in temporary directories, one a server, which live as long as the cluster.
-//! A cluster has a runtime of its own, so that code that does not wait by itself, as [`webstrata_serve::clerk::Remote`], can
-//! ask it from a test's thread. Promises: [`Cluster::start`] returns when every server knows of every other, and all cells of
-//! the newest epoch are where they belong.
+//! Reads a store directory; keeps images of cells in temporary directories, one a server, which live as long as the
+//! cluster. A cluster has a runtime of its own, so that code that does not wait by itself, as
+//! [`webstrata_serve::clerk::Remote`], can ask it from a test's thread. Promises: [`Cluster::start`] returns when every
+//! server knows of every other, and all cells of the newest epoch are where they belong.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -106,7 +106,8 @@ impl Cluster {
         }
     }
 
-    /// Returns when the living servers know of one another, and all cells of the store's newest epoch are where they belong.
+    /// Returns when the living servers know of one another, and all cells of the store's newest epoch are where they
+    /// belong.
     ///
     /// # Panics
     /// Where that does not come to be.
@@ -144,7 +145,8 @@ impl Cluster {
         }
     }
 
-    /// The current epoch, the number of servers and of cells with their holders, as each server sees them; for messages.
+    /// The current epoch, the number of servers and of cells with their holders, as each server sees them; for
+    /// messages.
     fn maps(&self) -> Vec<String> {
         let told = |server: &Server| {
             let map = server.shared().clerk.map();

@@ -1,11 +1,11 @@
 //! What the end-to-end tests stand on: a slow oracle that needs no store, and small random crawls.
 //!
-//! Nothing here shares code with the crates under test: a fault in them must not hide itself. Map: [`oracle`] answers every
-//! question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`rows`] makes stores of several
-//! rows; [`stores`] builds stores in temporary directories and compares answers and bytes; [`clusters`] serves them, [`raw`]
-//! asks one server as anybody may; [`suite`] is what every way to ask must answer; [`wire`] sends what nobody should;
-//! [`story`] is a store that grows, with what each of its epochs must answer, and [`load`] asks a cluster of it all the
-//! time.
+//! Nothing here shares code with the crates under test: a fault in them must not hide itself. Map: [`oracle`] answers
+//! every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`rows`] makes stores of
+//! several rows; [`stores`] builds stores in temporary directories and compares answers and bytes; [`clusters`] serves
+//! them, [`raw`] asks one server as anybody may; [`suite`] is what every way to ask must answer; [`wire`] sends what
+//! nobody should; [`story`] is a store that grows, with what each of its epochs must answer, and [`load`] asks a
+//! cluster of it all the time.
 
 pub mod clusters;
 pub mod crawls;
@@ -25,7 +25,8 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
-/// The directory of shared test data: `WEBSTRATA_SHARED`, else `shared` beside the workspace; `None` where it is missing.
+/// The directory of shared test data: `WEBSTRATA_SHARED`, else `shared` beside the workspace; `None` where it is
+/// missing.
 pub fn shared() -> Option<PathBuf> {
     let dir = std::env::var_os("WEBSTRATA_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from);
     dir.is_dir().then_some(dir)

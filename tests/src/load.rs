@@ -1,5 +1,5 @@
-//! Load on a cluster: tasks that ask one clerk all the time, each call of the epoch that is current when it begins, and a
-//! thread that compares every answer with the oracle of that epoch.
+//! Load on a cluster: tasks that ask one clerk all the time, each call of the epoch that is current when it begins, and
+//! a thread that compares every answer with the oracle of that epoch.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

@@ -1,9 +1,9 @@
-//! The service `Links` of one server as a graph: each question one call of the generated client, and nothing put together here
-//! but what the protocol says.
+//! The service `Links` of one server as a graph: each question one call of the generated client, and nothing put
+//! together here but what the protocol says.
 //!
-//! Reads what a server answers over the network. Lists of links are asked for whole, or page by page where a limit is set.
-//! What the service does not give, records of in-links and prefixes of keys, is an error; whole pages are made from captures
-//! and lifespans, which say all that a page does.
+//! Reads what a server answers over the network. Lists of links are asked for whole, or page by page where a limit is
+//! set. What the service does not give, records of in-links and prefixes of keys, is an error; whole pages are made
+//! from captures and lifespans, which say all that a page does.
 
 use std::future::Future;
 use std::ops::{ControlFlow, Range};

@@ -1,8 +1,8 @@
-//! Stores of several rows, written by plain loops over what each row says: captures of the same pages in different rows, in
-//! different orders of time, some said again with other links, or with links unknown.
+//! Stores of several rows, written by plain loops over what each row says: captures of the same pages in different
+//! rows, in different orders of time, some said again with other links, or with links unknown.
 //!
-//! [`Rows::random`] makes up small ones, the same for the same seed; [`Rows::write`] writes the store with the writers of
-//! layers, [`Rows::oracle`] knows what it must answer: of captures of one page and second, the newest row's.
+//! [`Rows::random`] makes up small ones, the same for the same seed; [`Rows::write`] writes the store with the writers
+//! of layers, [`Rows::oracle`] knows what it must answer: of captures of one page and second, the newest row's.
 
 use crate::crawls::{Random, url};
 use crate::oracle::{Oracle, Time, Url};

@@ -146,8 +146,8 @@ pub fn assert_urls(store: &Path, oracle: &Oracle) {
     }
 }
 
-/// Writes the cells of a store and asks them everything about every URL of the oracle; whole records, and in-links at the
-/// precision of ranges, must be those of the layers.
+/// Writes the cells of a store and asks them everything about every URL of the oracle; whole records, and in-links at
+/// the precision of ranges, must be those of the layers.
 ///
 /// # Panics
 /// At the first difference.
@@ -280,8 +280,8 @@ pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// The bytes of a store: path inside it and content, without the lock. What tells the inputs, which captures may be cut into
-/// in many ways, is taken out: the lists of them, `provenance` in manifests, and digests, which cover that.
+/// The bytes of a store: path inside it and content, without the lock. What tells the inputs, which captures may be cut
+/// into in many ways, is taken out: the lists of them, `provenance` in manifests, and digests, which cover that.
 ///
 /// # Panics
 /// The store cannot be read.

@@ -1,5 +1,5 @@
-//! What is in a store, epoch by epoch: a random crawl in batches, an oracle of each beginning of it, and for each epoch the
-//! URLs by their UIDs, as the layers have them.
+//! What is in a store, epoch by epoch: a random crawl in batches, an oracle of each beginning of it, and for each epoch
+//! the URLs by their UIDs, as the layers have them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

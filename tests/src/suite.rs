@@ -1,7 +1,9 @@
-//! One suite for every way to ask a graph: random questions, of all kinds, answered as the oracle and the layers answer them.
+//! One suite for every way to ask a graph: random questions, of all kinds, answered as the oracle and the layers answer
+//! them.
 //!
-//! Reads a [`Way`]; compares with the [`Oracle`], which shares no code with what is tested, and where the oracle has no answer
-//! (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a question.
+//! Reads a [`Way`]; compares with the [`Oracle`], which shares no code with what is tested, and where the oracle has no
+//! answer (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a
+//! question.
 
 use std::ops::ControlFlow;
 
@@ -191,7 +193,8 @@ impl Way<'_> {
     }
 }
 
-/// Hundreds of UIDs at a time, again and again, with duplicates and in any order: each answer must be that of the layers.
+/// Hundreds of UIDs at a time, again and again, with duplicates and in any order: each answer must be that of the
+/// layers.
 ///
 /// # Panics
 /// At the first that differs.

@@ -1,5 +1,5 @@
-//! What no client of ours sends: bytes as gRPC messages, messages that were changed on their way, bytes in place of gRPC's
-//! frames, and HTTP/2 written by hand.
+//! What no client of ours sends: bytes as gRPC messages, messages that were changed on their way, bytes in place of
+//! gRPC's frames, and HTTP/2 written by hand.
 //!
 //! Seeded: the same changes for the same seed. Waits for answers, within the caller's time.
 
@@ -272,8 +272,8 @@ pub async fn greeted(address: &str, settings: &[u8]) -> std::io::Result<TcpStrea
     Ok(stream)
 }
 
-/// Bytes that are no frames, or frames that make no sense, on a connection of their own; reads what comes back until the
-/// server ends it, or there is no more.
+/// Bytes that are no frames, or frames that make no sense, on a connection of their own; reads what comes back until
+/// the server ends it, or there is no more.
 ///
 /// # Errors
 /// A connection that failed, which is one way to be answered.

@@ -1,5 +1,5 @@
-//! Answers from cells of strata ask the allocator for nothing but themselves: where the answer has room, and each kind of
-//! question was asked before, there is no allocation. So it is of several rows where one has all records of a URL.
+//! Answers from cells of strata ask the allocator for nothing but themselves: where the answer has room, and each kind
+//! of question was asked before, there is no allocation. So it is of several rows where one has all records of a URL.
 
 #![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

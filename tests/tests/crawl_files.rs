@@ -1,5 +1,5 @@
-//! Stores built from real crawl files, where they are at hand (`WEBSTRATA_SHARED`): the same sites as WARC, as WAT and as
-//! captures written by another program, page by page and second by second; and timelines with revisits.
+//! Stores built from real crawl files, where they are at hand (`WEBSTRATA_SHARED`): the same sites as WARC, as WAT and
+//! as captures written by another program, page by page and second by second; and timelines with revisits.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -109,8 +109,8 @@ fn warc_and_wat_give_the_links_of_the_capture_files() {
     assert_eq!(lost, expected.into());
 }
 
-/// Pages whose timeline counts links that are none here: page, count of the timeline, count here, reason. The counts here
-/// were verified with another HTML parser.
+/// Pages whose timeline counts links that are none here: page, count of the timeline, count here, reason. The counts
+/// here were verified with another HTML parser.
 const COUNTED_OTHERWISE: [(&str, usize, usize, &str); 2] = [
     ("http://www.iana.org/protocols", 2489, 1218, "distinct with their fragments"),
     ("http://www.iana.org/time-zones", 30, 28, "one is ftp, one rsync"),

@@ -1,4 +1,5 @@
-//! Exports of random stores of several rows, in windows of time, against the same from sets; and graphs opened by WebGraph.
+//! Exports of random stores of several rows, in windows of time, against the same from sets; and graphs opened by
+//! WebGraph.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

@@ -1,8 +1,8 @@
-//! The history of links as an executable definition: the captures of an archive as a differential collection over capture
-//! times, and what a store answers about any time set against what that accumulates to.
+//! The history of links as an executable definition: the captures of an archive as a differential collection over
+//! capture times, and what a store answers about any time set against what that accumulates to.
 //!
-//! Times of the dataflow are seconds. A capture is there from its time on; the latest capture of a page says its links; a
-//! link appears (+1) and goes (-1) with that. These few lines are what `as of`, lifespans and degrees at a time mean:
+//! Times of the dataflow are seconds. A capture is there from its time on; the latest capture of a page says its links;
+//! a link appears (+1) and goes (-1) with that. These few lines are what `as of`, lifespans and degrees at a time mean:
 //!
 //! ```text
 //! latest(t)   = for each page, of its captures up to t, the last

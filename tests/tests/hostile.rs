@@ -1,8 +1,8 @@
-//! Malformed and hostile requests to a server: each is answered, or refused with a status of the list in `webstrata.proto`; the
-//! server neither panics nor grows, and answers right questions all the while.
+//! Malformed and hostile requests to a server: each is answered, or refused with a status of the list in
+//! `webstrata.proto`; the server neither panics nor grows, and answers right questions all the while.
 //!
-//! Seeded; some thousands of requests by default, in seconds. `WEBSTRATA_HOSTILE=100000,7` sends so many, of that seed, and
-//! prints how many were answered how, and the memory of the process before and after.
+//! Seeded; some thousands of requests by default, in seconds. `WEBSTRATA_HOSTILE=100000,7` sends so many, of that seed,
+//! and prints how many were answered how, and the memory of the process before and after.
 
 #![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

@@ -1,5 +1,5 @@
-//! Histories of real sites, where they are at hand (`WEBSTRATA_SHARED`, see [`webstrata_tests::shared`]): all of them in
-//! one store, and a sample of its URLs against the oracle.
+//! Histories of real sites, where they are at hand (`WEBSTRATA_SHARED`, see [`webstrata_tests::shared`]): all of them
+//! in one store, and a sample of its URLs against the oracle.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,9 +1,9 @@
-//! One promise over every way to ask: a server through the clerk, a cluster through the clerk, and any one server of a cluster
-//! by the plain protocol answer as the oracle does.
+//! One promise over every way to ask: a server through the clerk, a cluster through the clerk, and any one server of a
+//! cluster by the plain protocol answer as the oracle does.
 //!
-//! Stores of one row with one and with many partitions, of several rows whose captures overlap in time, and after updates and
-//! merges. `WEBSTRATA_QUESTIONS` asks so many questions of the oracle in each way and test, instead of some hundreds; more
-//! stores of several rows are made for them.
+//! Stores of one row with one and with many partitions, of several rows whose captures overlap in time, and after
+//! updates and merges. `WEBSTRATA_QUESTIONS` asks so many questions of the oracle in each way and test, instead of some
+//! hundreds; more stores of several rows are made for them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -363,7 +363,8 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let raw = Raw::connect(&cluster.addresses()[1]);
     let before = Store::open(store.as_path()).unwrap().manifest().epoch;
     let layers = Reader::new(Store::open_epoch(store.as_path(), before).unwrap(), 64 << 20);
-    // The URLs that the second row brought have other UIDs after the merge; the most linked of them is asked for, and others.
+    // The URLs that the second row brought have other UIDs after the merge; the most linked of them is asked for, and
+    // others.
     let most = (0..layers.urls()).max_by_key(|&uid| layers.degrees(uid).unwrap().1).unwrap();
     let uids: Vec<u64> = std::iter::once(most).chain((0..layers.urls()).rev().take(9)).collect();
     let ask = |epoch: u64, uids: &[u64], direction: Direction, limit: u32, token: &str| {

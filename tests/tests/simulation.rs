@@ -1,10 +1,10 @@
-//! A cluster in a simulated network, by seed: servers crash and come again, are cut off, stalled, behind slow links, and leave,
-//! one at a time, while epochs come and clerks ask. No call fails, and no answer is wrong.
+//! A cluster in a simulated network, by seed: servers crash and come again, are cut off, stalled, behind slow links,
+//! and leave, one at a time, while epochs come and clerks ask. No call fails, and no answer is wrong.
 //!
-//! The servers are the real ones, over simulated connections, and all their time is simulated, so that minutes pass in a second.
-//! What blocks runs in real threads, for which simulated time stands still. The same seed gives the same faults, at the same
-//! simulated times, and the same questions; not the same run in all: whom gossip is sent to, and the order of hash tables, is
-//! not seeded. So a seed that fails once fails often, and not always.
+//! The servers are the real ones, over simulated connections, and all their time is simulated, so that minutes pass in
+//! a second. What blocks runs in real threads, for which simulated time stands still. The same seed gives the same
+//! faults, at the same simulated times, and the same questions; not the same run in all: whom gossip is sent to, and
+//! the order of hash tables, is not seeded. So a seed that fails once fails often, and not always.
 //!
 //! `WEBSTRATA_SEEDS=FROM,COUNT` (1,6) says which seeds. A longer run:
 //! `WEBSTRATA_SEEDS=1000,500 cargo test -p webstrata-tests --test simulation -- --nocapture`.

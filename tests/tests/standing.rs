@@ -1,5 +1,5 @@
-//! Standing results over random stores that are updated and merged: at every epoch what a plain recomputation from the layers
-//! says, with one worker and two, whoever began when.
+//! Standing results over random stores that are updated and merged: at every epoch what a plain recomputation from the
+//! layers says, with one worker and two, whoever began when.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -37,8 +37,8 @@ fn merge_newest(store: &Path, rows: Option<usize>) {
     merge(&options, &Progress::default()).unwrap();
 }
 
-/// A store with epochs of all kinds. Of even seeds captures are said again in later batches with other links, so that links
-/// and then URLs go for good; of odd ones some are revisits whose originals come later or never.
+/// A store with epochs of all kinds. Of even seeds captures are said again in later batches with other links, so that
+/// links and then URLs go for good; of odd ones some are revisits whose originals come later or never.
 fn make(store: &Path, seed: u64) {
     let mut random = Random(seed);
     let batches: Vec<String> = if seed.is_multiple_of(2) {

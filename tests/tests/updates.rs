@@ -1,5 +1,5 @@
-//! Crawls that come in batches: after every update a store answers as the oracle that knows what is in so far, and merged it
-//! has the bytes of a store that was built from all of it at once.
+//! Crawls that come in batches: after every update a store answers as the oracle that knows what is in so far, and
+//! merged it has the bytes of a store that was built from all of it at once.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

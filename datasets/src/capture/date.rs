@@ -15,8 +15,8 @@
 //!
 //! ClueWeb09 writes the day of the year behind the month (`2008-10-294T...`); that is understood where both agree.
 //!
-//! Parts finer than a second are dropped and counted; so are dates that do not name their second. A leap second counts as
-//! the second after it.
+//! Parts finer than a second are dropped and counted; so are dates that do not name their second. A leap second counts
+//! as the second after it.
 
 use crate::{Finding, Tally};
 use chrono::{Datelike, NaiveDate};

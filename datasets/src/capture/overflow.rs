@@ -1,8 +1,8 @@
 //! Texts that are too many for memory: on disk, in the order in which they were added.
 //!
-//! Writes chunks to a temporary file without a name, which goes when it is closed, whatever ends the process; reads them
-//! back one after the other. A chunk: length of the text and number of texts (8 bytes each), the end of each in the text
-//! (8 bytes each), the text. Memory: what its owner holds of it.
+//! Writes chunks to a temporary file without a name, which goes when it is closed, whatever ends the process; reads
+//! them back one after the other. A chunk: length of the text and number of texts (8 bytes each), the end of each in
+//! the text (8 bytes each), the text. Memory: what its owner holds of it.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};

@@ -1,18 +1,20 @@
-//! The text of a crawl file, whatever its compression: plain, gzip (RFC 1952), zstd (RFC 8878, and the `.warc.zst` draft).
+//! The text of a crawl file, whatever its compression: plain, gzip (RFC 1952), zstd (RFC 8878, and the `.warc.zst`
+//! draft).
 //!
-//! Reads: bytes of a file. Writes: the text as a [`BufRead`], and for every position the offset in the file of the member
-//! (gzip member, zstd frame) that holds it. A crawl file has one member per record or one for the whole file.
+//! Reads: bytes of a file. Writes: the text as a [`BufRead`], and for every position the offset in the file of the
+//! member (gzip member, zstd frame) that holds it. A crawl file has one member per record or one for the whole file.
 //!
-//! Damage: a member that cannot be decoded is noted with its offset; what came out of it stays, and reading goes on at the
-//! next plausible member header. There the text has a *break*: [`Text::fill_buf`] gives nothing until [`Text::resume`] is
-//! called, so that a record cut by the damage does not swallow the next one. [`Lines`] passes over breaks.
+//! Damage: a member that cannot be decoded is noted with its offset; what came out of it stays, and reading goes on at
+//! the next plausible member header. There the text has a *break*: [`Text::fill_buf`] gives nothing until
+//! [`Text::resume`] is called, so that a record cut by the damage does not swallow the next one. [`Lines`] passes over
+//! breaks.
 //!
-//! Time: linear. Input is decoded a second time where a member is broken, but of a file no more than its size so far and
-//! [`KEPT_BYTES_MAX`] ([`Text::broken`]).
+//! Time: linear. Input is decoded a second time where a member is broken, but of a file no more than its size so far
+//! and [`KEPT_BYTES_MAX`] ([`Text::broken`]).
 //!
-//! Memory: 64 KiB of output, or twice what a caller wants to see at once; 64 KiB of input and at most 1 MiB of the current
-//! member's input (to look for the next header inside a broken one). A zstd dictionary is at most 16 MiB, a zstd window at
-//! most 128 MiB.
+//! Memory: 64 KiB of output, or twice what a caller wants to see at once; 64 KiB of input and at most 1 MiB of the
+//! current member's input (to look for the next header inside a broken one). A zstd dictionary is at most 16 MiB, a
+//! zstd window at most 128 MiB.
 
 mod members;
 
@@ -181,7 +183,8 @@ impl Text {
         !self.breaks.is_empty()
     }
 
-    /// Appends a line with its line feed; nothing at a break or the end. A line longer than `bytes_max` comes in pieces.
+    /// Appends a line with its line feed; nothing at a break or the end. A line longer than `bytes_max` comes in
+    /// pieces.
     pub(crate) fn line(&mut self, line: &mut Vec<u8>, bytes_max: usize) -> io::Result<usize> {
         let mut read = 0;
         while read < bytes_max {
@@ -273,8 +276,8 @@ impl Text {
         Ok(true)
     }
 
-    /// Decodes some more; `false` at the end of the file. Text that was not yet consumed is moved only when as much of it
-    /// was consumed: so it moves twice at most, however much a caller wants to see at once.
+    /// Decodes some more; `false` at the end of the file. Text that was not yet consumed is moved only when as much of
+    /// it was consumed: so it moves twice at most, however much a caller wants to see at once.
     fn more(&mut self) -> io::Result<bool> {
         if self.start >= CHUNK_BYTES.max(self.out.len() / 2) || self.start == self.out.len() {
             self.out.drain(..self.start);

@@ -1,7 +1,7 @@
 //! The lines of a text, with the place of each, into one buffer.
 //!
-//! Memory: the longest line, at most [`LINE_BYTES_MAX`]. A longer one is damage and passed over ([`Lines::read`]), comes in
-//! pieces that end between words ([`Lines::read_words`]), or as a stream ([`Lines::read_or_begin`]).
+//! Memory: the longest line, at most [`LINE_BYTES_MAX`]. A longer one is damage and passed over ([`Lines::read`]),
+//! comes in pieces that end between words ([`Lines::read_words`]), or as a stream ([`Lines::read_or_begin`]).
 
 use crate::files::long_line::LongLine;
 use crate::{Error, Finding, Tally};
@@ -46,8 +46,8 @@ impl Lines {
         Ok(false)
     }
 
-    /// Reads the next line, or the beginning of one that is too long to hold: then [`Lines::rest`] is to be called before the
-    /// next line. `false` at the end.
+    /// Reads the next line, or the beginning of one that is too long to hold: then [`Lines::rest`] is to be called
+    /// before the next line. `false` at the end.
     pub(crate) fn read_or_begin(&mut self, tally: &mut Tally) -> Result<bool, Error> {
         self.line.clear();
         self.used = 0;
@@ -73,8 +73,8 @@ impl Lines {
         Ok(done)
     }
 
-    /// As [`Lines::read`]; of a line that is too long to hold, as many whole words as can be held. Whether they go on in the
-    /// line of those before.
+    /// As [`Lines::read`]; of a line that is too long to hold, as many whole words as can be held. Whether they go on
+    /// in the line of those before.
     pub(crate) fn read_words(&mut self, tally: &mut Tally) -> Result<Option<bool>, Error> {
         let goes_on = self.is_open;
         if goes_on {

@@ -1,8 +1,8 @@
 //! A line of JSON that is too long to hold, as a stream in which no string is long.
 //!
-//! Reads: the beginning of the line that is held already, then the text up to the line feed. Writes the same bytes, but that
-//! of a string longer than [`STRING_BYTES_MAX`] only so much is there: more than of any URL that is kept, so that whoever
-//! reads it takes it for too long. Memory: none.
+//! Reads: the beginning of the line that is held already, then the text up to the line feed. Writes the same bytes, but
+//! that of a string longer than [`STRING_BYTES_MAX`] only so much is there: more than of any URL that is kept, so that
+//! whoever reads it takes it for too long. Memory: none.
 
 use std::io::{self, BufRead, Read};
 

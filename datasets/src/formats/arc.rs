@@ -1,15 +1,15 @@
 //! ARC 1 and 2, the Internet Archive's format before WARC.
 //!
-//! Reads: `URL IP date type length`, a line, then the response; version 2 has more fields before the length. URLs may hold
-//! spaces, so the fields are found from the right, by the date behind an IP address. Writes: a capture for each response
-//! that is an HTML page. There is no digest.
+//! Reads: `URL IP date type length`, a line, then the response; version 2 has more fields before the length. URLs may
+//! hold spaces, so the fields are found from the right, by the date behind an IP address. Writes: a capture for each
+//! response that is an HTML page. There is no digest.
 //!
 //! The `filedesc` record that a file begins with may be missing.
 //!
 //! Damage is passed over: where a length does not lead to the next header line, the record ends at the next one found.
 //!
-//! Memory: the block of one record, at most 64 MiB of it. Time: linear, however wrong the lengths are; a block is looked
-//! at where it lies in the text, as in [`crate::formats::warc`].
+//! Memory: the block of one record, at most 64 MiB of it. Time: linear, however wrong the lengths are; a block is
+//! looked at where it lies in the text, as in [`crate::formats::warc`].
 
 use memchr::{memchr, memrchr_iter};
 use std::io::BufRead;
@@ -172,8 +172,8 @@ fn next_header_in(text: &mut Text, bytes: usize, place: &mut RecordSite<'_>) -> 
     Ok(next)
 }
 
-/// Where the next line begins that is a header, at once or behind a line feed that is `from` or more bytes on, and before
-/// `end`; where there is none, how much of a block is read at most.
+/// Where the next line begins that is a header, at once or behind a line feed that is `from` or more bytes on, and
+/// before `end`; where there is none, how much of a block is read at most.
 fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<Result<usize, usize>> {
     if from == 0 && header_next(text, 0)? {
         return Ok(Ok(0));

@@ -1,8 +1,9 @@
 //! The web graph of the Archives Unleashed Toolkit and of ARCH as CSV: a link a row.
 //!
 //! The header is `crawl_date,src,dest,anchor` or `crawl_date, source, target, anchor_text` (spaces and order do not
-//! matter), or missing, as Spark leaves it: then the columns are date, source, destination. Crawl dates have 8 or 14 digits.
-//! Consecutive rows of one source and date are one capture. Offsets of damage are bytes of the uncompressed text.
+//! matter), or missing, as Spark leaves it: then the columns are date, source, destination. Crawl dates have 8 or 14
+//! digits. Consecutive rows of one source and date are one capture. Offsets of damage are bytes of the uncompressed
+//! text.
 
 use crate::capture::date::{self, Date};
 use crate::files::lines::broken;

@@ -1,8 +1,8 @@
 //! HTTP responses as crawlers store them: status line, header fields, transfer coding, content encoding.
 //!
-//! Reads: the block of a record. Writes: status, fields, and the body decoded. Tolerant: bodies flagged as compressed that
-//! are not are taken as they are, broken ones up to where they break; both are counted. A body flagged as chunked that
-//! begins with no chunk is sound: Webrecorder and others put the chunks together and leave the field.
+//! Reads: the block of a record. Writes: status, fields, and the body decoded. Tolerant: bodies flagged as compressed
+//! that are not are taken as they are, broken ones up to where they break; both are counted. A body flagged as chunked
+//! that begins with no chunk is sound: Webrecorder and others put the chunks together and leave the field.
 //!
 //! Memory: at most [`BODY_BYTES_MAX`] of decoded body.
 

@@ -1,8 +1,9 @@
 //! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
 //!
-//! `ts` is text (14 digits, or any form of [`crate::capture::date`]) or a number: of 14 digits, of 10 (seconds since 1970) or of
-//! 13 (milliseconds). `digest` is optional; other fields are passed over. Links may be relative to `url`. A line that is no
-//! such object is damage, counted with its offset in the uncompressed text, and reading goes on at the next.
+//! `ts` is text (14 digits, or any form of [`crate::capture::date`]) or a number: of 14 digits, of 10 (seconds since
+//! 1970) or of 13 (milliseconds). `digest` is optional; other fields are passed over. Links may be relative to `url`. A
+//! line that is no such object is damage, counted with its offset in the uncompressed text, and reading goes on at the
+//! next.
 //!
 //! Fields go straight from the line into the capture. A line that is too long to hold is read as a stream, so memory is
 //! that of a line of [`crate::files::lines::LINE_BYTES_MAX`], and of the links where they have no bound.

@@ -10,14 +10,13 @@
 //!
 //! Both forms mix: `SOURCE [TIME] [LINK...]`, then any number of indented lines of links. The time is any form of
 //! [`crate::capture::date`] text. A page without one has the time that the file's name tells (`crawl-20080430.links`:
-//! 14 or 8 digits), and otherwise it is undated: it stands at 1970-01-01 00:00:00, and of several undated records of a page
-//! the newest counts, the others are counted. Newer is what is in the file that was modified later, or, where that is the
-//! same, in the one with the later name, or stands later in a file. Modification times say nothing else: copying a file
-//! must not change when a page was captured.
+//! 14 or 8 digits), and otherwise it is undated: it stands at 1970-01-01 00:00:00, and of several undated records of a
+//! page the newest counts, the others are counted. Newer is what is in the file that was modified later, or, where that
+//! is the same, in the one with the later name, or stands later in a file. Modification times say nothing else: copying
+//! a file must not change when a page was captured.
 //!
-//! Damage: lines that are no UTF-8, pages with digits for a time that are no date, links before the first page. Offsets are
-//! bytes of the uncompressed text.
-//! Source: SRC-RR-175 (2001), section 2.
+//! Damage: lines that are no UTF-8, pages with digits for a time that are no date, links before the first page. Offsets
+//! are bytes of the uncompressed text. Source: SRC-RR-175 (2001), section 2.
 
 use crate::capture::date::{self, Date};
 use crate::files::lines::Lines;

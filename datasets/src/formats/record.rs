@@ -111,8 +111,8 @@ impl Fields {
         true
     }
 
-    /// Adds the lines of a header block up to its empty line or the end; the offset of what follows. Where the empty line
-    /// is missing, a line that begins with `<` is what follows.
+    /// Adds the lines of a header block up to its empty line or the end; the offset of what follows. Where the empty
+    /// line is missing, a line that begins with `<` is what follows.
     pub(crate) fn read(&mut self, block: &[u8]) -> usize {
         let mut at = 0;
         while at < block.len() {

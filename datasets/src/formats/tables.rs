@@ -8,16 +8,15 @@
 //!
 //! Links whose pages are all dictionary coded stay keys: each text is decoded once a row group.
 //!
-//! Only these columns are read, others (`anchor`) never. The Arrow schema that some writers store beside the Parquet one
-//! is passed over, so dictionaries, large and view types of the writer all arrive as plain strings and lists.
+//! Only these columns are read, others (`anchor`) never. The Arrow schema that some writers store beside the Parquet
+//! one is passed over, so dictionaries, large and view types of the writer all arrive as plain strings and lists.
 //!
-//! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14 (`YYYYMMDDhhmmss`),
-//! texts as in [`crate::capture::date`]; crawl dates are digits of a text or an integer, 8 or 14 of them.
-//! Null cells are damage: a row without URL, date or list is left out, as is a link that is null.
+//! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14
+//! (`YYYYMMDDhhmmss`), texts as in [`crate::capture::date`]; crawl dates are digits of a text or an integer, 8 or 14 of
+//! them. Null cells are damage: a row without URL, date or list is left out, as is a link that is null.
 //!
-//! Unit of work: one row group. Memory: a batch of at most [`BATCH_ROWS`] rows, fewer where rows are long, and the pages that
-//! are being decoded.
-//! Offsets of damage are row numbers in the file, from 0.
+//! Unit of work: one row group. Memory: a batch of at most [`BATCH_ROWS`] rows, fewer where rows are long, and the
+//! pages that are being decoded. Offsets of damage are row numbers in the file, from 0.
 
 mod captures;
 mod cells;

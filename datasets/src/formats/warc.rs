@@ -1,14 +1,15 @@
 //! WARC 0.17 to 1.1 (ISO 28500), and WAT files, which are WARCs of metadata records in JSON ([`crate::formats::wat`]).
 //!
-//! Reads: records in the order of the file. Writes: a capture for each `response` and `resource` that is an HTML page, for
-//! each `revisit` that may be one, and, where asked for, for each `metadata` record with Heritrix's `outlink:` lines.
+//! Reads: records in the order of the file. Writes: a capture for each `response` and `resource` that is an HTML page,
+//! for each `revisit` that may be one, and, where asked for, for each `metadata` record with Heritrix's `outlink:`
+//! lines.
 //!
-//! Damage is passed over. A record whose length does not lead to the next version line ends at the next one that is found,
-//! in the block or behind it. A record cut by the end or by a broken member keeps what there is.
+//! Damage is passed over. A record whose length does not lead to the next version line ends at the next one that is
+//! found, in the block or behind it. A record cut by the end or by a broken member keeps what there is.
 //!
-//! Memory: the block of one record, at most 64 MiB of it; a longer one is passed over and counted. Time: linear, however
-//! wrong the lengths are. A block is looked at where it lies in the text and never put back, so a length that leads too
-//! far costs no more than a look at its end, and the next version line is looked for from the front.
+//! Memory: the block of one record, at most 64 MiB of it; a longer one is passed over and counted. Time: linear,
+//! however wrong the lengths are. A block is looked at where it lies in the text and never put back, so a length that
+//! leads too far costs no more than a look at its end, and the next version line is looked for from the front.
 
 use memchr::memmem;
 use std::io::BufRead;
@@ -171,7 +172,8 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite
     Ok(whole(next_version(text, bytes)?))
 }
 
-/// Where the next version line begins, `from` or more bytes on; where there is none, how much of a block is read at most.
+/// Where the next version line begins, `from` or more bytes on; where there is none, how much of a block is read at
+/// most.
 fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
     const STEP_BYTES: usize = 64 << 10;
     // What may be the beginning of a version line that is not all at hand, and the line feed before it.

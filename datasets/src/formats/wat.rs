@@ -1,10 +1,10 @@
 //! WAT: metadata of WARC or ARC records in JSON, one `metadata` record of a WARC for each.
 //!
-//! Reads: the JSON of one record. Writes: a capture by the same rules as for the record that it describes. URL and date are
-//! those of the envelope; the WAT record's own date is when the extractor ran.
+//! Reads: the JSON of one record. Writes: a capture by the same rules as for the record that it describes. URL and date
+//! are those of the envelope; the WAT record's own date is when the extractor ran.
 //!
-//! Queries of links are in the charset that the HTTP header or a `<meta>` names, as in [`crate::page::charset`]; the text that a
-//! guess would need is not in a WAT.
+//! Queries of links are in the charset that the HTTP header or a `<meta>` names, as in [`crate::page::charset`]; the
+//! text that a guess would need is not in a WAT.
 //!
 //! Two flavours: the extractor of the IIPC and the Internet Archive leaves entities in URLs as they are, Common Crawl's
 //! decodes them. The `warcinfo` record tells: Common Crawl writes `Software-Info`, the others `software`.

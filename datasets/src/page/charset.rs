@@ -1,9 +1,9 @@
-//! The character encoding of an HTML document, as the WHATWG finds it: byte order mark, HTTP header, `<meta>` in the first
-//! 1024 bytes, and where all say nothing usable a guess (chardetng).
+//! The character encoding of an HTML document, as the WHATWG finds it: byte order mark, HTTP header, `<meta>` in the
+//! first 1024 bytes, and where all say nothing usable a guess (chardetng).
 //!
-//! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8 already;
-//! and references with their queries in the encoding of the document, as browsers send them ([`with_query`]). Declared UTF-8
-//! is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
+//! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8
+//! already; and references with their queries in the encoding of the document, as browsers send them ([`with_query`]).
+//! Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
@@ -69,8 +69,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A reference whose query is percent-encoded in an encoding (WHATWG URL, query state, for http and https; references of
-/// other schemes are no links). Path and fragment stay; a character that the encoding has not becomes `&#1234;`, encoded.
+/// A reference whose query is percent-encoded in an encoding (WHATWG URL, query state, for http and https; references
+/// of other schemes are no links). Path and fragment stay; a character that the encoding has not becomes `&#1234;`,
+/// encoded.
 pub(crate) fn with_query<'a>(reference: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
     let encoding = encoding.output_encoding();
     let fragment = memchr(b'#', reference.as_bytes()).unwrap_or(reference.len());

@@ -1,13 +1,13 @@
 //! Links of an HTML document, from its tags as the WHATWG tokenizer finds them: no tree is built.
 //!
-//! Reads: a document. Writes: [`Capture::links`] in the order of the document, with repetitions, and
-//! [`Capture::base`], the `href` of the first `<base>` that has one. Values have their entities decoded once and white
-//! space trimmed; they are not resolved, and none is left out by scheme. The first of two attributes of one name counts.
+//! Reads: a document. Writes: [`Capture::links`] in the order of the document, with repetitions, and [`Capture::base`],
+//! the `href` of the first `<base>` that has one. Values have their entities decoded once and white space trimmed; they
+//! are not resolved, and none is left out by scheme. The first of two attributes of one name counts.
 //!
 //! Text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes` and after `plaintext` is no
-//! markup; that of `noscript` is, because an archive's reader runs no scripts. What stands inside `template` is no part of
-//! the document, unless the template is a declarative shadow root (`shadowrootmode`). In XHTML and in embedded SVG or MathML
-//! `<script/>` and its like end where they begin.
+//! markup; that of `noscript` is, because an archive's reader runs no scripts. What stands inside `template` is no part
+//! of the document, unless the template is a declarative shadow root (`shadowrootmode`). In XHTML and in embedded SVG
+//! or MathML `<script/>` and its like end where they begin.
 //!
 //! Memory: one tag.
 

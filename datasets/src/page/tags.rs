@@ -1,8 +1,9 @@
 //! The tags of an HTML document, exactly those that the tokenizer of the WHATWG finds (HTML 13.2.5), and nothing else.
 //!
-//! Reads: a document in an encoding whose markup reads as ASCII. Writes: each tag's name and attributes as slices of the
-//! document, with case, character references and line ends as they stand there. Text and comments, nearly all of a
-//! document, are passed over by searching for the byte that can end them: a tokenizer spends its time on handing them on.
+//! Reads: a document in an encoding whose markup reads as ASCII. Writes: each tag's name and attributes as slices of
+//! the document, with case, character references and line ends as they stand there. Text and comments, nearly all of a
+//! document, are passed over by searching for the byte that can end them: a tokenizer spends its time on handing them
+//! on.
 //!
 //! Which elements hold raw text, and what is foreign (SVG, MathML), is for the caller to say: [`Tags::enter`].
 //!

@@ -1,12 +1,12 @@
 //! From references to fingerprints: each text is parsed once, then known by its hash.
 //!
-//! A capture names some 40 links and nearly all of them were named by the capture before, so the way of a reference
-//! is one xxh3-128 of its raw text and one probe of a cache, in sets of four slots, the least lately used of which goes
-//! when a fifth comes. (Direct-mapped, a tenth of the slots in use already lost 9 % of look-ups to collisions.) Only a miss
-//! parses the URL.
+//! A capture names some 40 links and nearly all of them were named by the capture before, so the way of a reference is
+//! one xxh3-128 of its raw text and one probe of a cache, in sets of four slots, the least lately used of which goes
+//! when a fifth comes. (Direct-mapped, a tenth of the slots in use already lost 9 % of look-ups to collisions.) Only a
+//! miss parses the URL.
 //!
-//! Reads references (and the [`Base`] that relative ones resolve against), hands out [`Fingerprint`]s, and calls `fresh`
-//! with each canonical text before or when its fingerprint is handed out for the first time. The cache forgets,
+//! Reads references (and the [`Base`] that relative ones resolve against), hands out [`Fingerprint`]s, and calls
+//! `fresh` with each canonical text before or when its fingerprint is handed out for the first time. The cache forgets,
 //! so `fresh` may be called again for a text; it is never left out.
 //!
 //! What is cached under a raw hash:
@@ -16,9 +16,10 @@
 //! - the canonical text is also cached under its own hash, which is the fingerprint itself: two spellings of one URL
 //!   call `fresh` once.
 //!
-//! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits. Memory:
-//! 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound: a table
-//! larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175 (2001), section 2.
+//! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits.
+//! Memory: 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound:
+//! a table larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175
+//! (2001), section 2.
 
 use crate::Finding;
 use crate::url::reference::{base_of, canonical_within};
@@ -77,7 +78,8 @@ impl Base {
         Ok(Base { page_url, base_href, is_long: false, parsed: OnceCell::new() })
     }
 
-    /// As [`Base::new`]; a `<base>` longer than a URL may be is not looked at, and makes all that is relative to it too long.
+    /// As [`Base::new`]; a `<base>` longer than a URL may be is not looked at, and makes all that is relative to it too
+    /// long.
     ///
     /// # Errors
     /// As [`Base::new`].
@@ -178,7 +180,8 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two, of URLs of so many bytes at most.
+    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two, of URLs of so many bytes at
+    /// most.
     pub fn new(slots_max: usize, url_bytes_max: usize) -> Self {
         let sets_max = slots_max.div_ceil(4).next_power_of_two();
         Interner { sets: empty_sets(sets_max.min(FIRST_SETS_MAX)), sets_max, lost: 0, url_bytes_max }

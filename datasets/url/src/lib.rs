@@ -1,8 +1,9 @@
-//! What a URL is: its canonical text, and which URLs a person may mean. The one rule for readers, questions and servers.
+//! What a URL is: its canonical text, and which URLs a person may mean. The one rule for readers, questions and
+//! servers.
 //!
 //! Identity is the WHATWG serialisation without the fragment, of http and https URLs alone. Nothing else is merged:
-//! `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the ends and tabs and line ends
-//! inside are dropped by the WHATWG parser, as browsers do with an `href`.
+//! `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the ends and tabs and line
+//! ends inside are dropped by the WHATWG parser, as browsers do with an `href`.
 //!
 //! The parser of the `url` crate is behind the standard in one thing: a `^` in a path is escaped since 2024.
 //!
@@ -25,8 +26,8 @@ pub enum NotAUrl {
     OtherScheme,
 }
 
-/// The canonical text of a reference, resolved against `base` where there is one. It is a fixed point: its own canonical
-/// text.
+/// The canonical text of a reference, resolved against `base` where there is one. It is a fixed point: its own
+/// canonical text.
 ///
 /// # Errors
 /// [`NotAUrl::Unparsable`] where it does not parse (a relative reference without a base does not),
@@ -47,7 +48,8 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl>
     Ok(url.into())
 }
 
-/// The URLs that a person may mean who writes `text`: one, or where the scheme is missing, that of http and that of https.
+/// The URLs that a person may mean who writes `text`: one, or where the scheme is missing, that of http and that of
+/// https.
 ///
 /// # Errors
 /// A text that is no URL, with http before it or without.

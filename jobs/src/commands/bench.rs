@@ -1,5 +1,5 @@
-//! `webstrata bench`: encodings of links beside one another on a graph or a store, a table for each direction; and how long
-//! questions to the cells of a store take.
+//! `webstrata bench`: encodings of links beside one another on a graph or a store, a table for each direction; and how
+//! long questions to the cells of a store take.
 
 use crate::args::{Outcome, location};
 use crate::ask;

@@ -1,10 +1,10 @@
 //! `webstrata query`: questions as JSON lines in, answers as JSON lines out, in the same order.
 //!
-//! A store is asked one question after the other; servers are asked as many at once as are there, [`BATCH`] at most, which
-//! are in memory with their answers. No question waits for another one: output is buffered while more whole lines are there,
-//! and flushed when none is, so that a program can talk to `query` through a pair of pipes. A line that is no question gets
-//! an answer that says so, and the next line is read; only a store or a stream that cannot be read, or servers that fail,
-//! end the run.
+//! A store is asked one question after the other; servers are asked as many at once as are there, [`BATCH`] at most,
+//! which are in memory with their answers. No question waits for another one: output is buffered while more whole lines
+//! are there, and flushed when none is, so that a program can talk to `query` through a pair of pipes. A line that is
+//! no question gets an answer that says so, and the next line is read; only a store or a stream that cannot be read, or
+//! servers that fail, end the run.
 
 use crate::args::{Outcome, size};
 use crate::ask::{self, SourceArgs};
@@ -88,8 +88,8 @@ impl<R: Read> Lines<R> {
         Ok(None)
     }
 
-    /// The next one without a wait, or else after what was written has been flushed: whoever asks may wait for an answer
-    /// before it asks on, also in the middle of a line.
+    /// The next one without a wait, or else after what was written has been flushed: whoever asks may wait for an
+    /// answer before it asks on, also in the middle of a line.
     fn next_after(&mut self, out: &mut dyn Write) -> io::Result<Option<Asked>> {
         if let Some(asked) = self.next_there()? {
             return Ok(Some(asked));

@@ -1,8 +1,8 @@
 //! `webstrata sql`: views of a store for DuckDB or Spark, over the layers as they lie in the store.
 //!
-//! `sql/views.sql` and `sql/views-spark.sql` are the texts, which say what the views have; here they get the files of the
-//! current epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a page, and
-//! so answer as `webstrata links` does, in both dialects alike.
+//! `sql/views.sql` and `sql/views-spark.sql` are the texts, which say what the views have; here they get the files of
+//! the current epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a
+//! page, and so answer as `webstrata links` does, in both dialects alike.
 
 use crate::args::{Outcome, location, unfit};
 use clap::{Args, ValueEnum};
@@ -14,8 +14,8 @@ use webstrata_layers::{Layer, Location, RowEntry, Store};
 const DUCKDB: &str = include_str!("sql/views.sql");
 const SPARK: &str = include_str!("sql/views-spark.sql");
 
-/// The layers that views read, with the columns of theirs that Spark is told. Numbers are below 2^63, and Spark reads unsigned
-/// ones as decimals where it is not told otherwise.
+/// The layers that views read, with the columns of theirs that Spark is told. Numbers are below 2^63, and Spark reads
+/// unsigned ones as decimals where it is not told otherwise.
 const SPARK_COLUMNS: [(Layer, &str); 5] = [
     (Layer::Url, "uid BIGINT, url STRING, surt STRING"),
     (Layer::Ol, "uid BIGINT, links ARRAY<BIGINT>"),

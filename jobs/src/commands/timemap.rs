@@ -1,8 +1,8 @@
 //! `webstrata timemap`: the captures of a page as a Memento TimeMap (RFC 7089).
 //!
-//! The archive that replays them is not ours: `--prefix` says with what the URLs of its mementos begin, and those of its
-//! TimeGate and TimeMaps follow from that as pywb and the Wayback Machine have them. Printed as it goes; memory: the times
-//! of one page.
+//! The archive that replays them is not ours: `--prefix` says with what the URLs of its mementos begin, and those of
+//! its TimeGate and TimeMaps follow from that as pywb and the Wayback Machine have them. Printed as it goes; memory:
+//! the times of one page.
 
 use crate::args::{Outcome, interval, time_from, time_to};
 use crate::ask::{self, SourceArgs};

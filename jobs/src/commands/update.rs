@@ -67,8 +67,8 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.store))?,
     }
     out.flush()?;
-    // Also where nothing was new: an update that was killed in its merge is given again. Of a cluster every process sees the
-    // epoch that all have made.
+    // Also where nothing was new: an update that was killed in its merge is given again. Of a cluster every process
+    // sees the epoch that all have made.
     let rows = scheduled(&Store::open_epoch(&args.store, report.epoch)?.manifest().rows);
     if rows > 1 && !args.no_merge {
         let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };

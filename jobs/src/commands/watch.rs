@@ -1,7 +1,7 @@
 //! `webstrata watch`: a result that is kept right as a store grows.
 //!
-//! Follows the store until it is told to end; writes tables, or prints lines, of each epoch, and notes in the store how far
-//! that is.
+//! Follows the store until it is told to end; writes tables, or prints lines, of each epoch, and notes in the store how
+//! far that is.
 
 use crate::args::{Format, FormatArgs, Outcome, Usage, location, processors, size};
 use crate::ask;

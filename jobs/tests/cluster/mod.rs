@@ -20,8 +20,8 @@ fn program(words: &str) -> Command {
     command
 }
 
-/// Runs a command on the store of a story, behind whatever else runs; `STORE` and `DIR` stand for the store and the directory
-/// of all.
+/// Runs a command on the store of a story, behind whatever else runs; `STORE` and `DIR` stand for the store and the
+/// directory of all.
 pub(crate) fn run(story: &Story, words: &str) {
     let words = words.replace("STORE", "DIR/store").replace("DIR", &story.dir().display().to_string());
     let own = program(&words);

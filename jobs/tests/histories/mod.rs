@@ -1,5 +1,5 @@
-//! Stores with epochs behind them, the jobs that make or remove epochs, and what is to be the same whatever happens to a job:
-//! the answers of an epoch, by the texts of URLs, and the bytes of the current one.
+//! Stores with epochs behind them, the jobs that make or remove epochs, and what is to be the same whatever happens to
+//! a job: the answers of an epoch, by the texts of URLs, and the bytes of the current one.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -23,7 +23,8 @@ pub(crate) struct Job {
     pub(crate) works: bool,
 }
 
-/// An update that all rows are merged after, one that leaves its row, a merge of four rows, and a removal of five epochs.
+/// An update that all rows are merged after, one that leaves its row, a merge of four rows, and a removal of five
+/// epochs.
 pub(crate) const JOBS: [Job; 4] = [
     Job { name: "update", base: "updated", words: "update STORE DIR/batch-4.jsonl", works: true },
     Job { name: "merge", base: "rows", words: "merge STORE --rows all", works: true },
@@ -106,8 +107,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// All that is known of a URL: its captures and whether their links are known, the lifespans of its links, and what links
-/// to it.
+/// All that is known of a URL: its captures and whether their links are known, the lifespans of its links, and what
+/// links to it.
 type Known = (Vec<(i64, bool)>, BTreeSet<(String, i64, i64)>, BTreeSet<String>);
 /// What a store answers of every URL that is a page or linked to.
 type Answers = BTreeMap<String, Known>;
@@ -191,8 +192,8 @@ pub(crate) fn current(store: &Path) -> u64 {
     Store::open(store).unwrap().manifest().epoch
 }
 
-/// What the current epoch of a store is made of, with the checksums of all its files. Rows that never were committed may
-/// have used up numbers, so these are left out.
+/// What the current epoch of a store is made of, with the checksums of all its files. Rows that never were committed
+/// may have used up numbers, so these are left out.
 fn content(store: &Path) -> Manifest {
     let mut manifest = Store::open(store).unwrap().manifest().clone();
     for row in &mut manifest.rows {

@@ -1,5 +1,5 @@
-//! What tests have in common that run the program as processes, and kill them: numbers from the environment, chance, and
-//! a running process with what it says.
+//! What tests have in common that run the program as processes, and kill them: numbers from the environment, chance,
+//! and a running process with what it says.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -49,7 +49,8 @@ impl Process {
         Process { child, stderr, said: String::new() }
     }
 
-    /// Waits until the next stage begins (the process logs at `info`), and names it; `None` where the process ends before.
+    /// Waits until the next stage begins (the process logs at `info`), and names it; `None` where the process ends
+    /// before.
     pub(crate) fn next_stage(&mut self) -> Option<String> {
         loop {
             let start = self.said.len();

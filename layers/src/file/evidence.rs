@@ -1,8 +1,8 @@
 //! What revisits of a page refer to, and what later ones may: the layer rv, aligned with ol, ts and bv.
 //!
-//! The other layers say what links a capture has; this one what is needed to find that out again when captures are added:
-//! the digest of each capture, which captures are revisits, and what these say of the capture that they refer to. Memory
-//! of the writer: what it is given between two row groups of ol. Nothing of it is read for answers.
+//! The other layers say what links a capture has; this one what is needed to find that out again when captures are
+//! added: the digest of each capture, which captures are revisits, and what these say of the capture that they refer
+//! to. Memory of the writer: what it is given between two row groups of ol. Nothing of it is read for answers.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub struct Revisit {
 /// What a page's captures say of one another: a record of RV.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// For each capture 64 bits of the digest of its payload (of a revisit: of the payload that it refers to), 0 without
-    /// one; empty where no capture has one.
+    /// For each capture 64 bits of the digest of its payload (of a revisit: of the payload that it refers to), 0
+    /// without one; empty where no capture has one.
     pub digests: Vec<u64>,
     /// The captures that are revisits, in order.
     pub revisits: Vec<Revisit>,

@@ -2,8 +2,8 @@
 //!
 //! Encoding a row group (splitting, compressing) is most of a writer's work and needs nothing but its columns. Where
 //! threads attend ([`Helpers::attend`]) a writer leaves the row groups of its files to whoever comes first and goes on,
-//! at most one row group a file ahead; where none does, it encodes them at once. Whoever encodes, the bytes are the same.
-//! No thread is started here, so no more of them work than there are.
+//! at most one row group a file ahead; where none does, it encodes them at once. Whoever encodes, the bytes are the
+//! same. No thread is started here, so no more of them work than there are.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,7 +29,8 @@ impl Helpers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that this thread has time, and calls [`Helpers::help`] whenever it is unparked, until the answer is dropped.
+    /// Says that this thread has time, and calls [`Helpers::help`] whenever it is unparked, until the answer is
+    /// dropped.
     pub fn attend(&self) -> Attending {
         self.desk().attending.push(thread::current());
         Attending(self.clone())

@@ -8,8 +8,8 @@ use crate::record::page::InLinks;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
-/// Writes il, tr and ibv of one partition. Memory: one row group, some 50 MB at most, and what Parquet holds of it. Nothing is
-/// written where `finish` is not called.
+/// Writes il, tr and ibv of one partition. Memory: one row group, some 50 MB at most, and what Parquet holds of it.
+/// Nothing is written where `finish` is not called.
 pub struct InlinksWriter(SideWriter);
 
 impl InlinksWriter {
@@ -21,8 +21,8 @@ impl InlinksWriter {
         SideWriter::create(row, partition, [Layer::Il, Layer::Tr, Layer::Ibv]).map(Self)
     }
 
-    /// Adds in-links of a URL, whose UID must not be below that of the one before it. Where several records are of one URL,
-    /// all its in-links are their union; sources must rise from record to record.
+    /// Adds in-links of a URL, whose UID must not be below that of the one before it. Where several records are of one
+    /// URL, all its in-links are their union; sources must rise from record to record.
     ///
     /// # Errors
     /// Records out of order, records that break an invariant (see [`InLinks::flaw`]), and what the disk refuses.

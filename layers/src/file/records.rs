@@ -1,8 +1,9 @@
 //! Rows of one row group of the three layers of a side: out (ol, ts, bv) or in (il, tr, ibv).
 //!
-//! Collects records up to the bounds of a row group and turns them into columns. Row groups end after [`ROWS_MAX`] rows, or
-//! before the row that would bring the values (links, times, bytes of changes) above [`VALUES_MAX`]; so their bounds follow
-//! from the rows alone, and memory is some 50 MB at most (a single record that is larger is a row group of its own).
+//! Collects records up to the bounds of a row group and turns them into columns. Row groups end after [`ROWS_MAX`]
+//! rows, or before the row that would bring the values (links, times, bytes of changes) above [`VALUES_MAX`]; so their
+//! bounds follow from the rows alone, and memory is some 50 MB at most (a single record that is larger is a row group
+//! of its own).
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Writes one side of one partition: three layers, aligned row by row and row group by row group.
 //!
-//! What [`crate::OutlinksWriter`] (ol, ts, bv) and [`crate::InlinksWriter`] (il, tr, ibv) share. Reads records in UID order;
-//! writes three files: links, times, changes. Memory: one row group (see `records`) and what Parquet holds of it.
+//! What [`crate::OutlinksWriter`] (ol, ts, bv) and [`crate::InlinksWriter`] (il, tr, ibv) share. Reads records in UID
+//! order; writes three files: links, times, changes. Memory: one row group (see `records`) and what Parquet holds of
+//! it.
 
 use crate::error::Error;
 use crate::file::parquet::LayerWriter;
@@ -28,8 +29,8 @@ impl SideWriter {
         Ok(Self { files: [links?, times?, changes?], has_unknown, records: Records::new(), last: None })
     }
 
-    /// Adds a record, whose UID must be above that of the one before it (of in-links, it may be the same), and in which no
-    /// `flaw` was found; whether it begins another row group.
+    /// Adds a record, whose UID must be above that of the one before it (of in-links, it may be the same), and in which
+    /// no `flaw` was found; whether it begins another row group.
     pub(crate) fn push(&mut self, record: &Record<'_>, flaw: Option<Flaw>) -> Result<bool, Error> {
         let uid = record.uid;
         if let Some(previous) = self.last.filter(|&previous| previous > uid || (previous == uid && self.has_unknown)) {

@@ -1,7 +1,7 @@
 //! Writes the url layer of one partition: URLs in key order with dense UIDs.
 //!
-//! Reads (UID, URL, urlkey); writes one file. Row groups end after 65,536 rows, or before the row that would bring the text
-//! above 16 MiB. Memory: one row group and what Parquet holds of it. Invariant: keys rise strictly, UIDs by one.
+//! Reads (UID, URL, urlkey); writes one file. Row groups end after 65,536 rows, or before the row that would bring the
+//! text above 16 MiB. Memory: one row group and what Parquet holds of it. Invariant: keys rise strictly, UIDs by one.
 
 use std::sync::Arc;
 
@@ -85,7 +85,8 @@ impl UrlWriter {
         Ok(())
     }
 
-    /// Key of the first URL in hexadecimal digits, as [`crate::PartitionEntry::first_key`] has it; empty before any URL.
+    /// Key of the first URL in hexadecimal digits, as [`crate::PartitionEntry::first_key`] has it; empty before any
+    /// URL.
     pub fn first_key(&self) -> String {
         to_hex(&self.first_key)
     }

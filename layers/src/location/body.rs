@@ -13,8 +13,8 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::Error;
 use crate::location::regular;
 
-/// The bytes of a layer file. What was read of it once, by this value or a clone, is what is read of it ever after, or an
-/// error is: a store may be removed and built anew under its readers.
+/// The bytes of a layer file. What was read of it once, by this value or a clone, is what is read of it ever after, or
+/// an error is: a store may be removed and built anew under its readers.
 #[derive(Clone)]
 pub(crate) enum Body {
     /// Read from the disk when needed; no file is kept open (stores have more files than systems open).

@@ -306,7 +306,8 @@ impl Lock for BucketLock {
 impl Drop for BucketLock {
     fn drop(&mut self) {
         if self.check().is_ok() {
-            // Where the server is gone the lock stays: the next writer is told what to do, that of a note is taken over.
+            // Where the server is gone the lock stays: the next writer is told what to do, that of a note is taken
+            // over.
             let _ = self.bucket.remove(&self.name);
         }
     }

@@ -1,8 +1,8 @@
 //! A store in a directory: files written in place, synced before they count.
 //!
 //! The lock is one of the operating system on the file LOCK, so it goes with its process however that ends. The file
-//! holds the text of the writer while it works, for the message to a second one, and nothing afterwards. Leases are shared
-//! locks on manifests.
+//! holds the text of the writer while it works, for the message to a second one, and nothing afterwards. Leases are
+//! shared locks on manifests.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};

@@ -1,13 +1,14 @@
-//! Files and directories that are there whole or not at all: a draft beside their place, renamed when it is whole and durable.
+//! Files and directories that are there whole or not at all: a draft beside their place, renamed when it is whole and
+//! durable.
 //!
 //! ```text
 //! .edges.csv.4711-0.webstrata-draft      a file: each draft has a name of its own
 //! .edges.webstrata-draft/LOCK            a directory: one draft a place, which many processes may fill
 //! ```
 //!
-//! A writer holds a lock on its draft, and the lock goes with the process, however that ends. So drafts of killed writers
-//! are known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away. In place of a
-//! draft, a named pipe or a device is written as it is, and of a link to a file, the file is replaced.
+//! A writer holds a lock on its draft, and the lock goes with the process, however that ends. So drafts of killed
+//! writers are known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away.
+//! In place of a draft, a named pipe or a device is written as it is, and of a link to a file, the file is replaced.
 //!
 //! Where the file system has no locks, drafts of killed writers stay.
 
@@ -77,8 +78,8 @@ impl Draft {
     /// Begins a directory, and removes what killed writers have left beside it.
     ///
     /// # Errors
-    /// What the system refuses; [`ErrorKind::AlreadyExists`] where the place is taken, [`ErrorKind::ResourceBusy`] where another
-    /// process has a draft of it.
+    /// What the system refuses; [`ErrorKind::AlreadyExists`] where the place is taken, [`ErrorKind::ResourceBusy`]
+    /// where another process has a draft of it.
     pub fn directory(place: &Path) -> io::Result<Self> {
         if place.file_name().is_none() || fs::symlink_metadata(place).is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -184,7 +185,8 @@ pub fn clear(directory: &Path) -> io::Result<()> {
         }
         let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         let lock = if is_directory { path.join(LOCK) } else { path.clone() };
-        // The lock is held until the draft is gone. Whoever else clears may be first, and drafts of others may not be ours.
+        // The lock is held until the draft is gone. Whoever else clears may be first, and drafts of others may not be
+        // ours.
         if let Ok(held) = regular::open_with(&lock, File::options().write(true).create(is_directory))
             && held.try_lock().is_ok()
         {

@@ -1,7 +1,8 @@
 //! Opens files that must be regular ones: those of a store, and of what lies beside it.
 //!
-//! A named pipe in the place of a file would block whoever opens it, for ever, and a device would give bytes without an end. So
-//! what a path leads to is looked at before it is opened. Links to regular files are opened. Cost: one more look at the file.
+//! A named pipe in the place of a file would block whoever opens it, for ever, and a device would give bytes without an
+//! end. So what a path leads to is looked at before it is opened. Links to regular files are opened. Cost: one more
+//! look at the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};

@@ -1,9 +1,9 @@
 //! Decoded row groups: the records of one side, or URLs, as compact arrays; and a cache of them bounded by bytes.
 //!
-//! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with their
-//! ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when decoded: the
-//! layers have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that must not be; times
-//! are whole seconds.
+//! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with
+//! their ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when
+//! decoded: the layers have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that
+//! must not be; times are whole seconds.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -178,8 +178,8 @@ impl Block {
     }
 }
 
-/// The UIDs of a row group, in its first column: rising, or with repetitions, none null. Errors: the row in the group, and
-/// what is wrong.
+/// The UIDs of a row group, in its first column: rising, or with repetitions, none null. Errors: the row in the group,
+/// and what is wrong.
 pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<ScalarBuffer<u64>, (u64, Damage)> {
     let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
     let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;

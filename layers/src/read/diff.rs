@@ -1,14 +1,15 @@
 //! What one epoch has that an earlier one had not: captures, links of captures, links of pages.
 //!
-//! Reads two epochs of one store, the later one made from the earlier one by updates and merges; gives, page by page in the
-//! order of UIDs of the newer one, captures that are new, captures that both have with other links, and links that the page
-//! as a whole has gained or lost. Captures never go; a link goes where an update has replaced the captures that had it.
+//! Reads two epochs of one store, the later one made from the earlier one by updates and merges; gives, page by page in
+//! the order of UIDs of the newer one, captures that are new, captures that both have with other links, and links that
+//! the page as a whole has gained or lost. Captures never go; a link goes where an update has replaced the captures
+//! that had it.
 //!
-//! Only pages are looked at that have a record in a row which the older epoch does not have: all others are the same. So
-//! after an update that is what the update has written; a merge writes every page of its rows again, and then these are
-//! compared only to be found equal. Cost: these records, and of each such page its records in all rows, in both epochs.
-//! Memory: a row group of each of those rows, the translations between the epochs, a page of each side, what the readers
-//! may keep.
+//! Only pages are looked at that have a record in a row which the older epoch does not have: all others are the same.
+//! So after an update that is what the update has written; a merge writes every page of its rows again, and then these
+//! are compared only to be found equal. Cost: these records, and of each such page its records in all rows, in both
+//! epochs. Memory: a row group of each of those rows, the translations between the epochs, a page of each side, what
+//! the readers may keep.
 
 use serde::Serialize;
 
@@ -112,8 +113,8 @@ impl Changes {
     }
 }
 
-/// A stream of the pages that have changed from one epoch to another; see the head of this file. Errors are files that cannot
-/// be read, do not have their checksum, or hold a record that is not sound; the first one ends it.
+/// A stream of the pages that have changed from one epoch to another; see the head of this file. Errors are files that
+/// cannot be read, do not have their checksum, or hold a record that is not sound; the first one ends it.
 pub struct Diff<'a> {
     older: &'a Reader,
     newer: &'a Reader,
@@ -126,8 +127,8 @@ impl<'a> Diff<'a> {
     /// What has changed from `older` to `newer`, two epochs of one store.
     ///
     /// # Errors
-    /// [`Error::NoTranslation`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the later
-    /// one; translations and files that cannot be read or are damaged.
+    /// [`Error::NoTranslation`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the
+    /// later one; translations and files that cannot be read or are damaged.
     pub fn between(older: &'a Reader, newer: &'a Reader) -> Result<Self, Error> {
         let way = Translations::between(newer.store(), older.epoch())?;
         let before = &older.store().manifest().rows;

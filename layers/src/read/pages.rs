@@ -1,7 +1,7 @@
 //! The pages of a store one by one, in order, whatever rows their records are in: what analyses and exports read.
 //!
-//! A stream ([`Pages`]) walks all rows side by side and joins the records of one UID ([`crate::record::join`]). Memory: a row group of
-//! each row, a page. Each row group of the range is read once. A stream ends after its first error.
+//! A stream ([`Pages`]) walks all rows side by side and joins the records of one UID ([`crate::record::join`]). Memory:
+//! a row group of each row, a page. Each row group of the range is read once. A stream ends after its first error.
 
 use std::ops::Range;
 
@@ -24,8 +24,8 @@ impl Reader {
         Pages { rows: rows.into_iter().map(row).collect(), begun: false }
     }
 
-    /// Cuts the UIDs of the store into `parts` ranges that have about as many pages each, in order; they are all UIDs together.
-    /// Cuts lie where row groups begin, so that each is read for one range.
+    /// Cuts the UIDs of the store into `parts` ranges that have about as many pages each, in order; they are all UIDs
+    /// together. Cuts lie where row groups begin, so that each is read for one range.
     ///
     /// # Errors
     /// What the storage refuses.
@@ -65,7 +65,8 @@ impl Pages<'_> {
     /// Puts the next page in the place of one that is done with, whose memory it uses; whether there was one.
     ///
     /// # Errors
-    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound; `page` is then neither.
+    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound; `page` is then
+    /// neither.
     pub fn read(&mut self, page: &mut Page) -> Result<bool, Error> {
         let read = self.advance(page);
         if read.is_err() {

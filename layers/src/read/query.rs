@@ -1,8 +1,9 @@
 //! The questions that every form of a graph answers: trait [`Links`], with the answers about time written once.
 //!
-//! Reads pages and in-link records from whoever implements the trait; gives UIDs, rising, and seconds, UTC. Captures whose
-//! links are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that who asks
-//! often allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the calls).
+//! Reads pages and in-link records from whoever implements the trait; gives UIDs, rising, and seconds, UTC. Captures
+//! whose links are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that
+//! who asks often allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the
+//! calls).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -116,8 +117,8 @@ pub trait Links {
         Ok(())
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see [`mod@crate::record::key`]). One
-    /// range for each row that has such URLs, in order.
+    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see
+    /// [`mod@crate::record::key`]). One range for each row that has such URLs, in order.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -233,8 +234,8 @@ pub trait Links {
         Ok(sources)
     }
 
-    /// For each link of the page, in order, the runs of consecutive known captures that had it. Captures of unknown links
-    /// neither make nor break a run.
+    /// For each link of the page, in order, the runs of consecutive known captures that had it. Captures of unknown
+    /// links neither make nor break a run.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -257,8 +258,8 @@ pub trait Links {
     }
 }
 
-/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time has it in
-/// the range of that time.
+/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time
+/// has it in the range of that time.
 pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<u64>) {
     let (from, to) = match window {
         Window::Seen { from, to } if from > to => return,

@@ -2,10 +2,10 @@
 //!
 //! A file is read whole once, against its checksum, when a question first needs it; so damage is an error, never an
 //! answer. Reads row groups on demand and keeps those used last, decoded, up to a bound of memory; files fetched from
-//! S3 count and go as they do, and are fetched again when needed. A UID leads to its partitions through the manifest and
-//! to their row groups through the files' statistics; a URL by its key, through first keys. Each row may have a record of
-//! a UID, and the answer is from all of them together ([`crate::record::join`]). Threads may share a reader: the cache is locked
-//! for look-ups, not while decoding (two threads may decode the same block; one is kept).
+//! S3 count and go as they do, and are fetched again when needed. A UID leads to its partitions through the manifest
+//! and to their row groups through the files' statistics; a URL by its key, through first keys. Each row may have a
+//! record of a UID, and the answer is from all of them together ([`crate::record::join`]). Threads may share a reader:
+//! the cache is locked for look-ups, not while decoding (two threads may decode the same block; one is kept).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -118,8 +118,8 @@ impl Reader {
         Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
     }
 
-    /// The same reader for so many threads that each ask UID after UID: what they need at once (a block of each kind and row)
-    /// is kept whatever it takes, or each question would decode blocks anew.
+    /// The same reader for so many threads that each ask UID after UID: what they need at once (a block of each kind
+    /// and row) is kept whatever it takes, or each question would decode blocks anew.
     pub fn for_scans(self, threads: usize) -> Self {
         const KINDS: usize = 4;
         let cache = self.cache.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -326,8 +326,8 @@ impl Reader {
         }
     }
 
-    /// Whether a page's captures stand by themselves beside others at these times: none of them is at one of the times, and
-    /// none is a revisit. True for a URL that was never captured. Reads neither links nor changes.
+    /// Whether a page's captures stand by themselves beside others at these times: none of them is at one of the times,
+    /// and none is a revisit. True for a URL that was never captured. Reads neither links nor changes.
     ///
     /// # Errors
     /// As of all questions.

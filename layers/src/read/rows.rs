@@ -1,8 +1,9 @@
 //! The rows of a store one by one, in order: what updates and merges read.
 //!
-//! Streams of the URLs and records of one row ([`RowPages`], [`RowInLinks`], [`RowUrls`]), each from a UID on or between two;
-//! and a cursor that finds rising keys in the URLs of one row ([`UrlCursor`]). Rows go by number, the oldest is 0. Streams
-//! hold one row group and read each once; what they read is checked as all answers are. A stream ends after its first error.
+//! Streams of the URLs and records of one row ([`RowPages`], [`RowInLinks`], [`RowUrls`]), each from a UID on or
+//! between two; and a cursor that finds rising keys in the URLs of one row ([`UrlCursor`]). Rows go by number, the
+//! oldest is 0. Streams hold one row group and read each once; what they read is checked as all answers are. A stream
+//! ends after its first error.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -29,8 +30,8 @@ impl Reader {
         entry.first_uid..entry.end_uid()
     }
 
-    /// The UID of a row's first URL whose key is not below `wanted`, the UID after its last where there is none, and whether
-    /// that URL has this key.
+    /// The UID of a row's first URL whose key is not below `wanted`, the UID after its last where there is none, and
+    /// whether that URL has this key.
     ///
     /// # Errors
     /// What the storage refuses.
@@ -66,8 +67,8 @@ impl Reader {
         Ok(groups)
     }
 
-    /// Calls `visit` with the UIDs of a range that a row uses: of pages, of URLs that are linked to; of those out of range that
-    /// revisits of pages in it have as links of their own. In no order.
+    /// Calls `visit` with the UIDs of a range that a row uses: of pages, of URLs that are linked to; of those out of
+    /// range that revisits of pages in it have as links of their own. In no order.
     ///
     /// # Errors
     /// What the storage refuses.

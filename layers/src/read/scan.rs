@@ -1,8 +1,8 @@
 //! Streams of the records of a partition, in order of UIDs: what cells are built from.
 //!
-//! Reads the layers of one partition side by side, a row group at a time; each record is checked as [`crate::Page::flaw`]
-//! and [`crate::InLinks::flaw`] say. Files are verified against their checksums when a stream begins. Memory: one row group
-//! (of a store in S3, the files too). A stream ends after its first error.
+//! Reads the layers of one partition side by side, a row group at a time; each record is checked as
+//! [`crate::Page::flaw`] and [`crate::InLinks::flaw`] say. Files are verified against their checksums when a stream
+//! begins. Memory: one row group (of a store in S3, the files too). A stream ends after its first error.
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::LayerFile;

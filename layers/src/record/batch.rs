@@ -1,7 +1,7 @@
 //! Answers to many questions in one buffer: no allocation for each of them.
 //!
-//! [`Batch::fill`] takes questions in order and whatever answers one into a vector: each call of [`crate::Links`] that ends in
-//! `_into` does. Answers stand in the order of the questions. A batch that is used again keeps its memory.
+//! [`Batch::fill`] takes questions in order and whatever answers one into a vector: each call of [`crate::Links`] that
+//! ends in `_into` does. Answers stand in the order of the questions. A batch that is used again keeps its memory.
 
 /// Lists, one after the other.
 ///

@@ -57,8 +57,8 @@ impl FromIterator<CaptureTime> for CapturesBuf {
     }
 }
 
-/// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of a
-/// selected one. `None` when no known capture is selected. `times` and `unknown` rise.
+/// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of
+/// a selected one. `None` when no known capture is selected. `times` and `unknown` rise.
 pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u32, u32)> {
     let (first, end) = match window {
         Window::Seen { from, to } => {

@@ -1,13 +1,13 @@
 //! What several rows hold of one URL, as one record.
 //!
 //! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and
-//! which link was in which capture. Of a capture that several rows have the newest row says all ([`crate::record::precedence`]): an
-//! update that writes a capture again writes all that is known of it then, from all rows. In-links join by union: a source
-//! is marked in a range where it is in any record, so that ranges may be too wide where a capture was written again, and
-//! never too narrow.
+//! which link was in which capture. Of a capture that several rows have the newest row says all
+//! ([`crate::record::precedence`]): an update that writes a capture again writes all that is known of it then, from all
+//! rows. In-links join by union: a source is marked in a range where it is in any record, so that ranges may be too
+//! wide where a capture was written again, and never too narrow.
 //!
-//! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the stretches of
-//! captures that come from the same record.
+//! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the
+//! stretches of captures that come from the same record.
 
 use crate::error::Error;
 use crate::file::evidence::{Evidence, Revisit};
@@ -76,7 +76,8 @@ impl Weave {
         self.0.push(Stretch { first: capture, count: 1, steps: false, owners: owners.to_vec() });
     }
 
-    /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not in it.
+    /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not
+    /// in it.
     pub fn links(&self, parts: &[Contribution<'_>]) -> (Vec<u64>, Vec<Change>) {
         self.links_within(parts, usize::MAX).unwrap_or_default()
     }
@@ -217,8 +218,8 @@ pub fn in_links(parts: &[&InLinks]) -> Option<InLinks> {
     Some(record)
 }
 
-/// The next URL's in-links from a stream of records, several of which may be of one URL, one after the other. `ahead` is the
-/// record that was read last and is of the URL after it.
+/// The next URL's in-links from a stream of records, several of which may be of one URL, one after the other. `ahead`
+/// is the record that was read last and is of the URL after it.
 pub(crate) fn next_in_links(
     ahead: &mut Option<InLinks>,
     mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
@@ -235,8 +236,8 @@ pub(crate) fn next_in_links(
     Ok(if own.len() == 1 { own.pop() } else { in_links(&own.iter().collect::<Vec<_>>()) })
 }
 
-/// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one row is
-/// none. Does not depend on the order of rows.
+/// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one
+/// row is none. Does not depend on the order of rows.
 pub fn evidence(parts: &[(&Page, &Evidence)]) -> Evidence {
     let pages: Vec<&Page> = parts.iter().map(|part| part.0).collect();
     let mut joined = Evidence::default();
@@ -254,8 +255,8 @@ pub fn evidence(parts: &[(&Page, &Evidence)]) -> Evidence {
     joined
 }
 
-/// What several records of one capture say together: the digest, and the revisit if all of them are. Each is given by its
-/// revisit, if it is one, and its digest.
+/// What several records of one capture say together: the digest, and the revisit if all of them are. Each is given by
+/// its revisit, if it is one, and its digest.
 pub fn one_capture<'a>(
     index: u32,
     records: impl Iterator<Item = (Option<&'a Revisit>, u64)> + Clone,

@@ -14,11 +14,11 @@
 //! digits, and whose path starts with `/`. In the unusual form (user info, other schemes, IPv6, other characters in the
 //! host, text that is no URL at all) bytes up to 0x04 become 0x04 and the byte plus 0x10.
 //!
-//! Invariants, on any text: the key is injective and [`url_of_key`] is its inverse; no key is a prefix of another, since a
-//! key ends with the first of its bytes 0x01, 0x02, 0x03. On serialised URLs, which hold no byte below 0x21: all URLs of a
-//! host are one interval (prefix `com,example,)`), all of a domain too (prefix `com,example,`, which `com,example-foo,` is
-//! not inside), the host before its subdomains; the forms of one page (http, https, ports) are neighbours, since what
-//! follows a path sorts below every byte of a longer path.
+//! Invariants, on any text: the key is injective and [`url_of_key`] is its inverse; no key is a prefix of another,
+//! since a key ends with the first of its bytes 0x01, 0x02, 0x03. On serialised URLs, which hold no byte below 0x21:
+//! all URLs of a host are one interval (prefix `com,example,)`), all of a domain too (prefix `com,example,`, which
+//! `com,example-foo,` is not inside), the host before its subdomains; the forms of one page (http, https, ports) are
+//! neighbours, since what follows a path sorts below every byte of a longer path.
 //!
 //! Source: Sort-friendly URI Reordering Transform of the web archives; here nothing is merged.
 
@@ -101,7 +101,8 @@ pub fn url_prefix(url: &str) -> Vec<u8> {
     out
 }
 
-/// The host of a URL, or of the beginning of one; `None` where it is not all that stands between the scheme and the port.
+/// The host of a URL, or of the beginning of one; `None` where it is not all that stands between the scheme and the
+/// port.
 pub fn host_of(url: &str) -> Option<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

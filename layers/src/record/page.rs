@@ -19,7 +19,8 @@ pub struct Page {
     pub unknown: Vec<u32>,
     /// The union of the links of all captures: UIDs, rising, each once; each is in at least one known capture.
     pub links: Vec<u64>,
-    /// Which link was in which capture, see [`crate::record::presence`]; sorted by (link, capture), never at an unknown capture.
+    /// Which link was in which capture, see [`crate::record::presence`]; sorted by (link, capture), never at an unknown
+    /// capture.
     pub changes: Vec<Change>,
 }
 

@@ -1,13 +1,13 @@
 //! Which row's captures count where several rows have the same page: in each second those of the newest row.
 //!
-//! This file is the one rule; joins of whole records ([`crate::record::join`]), answers from layers and answers from cells follow
-//! it. A row that writes a capture again replaces the older row's capture of the same second, also where the newer one has
-//! unknown links.
+//! This file is the one rule; joins of whole records ([`crate::record::join`]), answers from layers and answers from
+//! cells follow it. A row that writes a capture again replaces the older row's capture of the same second, also where
+//! the newer one has unknown links.
 //!
-//! Reads the captures that each row has of one page, the oldest row first ([`Captures`]). Gives all rows' captures in order
-//! of time ([`for_each_time`], [`merge`]), or of one row those that count in a window ([`stretches`]), without a look at
-//! links. Cost: one pass over the captures; of `stretches`, over those captures in the window that lie among those of a
-//! newer row.
+//! Reads the captures that each row has of one page, the oldest row first ([`Captures`]). Gives all rows' captures in
+//! order of time ([`for_each_time`], [`merge`]), or of one row those that count in a window ([`stretches`]), without a
+//! look at links. Cost: one pass over the captures; of `stretches`, over those captures in the window that lie among
+//! those of a newer row.
 
 use std::ops::Range;
 
@@ -25,8 +25,8 @@ pub enum Counting {
     Some(Vec<(i64, i64)>),
 }
 
-/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows, and as of a
-/// time all but the latest of each.
+/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows, and as
+/// of a time all but the latest of each.
 pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     let stretches: Vec<_> = stretches(rows, row, window).collect();
     match stretches[..] {
@@ -39,8 +39,8 @@ pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     }
 }
 
-/// Whether no known capture in a closed interval is replaced by one of a newer row: what each row alone says of the interval
-/// is so.
+/// Whether no known capture in a closed interval is replaced by one of a newer row: what each row alone says of the
+/// interval is so.
 pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     let window = Window::Seen { from, to };
     (0..rows.len()).all(|row| match counting(rows, row, window) {
@@ -50,7 +50,8 @@ pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     })
 }
 
-/// When captures of more than one row may lie in the same second: elsewhere rows' answers can be put together as they are.
+/// When captures of more than one row may lie in the same second: elsewhere rows' answers can be put together as they
+/// are.
 #[derive(Clone, Debug, Default)]
 pub struct Overlaps {
     rows: usize,
@@ -67,8 +68,8 @@ impl Overlaps {
         Self { rows: rows.len(), times: pairs.filter(|(first, last)| first <= last).collect() }
     }
 
-    /// Whether what a row says of the window is so, but for captures that a newer row's stand for. As of a time it is not
-    /// where there are more rows: the latest capture may be another row's.
+    /// Whether what a row says of the window is so, but for captures that a newer row's stand for. As of a time it is
+    /// not where there are more rows: the latest capture may be another row's.
     #[inline]
     pub fn each_row_decides(&self, window: Window) -> bool {
         matches!(window, Window::Seen { .. }) || self.rows < 2
@@ -107,8 +108,8 @@ pub fn unite(all: &mut Vec<u64>, own: &[u64]) {
     all.dedup();
 }
 
-/// Calls `visit` with each time that any row has, rising, and with the captures of that second as (row, index), the oldest row's
-/// first: the last of them counts.
+/// Calls `visit` with each time that any row has, rising, and with the captures of that second as (row, index), the
+/// oldest row's first: the last of them counts.
 pub fn for_each_time(rows: &[&[i64]], mut visit: impl FnMut(i64, &[(usize, u32)])) {
     let mut next = vec![0u32; rows.len()];
     let mut captures = Vec::new();
@@ -138,8 +139,8 @@ pub fn merge(captures: &mut Vec<CaptureTime>) {
     });
 }
 
-/// The captures of one of the rows that count in a window, as stretches of indexes, rising: the first and the last one of each,
-/// both with known links. An unknown capture between them carries the bits of the known one before it.
+/// The captures of one of the rows that count in a window, as stretches of indexes, rising: the first and the last one
+/// of each, both with known links. An unknown capture between them carries the bits of the known one before it.
 pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stretches<'a> {
     let own = rows[row];
     let newer = &rows[row + 1..];
@@ -183,7 +184,8 @@ pub struct Stretches<'a> {
 }
 
 impl Stretches<'_> {
-    /// The next of the captures that are left with known links of which a newer row has one of the same second, or the end.
+    /// The next of the captures that are left with known links of which a newer row has one of the same second, or the
+    /// end.
     fn next_replaced(&mut self) -> usize {
         for at in self.left.clone() {
             let time = self.own.times[at];

@@ -13,8 +13,8 @@
 //! change at the first capture needs no place of its own). Place = `link * 2 (T - 1) + half * (T - 1) + capture - 1`.
 //! Places rise; each stands as the gap to the one before it (place - previous - 1, with previous = -1 at first) in
 //! LEB128; no changes are no bytes (null in the layer). Measured on monthly crawls, this takes 0.154 bits a link
-//! occurrence under zstd, where one place a bit of the matrix takes 0.158 and the plain matrix 0.19 to 0.21; and answers
-//! come from it without unpacking a matrix.
+//! occurrence under zstd, where one place a bit of the matrix takes 0.158 and the plain matrix 0.19 to 0.21; and
+//! answers come from it without unpacking a matrix.
 
 use std::ops::Range;
 
@@ -192,8 +192,8 @@ pub fn any_in(own: &[Change], first: u32, last: u32) -> bool {
     before % 2 == 0 || own.get(before).is_some_and(|change| change.capture <= last)
 }
 
-/// Calls `visit` with the links that are present in any of these stretches of captures, each given by its first and its last
-/// one, as ranges of indexes, rising.
+/// Calls `visit` with the links that are present in any of these stretches of captures, each given by its first and its
+/// last one, as ranges of indexes, rising.
 ///
 /// Captures of unknown links count as holding what the capture before them holds; callers that must not have that
 /// narrow the range to known captures first. Cost: one pass over the changes.
@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn coded_bytes_are_as_documented() {
-        // 2 links, 3 captures, so 4 places a link. Link 0 leaves at capture 1 (place 0) and is back at 2 (place 1); link 1
-        // comes at capture 2 (place 4 + 2 + 1 = 7). Gaps 0, 0, 5.
+        // 2 links, 3 captures, so 4 places a link. Link 0 leaves at capture 1 (place 0) and is back at 2 (place 1);
+        // link 1 comes at capture 2 (place 4 + 2 + 1 = 7). Gaps 0, 0, 5.
         let at = |link, capture| Change { link, capture };
         let changes = [at(0, 1), at(0, 2), at(1, 0), at(1, 2)];
         let mut bytes = Vec::new();

@@ -7,8 +7,9 @@
 //! without bias. *Random*: the hash is that of the link and the page, so that samples of different pages have nothing to do
 //! with one another.
 //!
-//! Cost: linear in the list, no memory. Source: Najork 2009, section 3 (the call); Broder, Charikar, Frieze & Mitzenmacher
-//! 2000 (min-wise permutations); the hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64 bits.
+//! Cost: linear in the list, no memory. Source: Najork 2009, section 3 (the call); Broder, Charikar, Frieze &
+//! Mitzenmacher 2000 (min-wise permutations); the hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64
+//! bits.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -23,8 +24,8 @@ pub enum Sampling {
 }
 
 impl Sampling {
-    /// The seed of a sample: the one that is given; else 0, so that consistent samples of different questions are alike, or at
-    /// random another one each time.
+    /// The seed of a sample: the one that is given; else 0, so that consistent samples of different questions are
+    /// alike, or at random another one each time.
     pub fn seed(self, given: Option<u64>) -> u64 {
         given.unwrap_or_else(|| match self {
             Sampling::Consistent => 0,

@@ -1,7 +1,8 @@
 //! Times: seconds since 1970, UTC. Windows that questions ask about, lengths of in-link ranges, and times as text.
 //!
-//! A capture has a second of [`TIMES`], and so has a window that somebody asks about: [`interval`] and [`as_of`] are the rule
-//! for all ways to ask. Inside the program a window may have any seconds, [`Window::ALWAYS`] has the first and the last.
+//! A capture has a second of [`TIMES`], and so has a window that somebody asks about: [`interval`] and [`as_of`] are
+//! the rule for all ways to ask. Inside the program a window may have any seconds, [`Window::ALWAYS`] has the first and
+//! the last.
 //!
 //! Pure functions. The calendar is that of `chrono`: the Gregorian one, also before 1582, without leap seconds.
 
@@ -186,8 +187,8 @@ impl From<RangeLength> for String {
     }
 }
 
-/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC; years outside 0 to 9999 take the digits (and the sign) that they need. Seconds beyond the calendar,
-/// some 262,000 years from now, have its last day.
+/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC; years outside 0 to 9999 take the digits (and the sign) that they need.
+/// Seconds beyond the calendar, some 262,000 years from now, have its last day.
 pub fn format_time(seconds: i64) -> String {
     let (date, second) = (date(seconds), seconds.rem_euclid(DAY));
     let (year, month, day) = (date.year(), date.month(), date.day());
@@ -204,8 +205,8 @@ pub fn format_iso(seconds: i64) -> String {
 
 /// A time from text: 4, 6, 8, 10, 12 or 14 digits (`2006`, `200605`, ... to the second), or RFC 3339.
 ///
-/// With `end`, the last second of what the digits name (of that year, month, day, hour, minute), else the first.
-/// `None` for other text, for days and hours that do not exist, and outside of [`TIMES`]. Fractions of a second are dropped.
+/// With `end`, the last second of what the digits name (of that year, month, day, hour, minute), else the first. `None`
+/// for other text, for days and hours that do not exist, and outside of [`TIMES`]. Fractions of a second are dropped.
 pub fn parse_time(text: &str, end: bool) -> Option<i64> {
     parse_any_time(text, end).filter(|time| TIMES.contains(time))
 }

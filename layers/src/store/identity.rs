@@ -1,8 +1,9 @@
 //! Identities by content: what tells an epoch from another one of the same number.
 //!
-//! An epoch is named by its number and the digest of its manifest, which names the epochs before it by theirs. So a store
-//! that was removed and built anew, or restored from a backup and updated again, has other identities, and one that was
-//! built from the same captures has the same. `CURRENT` holds one as text: `7 0123456789abcdef0123456789abcdef`.
+//! An epoch is named by its number and the digest of its manifest, which names the epochs before it by theirs. So a
+//! store that was removed and built anew, or restored from a backup and updated again, has other identities, and one
+//! that was built from the same captures has the same. `CURRENT` holds one as text: `7
+//! 0123456789abcdef0123456789abcdef`.
 //!
 //! Digests are of 128 bits (XXH3): they tell damage and mix-ups, and are no protection against who forges a store.
 

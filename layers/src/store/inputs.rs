@@ -5,8 +5,8 @@
 //! {"name":"crawl/a.warc.gz","bytes":1048576,"captures":812,"first":1149120000,"last":1151711999}
 //! ```
 //!
-//! A merge keeps the files of the rows that it merges, so what is inside a store can be told as long as it lives. The layers
-//! do not depend on these files: the same captures give the same rows, however they were cut into inputs.
+//! A merge keeps the files of the rows that it merges, so what is inside a store can be told as long as it lives. The
+//! layers do not depend on these files: the same captures give the same rows, however they were cut into inputs.
 
 use std::io::Write;
 

@@ -6,13 +6,13 @@
 //! | it ends | with the last [`Lease`], or the process, however that ends | with the last [`Lease`]; else 15 minutes after it was last written |
 //! | who retires epoch 7 | has the exclusive lock from before it looks until the manifest is gone | puts `leases/000007/retired` before it looks, until the manifest is gone |
 //!
-//! A reader reads CURRENT, takes its lease on that epoch, and then reads the manifest. Either its lease was there before
-//! the retirer looked, so the epoch stays; or the retirer came first, and the reader finds the manifest gone (in a
-//! directory it waits for the lock, which is held for the time of removing one file) or the object `retired`. Then it
+//! A reader reads CURRENT, takes its lease on that epoch, and then reads the manifest. Either its lease was there
+//! before the retirer looked, so the epoch stays; or the retirer came first, and the reader finds the manifest gone (in
+//! a directory it waits for the lock, which is held for the time of removing one file) or the object `retired`. Then it
 //! reads CURRENT again, which never names a retired epoch. The lock is on the manifest itself, so a reader in a
 //! directory needs no right to write there, and there is nothing to clean up. In S3, lease and `retired` are each
-//! written before the other is looked for, so at least one side sees the other; both may give way. The age of a lease is
-//! told by the server's clock alone: that of `retired`.
+//! written before the other is looked for, so at least one side sees the other; both may give way. The age of a lease
+//! is told by the server's clock alone: that of `retired`.
 //!
 //! A child that a process forks has its locks, too, until it runs a program of its own.
 //!

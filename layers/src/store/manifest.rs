@@ -1,8 +1,9 @@
 //! The manifest of an epoch: which rows, partitions and files it has, with counts and checksums. One JSON file.
 //!
-//! Reads and writes `epochs/NNNNNN.json`. Pure data: [`Manifest::flaw`] finds contradictions, [`crate::Store`] reads files.
-//! Invariants: paths are relative and stay inside the store; rows number UIDs without gaps from 0, partitions the UIDs of
-//! their row; each partition has one file a layer. No dates and no machine names: the same input gives the same bytes.
+//! Reads and writes `epochs/NNNNNN.json`. Pure data: [`Manifest::flaw`] finds contradictions, [`crate::Store`] reads
+//! files. Invariants: paths are relative and stay inside the store; rows number UIDs without gaps from 0, partitions
+//! the UIDs of their row; each partition has one file a layer. No dates and no machine names: the same input gives the
+//! same bytes.
 
 pub(crate) mod history;
 
@@ -47,8 +48,9 @@ pub struct PartitionEntry {
     pub first_uid: u64,
     /// How many URLs it has: its UIDs are `first_uid..first_uid + urls`.
     pub urls: u64,
-    /// The least UID whose records (of all layers but url) are here: those below the next partition's, or below the end of
-    /// the row. In a store's oldest row the same as `first_uid`; later rows have records of URLs of earlier ones too.
+    /// The least UID whose records (of all layers but url) are here: those below the next partition's, or below the end
+    /// of the row. In a store's oldest row the same as `first_uid`; later rows have records of URLs of earlier ones
+    /// too.
     pub first_record: u64,
     /// Key of its first URL in hexadecimal digits; empty when it has no URL.
     pub first_key: String,

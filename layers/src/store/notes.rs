@@ -1,14 +1,15 @@
-//! Notes: small files that lie with a store and are no part of it, in which a program keeps what it has to know of the store
-//! the next time.
+//! Notes: small files that lie with a store and are no part of it, in which a program keeps what it has to know of the
+//! store the next time.
 //!
 //! ```text
 //! STORE/watches/top.json     the note `top` of the notes `watches`
 //! STORE/watches/top.lock     of the process that holds it
 //! ```
 //!
-//! A note is written as a whole by the process that holds it, and is durable then; everybody may read it. In a directory the
-//! lock is one of the operating system: it goes with its process, and meanwhile nobody else gets the note. In S3 the lock of a
-//! killed process would stay, so there the last process that asks holds the note, and the one before is told when it writes.
+//! A note is written as a whole by the process that holds it, and is durable then; everybody may read it. In a
+//! directory the lock is one of the operating system: it goes with its process, and meanwhile nobody else gets the
+//! note. In S3 the lock of a killed process would stay, so there the last process that asks holds the note, and the one
+//! before is told when it writes.
 
 use std::fmt;
 use std::path::PathBuf;

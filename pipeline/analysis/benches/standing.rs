@@ -1,12 +1,12 @@
 //! Standing results over twelve monthly updates: differential against recomputation, time and memory of each.
 //!
 //! `cargo bench --workspace --bench standing -- [--links N] [--each]` makes stores of about N links (1,500,000) whose
-//! updates each replace an exact part of them (0.01 %, 0.1 %, 1 %, 8 %), by captures of the pages that have changed; and, of
-//! 1 %, by captures of all pages, as a crawl that begins anew each month makes them. Rows are merged as `webstrata update`
-//! does. Differential is [`follow`] with one worker: it reads what an update wrote, feeds the dataflow, waits for it, and
-//! names the rows that have changed. Recomputation reads the latest links of all pages from the layers into an array, and
-//! counts, or joins with union-find. Each runs in a process of its own, for its memory. Medians of twelve; `--each` prints
-//! all of them.
+//! updates each replace an exact part of them (0.01 %, 0.1 %, 1 %, 8 %), by captures of the pages that have changed;
+//! and, of 1 %, by captures of all pages, as a crawl that begins anew each month makes them. Rows are merged as
+//! `webstrata update` does. Differential is [`follow`] with one worker: it reads what an update wrote, feeds the
+//! dataflow, waits for it, and names the rows that have changed. Recomputation reads the latest links of all pages from
+//! the layers into an array, and counts, or joins with union-find. Each runs in a process of its own, for its memory.
+//! Medians of twelve; `--each` prints all of them.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of what is in memory")]
@@ -211,7 +211,8 @@ impl Random {
     }
 }
 
-/// A link of a page: half of the URLs are never captured, three in five links stay on the host, the others prefer few URLs.
+/// A link of a page: half of the URLs are never captured, three in five links stay on the host, the others prefer few
+/// URLs.
 fn draw(page: u64, pages: u64, random: &mut Random) -> u64 {
     if random.below(5) < 3 {
         return page - page % 200 + random.below(200);

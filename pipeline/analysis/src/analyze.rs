@@ -5,9 +5,10 @@
 //!                                                                                       values by UID -> table, summary
 //! ```
 //!
-//! Workers are those of a build: threads of one process or of several ([`webstrata_pipeline::Cluster`]), each with the pages of a range of
-//! UIDs. What goes from URL to URL along links goes as one value a linked URL ([`slice`]); what must walk a graph walks it in
-//! worker 0 ([`whole`]), and so do results, which worker 0 writes. The layers are read once, whatever the number of dates.
+//! Workers are those of a build: threads of one process or of several ([`webstrata_pipeline::Cluster`]), each with the
+//! pages of a range of UIDs. What goes from URL to URL along links goes as one value a linked URL ([`slice`]); what
+//! must walk a graph walks it in worker 0 ([`whole`]), and so do results, which worker 0 writes. The layers are read
+//! once, whatever the number of dates.
 //!
 //! | file | analysis | source |
 //! |---|---|---|
@@ -162,7 +163,8 @@ impl Analysis {
 pub enum Dates {
     /// One graph.
     One(Window),
-    /// The graph as it is at the end of every period from the first capture to the last, or of those that end in between.
+    /// The graph as it is at the end of every period from the first capture to the last, or of those that end in
+    /// between.
     Every {
         /// Length of the periods.
         length: RangeLength,
@@ -374,12 +376,12 @@ fn sizes(labels: &[u32]) -> Vec<u64> {
 /// Memory that a worker and a process take besides what is analyzed: row groups that are read, blocks on their way.
 const FIXED_BYTES: u64 = 64 << 20;
 
-/// Analyzes a store; in a cluster every process calls it with the same options but for its number and memory, process 0 writes
-/// the values, and all return the report. `stream` is for [`Target::Stream`].
+/// Analyzes a store; in a cluster every process calls it with the same options but for its number and memory, process 0
+/// writes the values, and all return the report. `stream` is for [`Target::Stream`].
 ///
 /// # Errors
-/// A store that cannot be read or is damaged, more URLs or links than fit into the memory or into 32 bits, a process that has
-/// gone, a place that cannot be written.
+/// A store that cannot be read or is damaged, more URLs or links than fit into the memory or into 32 bits, a process
+/// that has gone, a place that cannot be written.
 pub fn analyze(
     options: &AnalyzeOptions,
     stream: impl Write + Send + 'static,

@@ -1,16 +1,16 @@
 //! Stores as files of other tools: tables of links, changes, URLs, hosts and pages; graphs; matrices.
 //!
-//! Reads the current epoch of a store; gives one file (for [`Format::Webgraph`] several; a directory of parts where that is
-//! asked for), which is whole or not there, or text to a stream. [`What`] says what its records are, [`Format`] how they are
-//! written, [`Names`] what columns are called; [`ExportOptions::fits`] says which of these go together. Records are in order
-//! of UIDs, so the same store gives the same bytes.
+//! Reads the current epoch of a store; gives one file (for [`Format::Webgraph`] several; a directory of parts where
+//! that is asked for), which is whole or not there, or text to a stream. [`What`] says what its records are, [`Format`]
+//! how they are written, [`Names`] what columns are called; [`ExportOptions::fits`] says which of these go together.
+//! Records are in order of UIDs, so the same store gives the same bytes.
 //!
-//! A time window selects captures, and only what they say is written. UIDs are true in the epoch that was read; a merge gives
-//! others ([`webstrata_layers::store::translation`]).
+//! A time window selects captures, and only what they say is written. UIDs are true in the epoch that was read; a merge
+//! gives others ([`webstrata_layers::store::translation`]).
 //!
-//! Memory: a row group of each row, a batch of records, and `memory_max` at most for decoded URLs where these are written
-//! for UIDs. What more a format takes is said in the head of its file. One thread writes a file; parts are written by as
-//! many threads and processes as there are ([`parts`]). Each layer is read once, by some formats twice.
+//! Memory: a row group of each row, a batch of records, and `memory_max` at most for decoded URLs where these are
+//! written for UIDs. What more a format takes is said in the head of its file. One thread writes a file; parts are
+//! written by as many threads and processes as there are ([`parts`]). Each layer is read once, by some formats twice.
 
 #[cfg(feature = "webgraph")]
 mod bv;

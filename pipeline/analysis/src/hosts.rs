@@ -1,11 +1,11 @@
 //! URLs folded into hosts, domains or paths: which part of the web a URL belongs to, and which UIDs belong together.
 //!
 //! Takes URLs as a store spells them; gives names ([`Fold::name_of`]) and, for a whole store, numbers of names by UID
-//! ([`Parts`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]), private suffixes
-//! included; what has none (an address, a single label) is its own domain.
+//! ([`Parts`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]), private
+//! suffixes included; what has none (an address, a single label) is its own domain.
 //!
-//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`Parts`] keeps stretches of UIDs:
-//! memory goes with hosts, not with URLs. One pass over the url layer.
+//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`Parts`] keeps stretches
+//! of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
 
 use crate::Error;
 use std::borrow::Cow;
@@ -158,7 +158,8 @@ impl Parts {
         self.urls[part as usize]
     }
 
-    /// The part of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a hint.
+    /// The part of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a
+    /// hint.
     pub fn of(&self, uid: u64, near: &mut usize) -> u32 {
         let holds = |at: usize| {
             let begins = self.stretches.get(at).is_some_and(|stretch| stretch.0 <= uid);

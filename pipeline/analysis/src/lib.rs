@@ -1,4 +1,5 @@
-//! What a store is good for, besides single questions: analyses, standing results and exports, on the engine of the jobs.
+//! What a store is good for, besides single questions: analyses, standing results and exports, on the engine of the
+//! jobs.
 //!
 //! ```text
 //! layers -> [analyze] -> values by UID, statistics -> [table] -> [outlet]

@@ -1,7 +1,7 @@
 //! Where results go: a file that is whole or not there, compressed where its name ends with `.gz`, or a stream.
 //!
-//! A file is a [`Draft`] until [`Outlet::finish`], so that nothing half-written opens; one that is dropped leaves nothing.
-//! No file is written into a store. [`format_of`] says what the ending of a name asks for.
+//! A file is a [`Draft`] until [`Outlet::finish`], so that nothing half-written opens; one that is dropped leaves
+//! nothing. No file is written into a store. [`format_of`] says what the ending of a name asks for.
 
 use crate::Error;
 use flate2::Compression;

@@ -1,7 +1,7 @@
 //! The links of a page in a window of time, with the captures that have them.
 //!
-//! A *span* is a run of captures that have a link, cut to the window: its first and its last capture, both known. Between two
-//! spans of a link lies a known capture without it. Cost: links and changes of the page.
+//! A *span* is a run of captures that have a link, cut to the window: its first and its last capture, both known.
+//! Between two spans of a link lies a known capture without it. Cost: links and changes of the page.
 
 use crate::Error;
 use std::ops::Range;
@@ -11,7 +11,8 @@ use webstrata_layers::{Page, Window, captures_in};
 /// The first and the last capture of a span, as indexes of the page's timestamps.
 pub(crate) type Span = (u32, u32);
 
-/// Calls `visit` with each link that is in a known capture of the window, rising, and its spans, of which there is at least one.
+/// Calls `visit` with each link that is in a known capture of the window, rising, and its spans, of which there is at
+/// least one.
 pub(crate) fn for_each_link(
     page: &Page,
     window: Window,

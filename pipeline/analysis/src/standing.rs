@@ -1,5 +1,5 @@
-//! Standing results: degrees, the most linked URLs, components, the host graph, new links to a watched host, kept right as a
-//! store grows, at the cost of what each epoch has changed (differential dataflow; McSherry et al., CIDR 2013).
+//! Standing results: degrees, the most linked URLs, components, the host graph, new links to a watched host, kept right
+//! as a store grows, at the cost of what each epoch has changed (differential dataflow; McSherry et al., CIDR 2013).
 //!
 //! ```text
 //! epoch 6            epoch 7 (an update)                          epoch 8 (a merge)
@@ -9,9 +9,9 @@
 //!        [Feed: UIDs to own numbers] --> [Circuit: one dataflow] --> rows that changed --> tables or lines
 //! ```
 //!
-//! The collection is the archive as a set of pairs (page, link), with a difference of +1 where one appears and -1 where it
-//! goes; its times are the epochs that were followed. A page has the links of its *latest capture whose links are known*.
-//! For new links the pairs are those of all captures, so that a link that comes and goes is new once.
+//! The collection is the archive as a set of pairs (page, link), with a difference of +1 where one appears and -1 where
+//! it goes; its times are the epochs that were followed. A page has the links of its *latest capture whose links are
+//! known*. For new links the pairs are those of all captures, so that a link that comes and goes is new once.
 //!
 //! | result | a row | its value |
 //! |---|---|---|
@@ -21,9 +21,10 @@
 //! | `hosts` | a host (or domain) and one that its pages link to | links |
 //! | `newlinks` | a page and a link to the watched host | none |
 //!
-//! Each is a function of the pairs alone, so whoever begins at whichever epoch has the same rows. The dataflow is in memory
-//! and nowhere else: who is started again reads one epoch whole and goes on from there. Memory: some hundred bytes a
-//! link, see [`Standing::memory_needed`]; time: `docs/benchmarks.md`, with the line from which on plain arrays are faster.
+//! Each is a function of the pairs alone, so whoever begins at whichever epoch has the same rows. The dataflow is in
+//! memory and nowhere else: who is started again reads one epoch whole and goes on from there. Memory: some hundred
+//! bytes a link, see [`Standing::memory_needed`]; time: `docs/benchmarks.md`, with the line from which on plain arrays
+//! are faster.
 
 mod circuit;
 mod feed;
@@ -84,8 +85,8 @@ impl Standing {
         }
     }
 
-    /// About how many bytes it takes to keep it right over so many URLs and pairs of a page and a link, where few of them
-    /// change at a time.
+    /// About how many bytes it takes to keep it right over so many URLs and pairs of a page and a link, where few of
+    /// them change at a time.
     pub fn memory_needed(&self, urls: u64, links: u64) -> u64 {
         let (a_url, a_link) = match self {
             Standing::Degrees => (130, 50),

@@ -18,8 +18,8 @@ pub(crate) struct Start {
     pub(crate) stages: usize,
 }
 
-/// Agrees with all workers on the last stage that every one of them has finished. `row` and `base` are what this process
-/// knows of the job (process 0 decides), `stages` those after which this worker has a state, as a set of bits.
+/// Agrees with all workers on the last stage that every one of them has finished. `row` and `base` are what this
+/// process knows of the job (process 0 decides), `stages` those after which this worker has a state, as a set of bits.
 pub(crate) fn agree(
     worker: &mut Worker,
     job: &Job,

@@ -1,12 +1,12 @@
 //! The processes of a job, and the connections between them.
 //!
-//! A hosts file has one `host:port` a line; process K listens at line K (from 0) and connects to the processes before it.
-//! Both sides of a connection say who they are and which job they are for, so that a process that was started with other
-//! inputs or options is told at once. Then timely's own protocol takes over.
+//! A hosts file has one `host:port` a line; process K listens at line K (from 0) and connects to the processes before
+//! it. Both sides of a connection say who they are and which job they are for, so that a process that was started with
+//! other inputs or options is told at once. Then timely's own protocol takes over.
 //!
 //! Timely panics, or waits for ever, where a connection ends too early. So a [`Peer`] stands between: it tells the
-//! [`Job`] which process has gone, and holds timely's thread until the process ends. A host that vanishes without a word
-//! is noticed by keep-alive packets within some ten seconds.
+//! [`Job`] which process has gone, and holds timely's thread until the process ends. A host that vanishes without a
+//! word is noticed by keep-alive packets within some ten seconds.
 
 use crate::Error;
 use crate::engine::job::Job;
@@ -136,7 +136,8 @@ fn greet(
     Ok(Some((number, Peer { connection, zeros: 0 })))
 }
 
-/// The side that dialled speaks first and last, so that no side takes a connection for good that the other has given up.
+/// The side that dialled speaks first and last, so that no side takes a connection for good that the other has given
+/// up.
 fn exchange(stream: &TcpStream, cluster: &Cluster, id: &str, dialled: bool) -> io::Result<(usize, usize, Vec<u8>)> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;

@@ -1,13 +1,13 @@
 //! External sort of records, each a key and a payload, both byte strings.
 //!
-//! Order: by the bytes of key and payload, one after the other, unsigned. The keys of one sorter are all of one length, or
-//! none is the beginning of another, so records are in order of their keys and equal keys lie together; and the result
-//! depends on the set of records alone.
+//! Order: by the bytes of key and payload, one after the other, unsigned. The keys of one sorter are all of one length,
+//! or none is the beginning of another, so records are in order of their keys and equal keys lie together; and the
+//! result depends on the set of records alone.
 //!
 //! Records arrive in blocks (the blocks of the exchange are kept as they are, nothing is copied) or one by one. When
-//! blocks and index pass the budget, they are sorted and written as a run ([`crate::engine::runs`]). What another stage reads ends
-//! in runs ([`Sorter::into_runs`]); what the same stage reads is merged from runs, or stays in memory where it fits
-//! ([`Sorter::finish`]).
+//! blocks and index pass the budget, they are sorted and written as a run ([`crate::engine::runs`]). What another stage
+//! reads ends in runs ([`Sorter::into_runs`]); what the same stage reads is merged from runs, or stays in memory where
+//! it fits ([`Sorter::finish`]).
 //!
 //! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of what does
 //! not fit; a further one for each factor of [`crate::engine::runs::RUNS_MAX`] above as many budgets.
@@ -30,8 +30,8 @@ const INDEX_MIN: usize = 1 << 10;
 /// Bytes of a record that stand in its entry.
 const ENTRY_BYTES: usize = 24;
 
-/// The first bytes of a record, which mostly decide, and where it lies. A record of at most [`ENTRY_BYTES`] is all here:
-/// its block is [`Entry::HERE`], its place its length and that of its key.
+/// The first bytes of a record, which mostly decide, and where it lies. A record of at most [`ENTRY_BYTES`] is all
+/// here: its block is [`Entry::HERE`], its place its length and that of its key.
 #[derive(Clone, Copy)]
 struct Entry {
     first: u128,
@@ -103,8 +103,8 @@ impl Sorter {
         }
     }
 
-    /// Has free memory go back to the system after each run, for stages that need it for other things than sorting: blocks
-    /// take free places in turn, so in time they touch all that stages before have freed.
+    /// Has free memory go back to the system after each run, for stages that need it for other things than sorting:
+    /// blocks take free places in turn, so in time they touch all that stages before have freed.
     pub fn giving_back(self) -> Self {
         Sorter { gives_back: true, ..self }
     }

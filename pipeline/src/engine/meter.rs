@@ -1,5 +1,6 @@
-//! What the system says of this process: memory and CPU time, from `/proc`; 0 on systems without it. And what goes back to
-//! it: glibc keeps much of what is freed, which counts as this process's memory; other allocators are left as they are.
+//! What the system says of this process: memory and CPU time, from `/proc`; 0 on systems without it. And what goes back
+//! to it: glibc keeps much of what is freed, which counts as this process's memory; other allocators are left as they
+//! are.
 
 use std::fs::read_to_string;
 
@@ -29,8 +30,8 @@ pub fn group_memory_max() -> Option<u64> {
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: i32 = 1 << 20;
 
-/// From now on large buffers go back to the system when they are freed. By itself glibc raises the size from which on it
-/// does so with each of them, up to 32 MiB, and each thread keeps twice that: a fifth of a build with little memory.
+/// From now on large buffers go back to the system when they are freed. By itself glibc raises the size from which on
+/// it does so with each of them, up to 32 MiB, and each thread keeps twice that: a fifth of a build with little memory.
 #[cfg_attr(
     target_env = "gnu",
     expect(unsafe_code, reason = "a function of C; it takes two numbers and refers to no memory")
@@ -58,8 +59,8 @@ pub fn give_back() {
 
 /// CPU time of all threads so far, user and system, in steps of a hundredth of a second.
 pub fn cpu_seconds() -> f64 {
-    // After the name, which may hold anything but ends at the last parenthesis: utime and stime are fields 12 and 13. The
-    // kernel reports them in hundredths of a second on all its platforms.
+    // After the name, which may hold anything but ends at the last parenthesis: utime and stime are fields 12 and 13.
+    // The kernel reports them in hundredths of a second on all its platforms.
     let ticks = || -> Option<u64> {
         let stat = read_to_string("/proc/self/stat").ok()?;
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);

@@ -201,7 +201,8 @@ impl Progress {
         self.0.spill_written.load(Relaxed)
     }
 
-    /// Begins a stage, which reads about `expected` bytes of temporary files, or records of a store ([`Progress::add_worked`]).
+    /// Begins a stage, which reads about `expected` bytes of temporary files, or records of a store
+    /// ([`Progress::add_worked`]).
     pub fn enter(&self, name: &'static str, expected: u64) {
         let counters = &*self.0;
         let read = |counter: &AtomicU64| counter.load(Relaxed);

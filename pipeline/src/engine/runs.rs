@@ -1,7 +1,7 @@
 //! Records in files: written once, in order, and read once, alone or merged.
 //!
-//! A run is a file of records as [`crate::engine::wire::append`] writes them. [`Runs`] names the runs of one collection, and is
-//! all that a checkpoint keeps of it. Readers take records out of their buffer without copying them.
+//! A run is a file of records as [`crate::engine::wire::append`] writes them. [`Runs`] names the runs of one
+//! collection, and is all that a checkpoint keeps of it. Readers take records out of their buffer without copying them.
 //!
 //! Memory: [`WRITE_BYTES`] a writer, [`READ_BYTES`] a run that is read (more where one record is larger), and at most
 //! [`RUNS_MAX`] runs are read at once.

@@ -87,7 +87,8 @@ impl Scratch {
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.strip_prefix(PROCESS).and_then(|number| number.parse::<usize>().ok());
             let is_of_larger = number.is_some_and(|number| number >= processes);
-            // A look holds the lock for a moment, which must not be that of a process of this cluster that is just starting.
+            // A look holds the lock for a moment, which must not be that of a process of this cluster that is just
+            // starting.
             if is_of_larger && File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
                 // Another process may do the same at the same time.
                 let _ = fs::remove_dir_all(entry.path());

@@ -1,7 +1,7 @@
 //! What a worker has when a stage ends: all that the stages after it need, and what a killed job goes on from.
 //!
-//! Each stage takes the collections that it reads out of the state and puts in those that it makes. Records stand in files
-//! of the scratch directory and are only named here; the state itself is small, and is written as JSON.
+//! Each stage takes the collections that it reads out of the state and puts in those that it makes. Records stand in
+//! files of the scratch directory and are only named here; the state itself is small, and is written as JSON.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

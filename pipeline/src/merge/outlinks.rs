@@ -1,13 +1,13 @@
 //! Stage 3 of a merge: pages of all rows in the order of their new UIDs to the layers OL, TS, BV and RV.
 //!
-//! Where a newer row says something else of a capture than an older one, in-links of the older row may be of links that are
-//! not there: then what is so goes to the worker that writes the in-links of the target.
+//! Where a newer row says something else of a capture than an older one, in-links of the older row may be of links that
+//! are not there: then what is so goes to the worker that writes the in-links of the target.
 //!
 //! A page that is too large in any row, or is so when rows come together, has captures and no links
 //! ([`crate::stages::large_pages`]).
 //!
-//! Correction: an in-link record as in [`crate::stages::outlinks`], for every link that the page has or had; without a time range
-//! where it has it no more.
+//! Correction: an in-link record as in [`crate::stages::outlinks`], for every link that the page has or had; without a
+//! time range where it has it no more.
 
 use super::MergeState;
 use super::streams::{Records, Streams, intervals, replace};
@@ -121,7 +121,8 @@ pub(super) fn outlinks(
     Ok(())
 }
 
-/// Calls `visit` with each page, and the links that captures had which say something else now; gives the number of links.
+/// Calls `visit` with each page, and the links that captures had which say something else now; gives the number of
+/// links.
 fn merge<S: Records<Record = (Page, Evidence)>>(
     mut streams: Streams<'_, S>,
     translation: &Translation,

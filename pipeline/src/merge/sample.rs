@@ -1,8 +1,9 @@
 //! Stage 1 of a merge: URLs that nothing uses, and the boundaries of the new row's partitions.
 //!
-//! Each worker reads a share of the UIDs of every merged row. The boundaries of all rows merged into one are those that a
-//! build of everything would find: from the same sample of URLs, weighted by the same work ([`crate::stages::partition`]); of some
-//! rows, whose records may be of URLs of older rows, URLs count alike and records are cut by their row groups.
+//! Each worker reads a share of the UIDs of every merged row. The boundaries of all rows merged into one are those that
+//! a build of everything would find: from the same sample of URLs, weighted by the same work
+//! ([`crate::stages::partition`]); of some rows, whose records may be of URLs of older rows, URLs count alike and
+//! records are cut by their row groups.
 
 use super::MergeState;
 use crate::Error;

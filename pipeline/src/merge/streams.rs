@@ -1,7 +1,8 @@
 //! Records of several rows in the order of their new UIDs.
 //!
-//! Old UIDs of one row are in the order of the new ones, so a row's records are a few sorted streams: those of UIDs that stay,
-//! and those of each merged row's UIDs. Streams give the records of one new UID together, the oldest row's first.
+//! Old UIDs of one row are in the order of the new ones, so a row's records are a few sorted streams: those of UIDs
+//! that stay, and those of each merged row's UIDs. Streams give the records of one new UID together, the oldest row's
+//! first.
 
 use super::translation::Translation;
 use crate::Error;
@@ -110,8 +111,8 @@ impl<S: Records> Stream<S> {
     }
 }
 
-/// Replaces the UIDs of a list of links, which stays sorted; the place of each link moves as `place` then says, where it
-/// does at all.
+/// Replaces the UIDs of a list of links, which stays sorted; the place of each link moves as `place` then says, where
+/// it does at all.
 pub(super) fn replace(
     links: &mut [u64],
     translation: &Translation,

@@ -1,7 +1,7 @@
 //! How UIDs are replaced, in little memory and by few steps.
 //!
-//! Old UIDs are cut into blocks of 256; a block has the runs of UIDs that stay together in it, and a look-up is a search among
-//! these. Memory: 9 bytes a run, 8 a block; a row that is merged with small ones has few runs.
+//! Old UIDs are cut into blocks of 256; a block has the runs of UIDs that stay together in it, and a look-up is a
+//! search among these. Memory: 9 bytes a run, 8 a block; a row that is merged with small ones has few runs.
 
 use std::ops::Range;
 
@@ -65,9 +65,11 @@ impl Translation {
         (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - own[run]))
     }
 
-    /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is none.
+    /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is
+    /// none.
     pub(super) fn first_at_least(&self, row: Range<u64>, new: u64) -> u64 {
-        // Inside a row new UIDs rise with old ones, but for those that are dropped: the next one that is not counts for them.
+        // Inside a row new UIDs rise with old ones, but for those that are dropped: the next one that is not counts for
+        // them.
         let kept = |old: u64| (old..row.end).find_map(|old| Some((old, self.get(old)?)));
         let (mut low, mut high) = (row.start, row.end);
         while low < high {

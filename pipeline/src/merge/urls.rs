@@ -1,10 +1,10 @@
 //! Stage 2 of a merge: URLs by key, and so new UIDs; the URL layer; the translation.
 //!
-//! A partition is an interval of keys, and so one of UIDs in each row: its URLs are merged from there. How many it has, and so
-//! the first UID of each partition, follows from these intervals without reading them.
+//! A partition is an interval of keys, and so one of UIDs in each row: its URLs are merged from there. How many it has,
+//! and so the first UID of each partition, follows from these intervals without reading them.
 //!
-//! Translation record: key = old UID (8 bytes); payload = new UID, how many go on from there, in LEB128. Every worker gets
-//! all of them.
+//! Translation record: key = old UID (8 bytes); payload = new UID, how many go on from there, in LEB128. Every worker
+//! gets all of them.
 
 use super::MergeState;
 use super::sample;

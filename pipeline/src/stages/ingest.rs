@@ -4,8 +4,8 @@
 //! the hash of the page, so that a large host is no burden for one worker); the text of each URL not lately seen stays
 //! here, as its key, with its fingerprint.
 //!
-//! A capture whose links do not fit comes in pieces, each a capture record of the same page and time: together they are one
-//! capture, as any captures of one second are.
+//! A capture whose links do not fit comes in pieces, each a capture record of the same page and time: together they are
+//! one capture, as any captures of one second are.
 //!
 //! Capture record: key = fingerprint of the page (16 bytes), time (8 bytes, [`wire::time_key`]); payload = kind, what
 //! the kind has, then the fingerprints of at most [`LINKS_MAX`] links, 16 bytes each, rising, each once.
@@ -204,8 +204,8 @@ impl Folder {
         let start = self.payload.len();
         let missed = self.append_links(capture)?;
         let links = &self.payload[start..];
-        // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong. A hash stands for the
-        // links of one record.
+        // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong. A hash stands for
+        // the links of one record.
         if links.len() <= HASH_BYTES || links.len() > LINKS_MAX * HASH_BYTES {
             return Ok(None);
         }
@@ -262,8 +262,8 @@ struct Borrow {
     url: String,
 }
 
-/// Whether a capture is a revisit that refers to a capture of another URL. That URL is not interned: it is neither a page
-/// nor a link by being named here.
+/// Whether a capture is a revisit that refers to a capture of another URL. That URL is not interned: it is neither a
+/// page nor a link by being named here.
 fn refers_elsewhere(capture: &Capture) -> bool {
     let Content::Revisit(revisit) = &capture.content else { return false };
     let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());

@@ -3,8 +3,8 @@
 //! Time stands in ranges here, because the captures of different pages share no timestamps and exact ones would make
 //! the matrix as long as it is empty. Local to each worker.
 //!
-//! A URL may have any number of in-links. A record ends with the source that brings it to [`VALUES_MAX`] values (sources, and
-//! the ranges of each), and the next one goes on with the sources after it. Memory: one record.
+//! A URL may have any number of in-links. A record ends with the source that brings it to [`VALUES_MAX`] values
+//! (sources, and the ranges of each), and the next one goes on with the sources after it. Memory: one record.
 
 use crate::Error;
 use crate::engine::Context;

@@ -1,12 +1,13 @@
 //! Pages that are too large: which these are, and what a store has of them.
 //!
-//! A record of a page has at most [`VALUES_MAX`] values, as many as a row group of layers: so every stage, every merge and
-//! every reader can hold it. Of a page that would have more, all captures are kept (the first [`VALUES_MAX`] of them), and the
-//! links of all are unknown. What is left out follows from the captures alone, never from the memory that is there.
+//! A record of a page has at most [`VALUES_MAX`] values, as many as a row group of layers: so every stage, every merge
+//! and every reader can hold it. Of a page that would have more, all captures are kept (the first [`VALUES_MAX`] of
+//! them), and the links of all are unknown. What is left out follows from the captures alone, never from the memory
+//! that is there.
 //!
-//! Such a page is known by captures of unknown links that are no revisits; it stays one whatever is added, since more captures
-//! never make a record smaller. So the rows of updates, each within the bound, come to the same as one build when they are
-//! merged.
+//! Such a page is known by captures of unknown links that are no revisits; it stays one whatever is added, since more
+//! captures never make a record smaller. So the rows of updates, each within the bound, come to the same as one build
+//! when they are merged.
 
 use crate::Error;
 use crate::row::{Offsets, url_of};

@@ -2,8 +2,8 @@
 //!
 //! Timestamps: their number, the first in [`wire::time_key`], then gaps. Unknown captures: their number, then gaps.
 //! Links: their number, the first, then gaps. Changes: their number, then for each the links since the one before and
-//! the capture. All LEB128. Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for each
-//! its capture, a byte of bits (not modified, refers to a time), that time, and its own links.
+//! the capture. All LEB128. Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for
+//! each its capture, a byte of bits (not modified, refers to a time), that time, and its own links.
 
 use crate::engine::wire;
 use webstrata_layers::record::presence::Change;

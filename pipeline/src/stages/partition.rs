@@ -1,14 +1,14 @@
 //! Where one partition of the key order ends and the next begins.
 //!
 //! The super-sample of Avcular & Suel (2011, section 3) is taken by hash: the [`SAMPLE_MAX`] URLs with the smallest
-//! fingerprints. It depends on the set of URLs alone, not on workers or the order of files, and its largest
-//! fingerprint tells how many distinct URLs there are, within about 1 / sqrt(SAMPLE_MAX). Boundaries are a
-//! systematic sample of the sorted super-sample, weighted by work: a URL counts for itself, for the pages that link to it
-//! and for the URLs that it links to. The owners of the fingerprints know these: their requests are in order of
-//! fingerprints, so those of the sample come first. A large host may be split, a URL may not.
+//! fingerprints. It depends on the set of URLs alone, not on workers or the order of files, and its largest fingerprint
+//! tells how many distinct URLs there are, within about 1 / sqrt(SAMPLE_MAX). Boundaries are a systematic sample of the
+//! sorted super-sample, weighted by work: a URL counts for itself, for the pages that link to it and for the URLs that
+//! it links to. The owners of the fingerprints know these: their requests are in order of fingerprints, so those of the
+//! sample come first. A large host may be split, a URL may not.
 //!
-//! By default a row has [`PARTITIONS`] partitions, fewer where these would be smaller than [`PARTITION_URLS`] and more where
-//! they would be larger: so the servers of a small cluster share also a row that would fit into one partition.
+//! By default a row has [`PARTITIONS`] partitions, fewer where these would be smaller than [`PARTITION_URLS`] and more
+//! where they would be larger: so the servers of a small cluster share also a row that would fit into one partition.
 //!
 //! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A longer key counts and begins no partition.
 
@@ -28,8 +28,8 @@ use timely::worker::Worker;
 
 /// Partitions that a row has unless they would be too small.
 pub const PARTITIONS: u64 = 8;
-/// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in dictionaries
-/// of its own than it is worth, a larger one is much to send when a server has gone.
+/// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in
+/// dictionaries of its own than it is worth, a larger one is much to send when a server has gone.
 pub const PARTITION_URLS: RangeInclusive<u64> = 1 << 13..=1 << 19;
 
 /// URLs of a super-sample.
@@ -159,8 +159,8 @@ impl Boundaries {
 /// The work of the sampled URLs, by fingerprint.
 pub(crate) type Weights = HashMap<u128, u64>;
 
-/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as much
-/// the same work as can be; `requests` are those of this worker. Gives the weights of the sample too.
+/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as
+/// much the same work as can be; `requests` are those of this worker. Gives the weights of the sample too.
 pub(crate) fn boundaries(
     worker: &mut Worker,
     job: &Job,
@@ -225,8 +225,8 @@ pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)
     Ok(all.take())
 }
 
-/// Cuts the UIDs below `end` into `partitions` intervals of about as much work each, given some UIDs with their work: where
-/// the records of a row that has those of URLs of older rows too lie.
+/// Cuts the UIDs below `end` into `partitions` intervals of about as much work each, given some UIDs with their work:
+/// where the records of a row that has those of URLs of older rows too lie.
 pub(crate) fn record_bounds(mut sampled: Vec<(u64, u64)>, partitions: usize, end: u64) -> Vec<u64> {
     sampled.sort_unstable();
     let all: u64 = sampled.iter().map(|(_, weight)| weight).sum();

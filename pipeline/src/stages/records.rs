@@ -10,10 +10,11 @@ pub(crate) mod kind {
     pub(crate) const IDENTICAL: u8 = 1;
     /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
     pub(crate) const NOT_MODIFIED: u8 = 2;
-    /// The links of another capture of the page; then 16 bytes of digest and 16 of [`hash_of`](crate::stages::ingest::known_links::hash_of) those links.
+    /// The links of another capture of the page; then 16 bytes of digest and 16 of
+    /// [`hash_of`](crate::stages::ingest::known_links::hash_of) those links.
     pub(crate) const SAME: u8 = 3;
-    /// Links of a record without a date; how new it is stands before the 16 bytes of digest, so that after all others of a
-    /// page and second come those without a date, the newest first.
+    /// Links of a record without a date; how new it is stands before the 16 bytes of digest, so that after all others
+    /// of a page and second come those without a date, the newest first.
     pub(crate) const UNDATED: u8 = 4;
 }
 

@@ -1,12 +1,13 @@
-//! Stage 3, only with `--min-sources`, or where links of captures do not count: leaves out URLs that were never captured and
-//! that too few pages link to (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
+//! Stage 3, only with `--min-sources`, or where links of captures do not count: leaves out URLs that were never
+//! captured and that too few pages link to (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
 //!
 //! URL records go to the owners of their fingerprints, where the requests for them already are: one request a page
 //! that links to the URL, and one of slot 0 where it is a page itself. URLs that stay are sampled again, so that
 //! boundaries depend on them alone. Requests for URLs that are left out find no UID later, and the link is dropped.
 //!
-//! An update leaves out no URL that the store knows: its links would seem to have died. So it marks records of rare URLs, by a
-//! byte after the fingerprint, and `uids`, which looks them up, leaves out those that the store does not have.
+//! An update leaves out no URL that the store knows: its links would seem to have died. So it marks records of rare
+//! URLs, by a byte after the fingerprint, and `uids`, which looks them up, leaves out those that the store does not
+//! have.
 
 use crate::Error;
 use crate::engine::Context;

@@ -5,8 +5,8 @@
 //! many URLs its partitions have, so each knows all offsets. Then the URL layer is written and each (fingerprint, UID)
 //! goes to the owner of the fingerprint.
 //!
-//! An update looks each URL up in the rows of the store, which is a merge of sorted streams: what is there keeps its UID,
-//! the others go on from the last UID of the store.
+//! An update looks each URL up in the rows of the store, which is a merge of sorted streams: what is there keeps its
+//! UID, the others go on from the last UID of the store.
 //!
 //! UID record: key = fingerprint; payload = UID in LEB128.
 

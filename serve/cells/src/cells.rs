@@ -1,11 +1,12 @@
 //! All cells of an epoch: what questions about links are answered from, in memory.
 //!
-//! [`Cells`] answer as the layers do. A URL that one row has records of is answered by one cell; nothing is allocated but
-//! the answer, where cells are strata. The records of several rows are put together: links of a window and in-links are
-//! unions of the rows' answers, the latest capture is that of one row. Only where rows have captures in the same time may a
-//! newer row's capture stand for an older one's of the same second ([`webstrata_layers::record::precedence`]); there captures are
-//! compared, and the page of a row is decoded where some of its captures count and others do not. Threads share cells
-//! freely; what an answer is made in is kept for each thread.
+//! [`Cells`] answer as the layers do. A URL that one row has records of is answered by one cell; nothing is allocated
+//! but the answer, where cells are strata. The records of several rows are put together: links of a window and in-links
+//! are unions of the rows' answers, the latest capture is that of one row. Only where rows have captures in the same
+//! time may a newer row's capture stand for an older one's of the same second
+//! ([`webstrata_layers::record::precedence`]); there captures are compared, and the page of a row is decoded where some
+//! of its captures count and others do not. Threads share cells freely; what an answer is made in is kept for each
+//! thread.
 
 pub mod cell;
 pub mod row;
@@ -169,8 +170,8 @@ impl Cells {
         Ok(())
     }
 
-    /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for one
-    /// another.
+    /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for
+    /// one another.
     fn captures_of(&self, places: &[NodeRef<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
         match window {
             Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),

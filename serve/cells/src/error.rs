@@ -1,5 +1,5 @@
-//! What can go wrong with cells: with the bytes of an image, as small values because they travel on the path of every answer,
-//! and with files.
+//! What can go wrong with cells: with the bytes of an image, as small values because they travel on the path of every
+//! answer, and with files.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ pub struct Absent {
     pub feature: &'static str,
 }
 
-/// An image does not hold what its form promises. Images carry checksums, so this means a file that was damaged after it
-/// was verified, or one that no encoder wrote.
+/// An image does not hold what its form promises. Images carry checksums, so this means a file that was damaged after
+/// it was verified, or one that no encoder wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// A part ends inside a value.

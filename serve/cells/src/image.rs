@@ -15,9 +15,9 @@
 //! ```
 //!
 //! Numbers are little-endian. Sections are specified in [`crate::url_store`] and [`crate::numbers`]; for strata in
-//! [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them in. Opening maps
-//! the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is not whole,
-//! or whose layers are others, does not open.
+//! [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them in. Opening
+//! maps the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is
+//! not whole, or whose layers are others, does not open.
 
 pub mod check;
 pub mod label;

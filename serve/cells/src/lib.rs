@@ -1,7 +1,7 @@
 //! The graph in memory: cells, their files, and answers from them.
 //!
-//! A cell is one partition of one row, compressed: a URL store, a forward and a backward link store. An image is the file of a
-//! cell; it is mapped into memory and answers without a decode pass.
+//! A cell is one partition of one row, compressed: a URL store, a forward and a backward link store. An image is the
+//! file of a cell; it is mapped into memory and answers without a decode pass.
 //!
 //! ```text
 //! layers --> [image::load: url_store, numbers, links] --> [image] --> [Cells: Links] --> answers in the process

@@ -1,5 +1,5 @@
-//! The links of a cell: what is asked of them ([`lists`] without time, [`encoding`] with it), and the encoding that this crate
-//! has: [`strata`] for out-links, [`backward`] for in-links over strata.
+//! The links of a cell: what is asked of them ([`lists`] without time, [`encoding`] with it), and the encoding that
+//! this crate has: [`strata`] for out-links, [`backward`] for in-links over strata.
 
 pub mod backward;
 pub mod encoding;

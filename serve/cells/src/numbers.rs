@@ -1,13 +1,15 @@
 //! The numbers of URLs inside a cell: which UIDs are its nodes.
 //!
-//! A cell has the records of the UIDs of an interval. In a store's oldest row each of them is a node. A later row has records
-//! of few URLs of the rows before it; then the nodes are the UIDs that have a record, numbered in order, and the others take
-//! no room. Link stores know numbers alone: node `i` is `first + i`, where `first` is the first UID of the interval; UIDs
-//! below it are their own numbers, and those above the interval follow the nodes. So numbers keep the order of UIDs, near
-//! URLs have near numbers, and where all UIDs are nodes each UID is its own number. What a page of a row links to has
-//! in-links in that row, so each link has a number: the other UIDs of the interval, which have none, are never met.
+//! A cell has the records of the UIDs of an interval. In a store's oldest row each of them is a node. A later row has
+//! records of few URLs of the rows before it; then the nodes are the UIDs that have a record, numbered in order, and
+//! the others take no room. Link stores know numbers alone: node `i` is `first + i`, where `first` is the first UID of
+//! the interval; UIDs below it are their own numbers, and those above the interval follow the nodes. So numbers keep
+//! the order of UIDs, near URLs have near numbers, and where all UIDs are nodes each UID is its own number. What a page
+//! of a row links to has in-links in that row, so each link has a number: the other UIDs of the interval, which have
+//! none, are never met.
 //!
-//! Nothing is kept where all UIDs are nodes. Otherwise, for the nodes' UIDs less `first`, rising (Elias 1974, Fano 1971):
+//! Nothing is kept where all UIDs are nodes. Otherwise, for the nodes' UIDs less `first`, rising (Elias 1974, Fano
+//! 1971):
 //!
 //! ```text
 //! words       number of nodes; low bits of each (below 64); length of the high parts in words
@@ -15,10 +17,10 @@
 //! low parts   the low bits of each, packed
 //! ```
 //!
-//! For example nodes at 3, 4 and 13 of 16: two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low parts 3,
-//! 0 and 1. It takes some two bits a node, and one for each time that the UIDs without a record double. Opening goes through
-//! the high parts once and notes every 128th bit that is set, and that is not: a bit a node, in memory. From there a number
-//! is a look at some words away, and so is a UID.
+//! For example nodes at 3, 4 and 13 of 16: two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low
+//! parts 3, 0 and 1. It takes some two bits a node, and one for each time that the UIDs without a record double.
+//! Opening goes through the high parts once and notes every 128th bit that is set, and that is not: a bit a node, in
+//! memory. From there a number is a look at some words away, and so is a UID.
 
 use std::ops::Range;
 
@@ -85,7 +87,8 @@ impl Bits {
         word.map_or(0, |word| u64::from_le_bytes(*word))
     }
 
-    /// The place of the bit that has `before` bits before it that are set, or not set, as itself; `None` where there is none.
+    /// The place of the bit that has `before` bits before it that are set, or not set, as itself; `None` where there is
+    /// none.
     #[inline]
     fn find(&self, set: bool, before: usize) -> Option<usize> {
         let place = usize::try_from(*self.samples[usize::from(set)].get(before / STEP)?).ok()?;

@@ -1,16 +1,18 @@
-//! The URL store of a cell: its URLs in the order of their keys, compressed; the number of a URL leads to the URL, and back.
+//! The URL store of a cell: its URLs in the order of their keys, compressed; the number of a URL leads to the URL, and
+//! back.
 //!
-//! Reads the keys of a cell's URLs, rising ([`encode`]), and gives an image; answers from the image without a decode pass
-//! ([`UrlStore`]). Keys are those of `webstrata_layers::record::key`, but any byte strings will do, except for [`UrlStore::url`]. A
-//! number is a UID less the first UID of the cell.
+//! Reads the keys of a cell's URLs, rising ([`encode`]), and gives an image; answers from the image without a decode
+//! pass ([`UrlStore`]). Keys are those of `webstrata_layers::record::key`, but any byte strings will do, except for
+//! [`UrlStore::url`]. A number is a UID less the first UID of the cell.
 //!
 //! # How it works
 //!
-//! Keys are cut in blocks of k. A key is stored as the number of bytes that it shares with the key before, and the rest as
-//! codes of tokens: up to some 16,000 short texts that are trained on the cell. The shortest beginning of a block's first
-//! key that is greater than the key before is the block's *separator*; the first key is stored less its separator.
-//! Sixteen separators make a *node*, front-coded with plain bytes; a search halves the nodes by their first separators,
-//! then walks through one node and one block. The way back takes from node and block only the entries that the key needs.
+//! Keys are cut in blocks of k. A key is stored as the number of bytes that it shares with the key before, and the rest
+//! as codes of tokens: up to some 16,000 short texts that are trained on the cell. The shortest beginning of a block's
+//! first key that is greater than the key before is the block's *separator*; the first key is stored less its
+//! separator. Sixteen separators make a *node*, front-coded with plain bytes; a search halves the nodes by their first
+//! separators, then walks through one node and one block. The way back takes from node and block only the entries that
+//! the key needs.
 //!
 //! # Bytes
 //!
@@ -37,8 +39,9 @@
 //!             codes of the rests                   nibbles, low half first; filled up to a byte with zero
 //! ```
 //!
-//! Example: the keys `com,a,)/` and `com,a,)/b`, each ended by the byte 1, in blocks of 4. Their nine bytes are the tokens, in
-//! order: 1 `)` `,` `/` `a` `b` `c` `m` `o`, all with codes of two nibbles. After the header and 50 bytes of dictionary:
+//! Example: the keys `com,a,)/` and `com,a,)/b`, each ended by the byte 1, in blocks of 4. Their nine bytes are the
+//! tokens, in order: 1 `)` `,` `/` `a` `b` `c` `m` `o`, all with codes of two nibbles. After the header and 50 bytes of
+//! dictionary:
 //!
 //! ```text
 //! 0 0 0 0                  the one node begins at 0
@@ -56,13 +59,14 @@
 //!
 //! # Cost
 //!
-//! Encoding takes twice through the keys and the sample in memory ([`Options::sample`]; 5 passes over it), some ten times
-//! the sample all in all, and the image. Open expands the dictionary, under a millisecond for 16,000 tokens. Answers need no
-//! memory but the caller's buffer. Figures are in docs/benchmarks.md.
+//! Encoding takes twice through the keys and the sample in memory ([`Options::sample`]; 5 passes over it), some ten
+//! times the sample all in all, and the image. Open expands the dictionary, under a millisecond for 16,000 tokens.
+//! Answers need no memory but the caller's buffer. Figures are in docs/benchmarks.md.
 //!
 //! Damaged bytes give [`Damage`] or a wrong answer; no key is longer than the header says.
 //!
-//! Source: Najork, The Scalable Hyperlink Store (2009), section 3: blocks of k URLs, front-coded, with an index over them.
+//! Source: Najork, The Scalable Hyperlink Store (2009), section 3: blocks of k URLs, front-coded, with an index over
+//! them.
 
 mod answer;
 mod columns;

@@ -1,9 +1,9 @@
 //! The URL store beside other dictionaries of strings: bytes a URL, and CPU time of random look-ups both ways.
 //!
-//! `cargo bench -p webstrata-serve --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; they are sorted by
-//! their keys. Without a file a list of its own is made up, and said so. Prints one table; each time is the median of three
-//! passes over a million look-ups by one thread, in random order. Keys to look for lie one behind the other in the order
-//! of asking, so that fetching them is not measured. Peers hold the keys, not the URLs, and give keys.
+//! `cargo bench -p webstrata-serve --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; they are sorted
+//! by their keys. Without a file a list of its own is made up, and said so. Prints one table; each time is the median
+//! of three passes over a million look-ups by one thread, in random order. Keys to look for lie one behind the other in
+//! the order of asking, so that fetching them is not measured. Peers hold the keys, not the URLs, and give keys.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::cast_possible_truncation, reason = "numbers and sizes of what is in memory")]
 

@@ -1,6 +1,7 @@
 //! A graph in WebGraph's BV format as one capture a node, JSON lines: `cargo run --example captures_of_graph BASENAME`.
 //!
-//! Node 17 becomes `http://graph.example/000000017`, so that UIDs of a store built from it are the nodes. Memory: the graph.
+//! Node 17 becomes `http://graph.example/000000017`, so that UIDs of a store built from it are the nodes. Memory: the
+//! graph.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;

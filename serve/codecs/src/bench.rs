@@ -1,10 +1,10 @@
 //! Encodings of links beside one another, on the same graphs: size, speed, and whether they answer alike.
 //!
-//! [`measure`] takes named lists, wherever they come from. Each encoding encodes them and is held to give back every list, in
-//! order and in random order; only then is it measured. Times are of this thread on a processor, the median of three
-//! measurements, each repeated until it takes long enough; random means all nodes in an order drawn from a seed. WebGraph's
-//! own rows go through its crate and its files alone; they and `bv` are there with the feature `webgraph`. [`measure_store`] does the same with the
-//! links of a store, and counts what each encoding takes with time.
+//! [`measure`] takes named lists, wherever they come from. Each encoding encodes them and is held to give back every
+//! list, in order and in random order; only then is it measured. Times are of this thread on a processor, the median of
+//! three measurements, each repeated until it takes long enough; random means all nodes in an order drawn from a seed.
+//! WebGraph's own rows go through its crate and its files alone; they and `bv` are there with the feature `webgraph`.
+//! [`measure_store`] does the same with the links of a store, and counts what each encoding takes with time.
 
 #[cfg(feature = "webgraph")]
 mod native;
@@ -213,8 +213,8 @@ pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     Ok(Lists { first: lists.first, ends, links })
 }
 
-/// Measures all encodings on one graph, which takes from seconds to many minutes; `keys`, if there are any, are the URL keys of
-/// its nodes, in order.
+/// Measures all encodings on one graph, which takes from seconds to many minutes; `keys`, if there are any, are the URL
+/// keys of its nodes, in order.
 ///
 /// # Errors
 /// An encoding that fails or answers wrongly.

@@ -1,11 +1,11 @@
 //! Encodings of the links of a cell without time: for each node of the cell, a rising list of UIDs.
 //!
-//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links are UIDs
-//! of any cell. An encoder reads [`Lists`] and gives bytes, whose first part is the codec's own header; [`open`] reads them
-//! again, from a mapped image or from memory, without a copy. All codecs give the same answers.
+//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links
+//! are UIDs of any cell. An encoder reads [`Lists`] and gives bytes, whose first part is the codec's own header;
+//! [`open`] reads them again, from a mapped image or from memory, without a copy. All codecs give the same answers.
 //!
-//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
-//! proportion to the bytes.
+//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
+//! memory out of proportion to the bytes.
 
 #[cfg(feature = "webgraph")]
 pub mod bv;
@@ -126,8 +126,8 @@ impl CodecTag {
 #[cfg(not(feature = "webgraph"))]
 pub(crate) const BV_ABSENT: Absent = Absent { codec: "bv", feature: "webgraph" };
 
-/// Encodes lists with the defaults of an encoding; `keys`, if there are any, are the URL keys of the nodes, in order, of use
-/// where [`CodecTag::reads_keys`].
+/// Encodes lists with the defaults of an encoding; `keys`, if there are any, are the URL keys of the nodes, in order,
+/// of use where [`CodecTag::reads_keys`].
 ///
 /// # Errors
 /// Lists that the encoding cannot hold; an encoding that is not [`present`](CodecTag::present).
@@ -170,7 +170,8 @@ pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
     })
 }
 
-/// Opens whatever it is given and walks it, in order and not, as far as it goes: what a fuzzer calls. How many links it met.
+/// Opens whatever it is given and walks it, in order and not, as far as it goes: what a fuzzer calls. How many links it
+/// met.
 ///
 /// # Errors
 /// The first damage.

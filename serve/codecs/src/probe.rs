@@ -1,8 +1,9 @@
 //! Bodies of fuzz targets, which tests call too: damages sound bytes as its input says, opens them and asks everything.
 //!
-//! The first byte of the input picks an encoding of links; then each six bytes are an edit: a place (24 bits, modulo the
-//! length), what to do (8 bits), and a value (16 bits). So a fuzzer needs no corpus, and what it finds is short. Nothing
-//! but a panic, a hang or memory out of proportion is wrong: answers of damaged bytes are errors, or other answers.
+//! The first byte of the input picks an encoding of links; then each six bytes are an edit: a place (24 bits, modulo
+//! the length), what to do (8 bits), and a value (16 bits). So a fuzzer needs no corpus, and what it finds is short.
+//! Nothing but a panic, a hang or memory out of proportion is wrong: answers of damaged bytes are errors, or other
+//! answers.
 
 mod samples;
 

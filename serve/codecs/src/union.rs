@@ -1,5 +1,5 @@
-//! The union of links in any encoding, with times and presence in plain arrays beside it: link stores of encodings that know
-//! no time.
+//! The union of links in any encoding, with times and presence in plain arrays beside it: link stores of encodings that
+//! know no time.
 //!
 //! ```text
 //! length      of the links, in bytes (64 bits)
@@ -7,8 +7,8 @@
 //! side        times and presence (`side`)
 //! ```
 //!
-//! An answer decodes the list of a node and goes through its changes; one for a window without a known capture decodes no
-//! list. Encoding holds all lists in memory.
+//! An answer decodes the list of a node and goes through its changes; one for a window without a known capture decodes
+//! no list. Encoding holds all lists in memory.
 
 mod side;
 

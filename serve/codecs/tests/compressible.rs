@@ -1,8 +1,8 @@
-//! The most compressible inputs through every encoding, beside plain loops over captures: equal pages, equal captures, one link,
-//! all links, none at all, from no page to a million.
+//! The most compressible inputs through every encoding, beside plain loops over captures: equal pages, equal captures,
+//! one link, all links, none at all, from no page to a million.
 //!
-//! Such inputs take far less than a byte an item, in some places no bit at all. So they meet every bound of an opener that does
-//! not follow from the coding. What an encoder wrote must open, and answer as the plain lists. Longer runs:
+//! Such inputs take far less than a byte an item, in some places no bit at all. So they meet every bound of an opener
+//! that does not follow from the coding. What an encoder wrote must open, and answer as the plain lists. Longer runs:
 //!
 //! ```text
 //! WEBSTRATA_COMPRESSIBLE=100000,7 cargo test --release -p webstrata-codecs --test compressible     100,000 random inputs from seed 7

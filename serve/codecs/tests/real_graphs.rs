@@ -1,5 +1,5 @@
-//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the papers
-//! report. The graphs are `data/graphs` below `WEBSTRATA_SHARED`; without it, this is skipped.
+//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the
+//! papers report. The graphs are `data/graphs` below `WEBSTRATA_SHARED`; without it, this is skipped.
 
 #![expect(
     clippy::unwrap_used,

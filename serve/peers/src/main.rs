@@ -1,14 +1,14 @@
-//! What a server costs: a cell asked in the process, the same questions through a server and a clerk, and through the same
-//! transport from SQLite and LMDB.
+//! What a server costs: a cell asked in the process, the same questions through a server and a clerk, and through the
+//! same transport from SQLite and LMDB.
 //!
 //! ```text
 //! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target -- STORE [SECONDS]
 //! ```
 //!
-//! STORE has one row and its cells (`webstrata cells STORE`). Questions are batches of 1,000 pages by chance, all links of
-//! all time. The databases answer in the same messages, and hold what answers that best: SQLite a table (uid, link) in the
-//! order of both, without row numbers, and LMDB for each page its links as 64-bit numbers. Client and server share the
-//! machine. Every answer is counted, and the sums must agree.
+//! STORE has one row and its cells (`webstrata cells STORE`). Questions are batches of 1,000 pages by chance, all links
+//! of all time. The databases answer in the same messages, and hold what answers that best: SQLite a table (uid, link)
+//! in the order of both, without row numbers, and LMDB for each page its links as 64-bit numbers. Client and server
+//! share the machine. Every answer is counted, and the sums must agree.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,12 @@
-//! Questions to cells, asked of the servers that have them: side by side, again where one fails, twice where one is slow.
+//! Questions to cells, asked of the servers that have them: side by side, again where one fails, twice where one is
+//! slow.
 //!
-//! Each question goes to the first server that has its cell; questions to one server travel in one call. Where a call fails, its
-//! questions go to the next server that has their cells, at once; where it is slow, they are asked of the next as well, and the
-//! first answer counts. Servers of the map that the caller has pinned come after those of the newest map, which may not know the
-//! epoch yet. Where all have failed, the newest map is looked at again after a pause, until the deadline. Gossip notices a death
-//! after seconds; this takes milliseconds. A server that failed is asked last for a while, by all of a clerk's calls.
+//! Each question goes to the first server that has its cell; questions to one server travel in one call. Where a call
+//! fails, its questions go to the next server that has their cells, at once; where it is slow, they are asked of the
+//! next as well, and the first answer counts. Servers of the map that the caller has pinned come after those of the
+//! newest map, which may not know the epoch yet. Where all have failed, the newest map is looked at again after a
+//! pause, until the deadline. Gossip notices a death after seconds; this takes milliseconds. A server that failed is
+//! asked last for a while, by all of a clerk's calls.
 
 use std::error::Error;
 use std::time::Duration;
@@ -103,8 +105,8 @@ impl Clerk {
         asking.run().await
     }
 
-    /// Asks one server after the other, those of the map in the order of its names but for those that failed lately, until one
-    /// answers.
+    /// Asks one server after the other, those of the map in the order of its names but for those that failed lately,
+    /// until one answers.
     pub(super) async fn anywhere<T, F>(&self, ask: impl Fn(LinksClient<Authorized>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<Response<T>, Status>>,

@@ -1,7 +1,7 @@
-//! Questions about links and captures. What several rows say of one page is put together here as [`webstrata_cells::Cells`] do it in
-//! memory: links of a window and in-links are unions, the latest capture is one row's, and where a newer row's capture may
-//! stand for an older one's, the rows' captures are compared ([`webstrata_layers::record::precedence`]). Whole pages travel only
-//! where one does.
+//! Questions about links and captures. What several rows say of one page is put together here as
+//! [`webstrata_cells::Cells`] do it in memory: links of a window and in-links are unions, the latest capture is one
+//! row's, and where a newer row's capture may stand for an older one's, the rows' captures are compared
+//! ([`webstrata_layers::record::precedence`]). Whole pages travel only where one does.
 //!
 //! Inside, each item of a batch has a window of its own, so that questions about different times travel in one call.
 
@@ -46,8 +46,9 @@ impl Pinned {
         }
     }
 
-    /// The links that [`Pinned::links`] gives of one UID, from the UID `first` on: `most` of them or fewer, and where they
-    /// go on. So a URL can be asked for whose links are too many for one answer. Costs as much as all of them for each part.
+    /// The links that [`Pinned::links`] gives of one UID, from the UID `first` on: `most` of them or fewer, and where
+    /// they go on. So a URL can be asked for whose links are too many for one answer. Costs as much as all of them for
+    /// each part.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -275,8 +276,8 @@ impl Pinned {
         Ok(links)
     }
 
-    /// In-links; of one UID a part of them: from the UID where `part` begins on, as many as it is long or fewer, and where they
-    /// go on. An empty part is all.
+    /// In-links; of one UID a part of them: from the UID where `part` begins on, as many as it is long or fewer, and
+    /// where they go on. An empty part is all.
     async fn in_links(
         &self,
         asked: &[At],

@@ -1,4 +1,5 @@
-//! Questions about pages as wholes: their captures, lifespans, records. Records of several rows are joined as layers do it.
+//! Questions about pages as wholes: their captures, lifespans, records. Records of several rows are joined as layers do
+//! it.
 
 use std::collections::HashMap;
 

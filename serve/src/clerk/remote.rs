@@ -1,7 +1,7 @@
 //! A cluster as a graph like any other: [`Links`] for code that does not wait by itself.
 //!
-//! Each question is one call of a clerk. Who has many at once asks for them in batches, and waits for these: [`Remote::pinned`],
-//! [`Remote::wait`].
+//! Each question is one call of a clerk. Who has many at once asks for them in batches, and waits for these:
+//! [`Remote::pinned`], [`Remote::wait`].
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;

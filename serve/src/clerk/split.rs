@@ -1,5 +1,5 @@
-//! A batch as questions to cells: which of its items go to which cell, and where the answer to each of them stands. Items of one
-//! cell are one question as far as they are about the same part of time.
+//! A batch as questions to cells: which of its items go to which cell, and where the answer to each of them stands.
+//! Items of one cell are one question as far as they are about the same part of time.
 
 use webstrata_layers::Window;
 

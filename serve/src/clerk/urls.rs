@@ -69,8 +69,8 @@ impl Pinned {
         split.spots.iter().map(text).collect()
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one range for each row that
-    /// has such URLs, rising.
+    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one range for
+    /// each row that has such URLs, rising.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -93,8 +93,8 @@ impl Pinned {
         Ok(ranges.into_iter().flatten().collect())
     }
 
-    /// The UIDs of pages that have a capture in the closed interval, its links known or not: those of the first `uids` that
-    /// are looked through, rising, and what is left to look through. Cost: a look at each page's times.
+    /// The UIDs of pages that have a capture in the closed interval, its links known or not: those of the first `uids`
+    /// that are looked through, rising, and what is left to look through. Cost: a look at each page's times.
     ///
     /// # Errors
     /// See [`Pinned`].

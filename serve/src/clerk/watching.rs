@@ -1,7 +1,8 @@
-//! Keeps a clerk's map up to date: one call waits at one server for the next version; where it fails, at the next server.
+//! Keeps a clerk's map up to date: one call waits at one server for the next version; where it fails, at the next
+//! server.
 //!
-//! A server may be alone, or stopped, and not know of it. So whoever asks by the map says where it does not work, and the next
-//! server is asked at once; and a server that is behind what is known already is left.
+//! A server may be alone, or stopped, and not know of it. So whoever asks by the map says where it does not work, and
+//! the next server is asked at once; and a server that is behind what is known already is left.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -111,8 +112,8 @@ fn together(failed: &[(&String, Status)]) -> Status {
     Status::new(last.code(), said.join("; "))
 }
 
-/// The map that a server tells which is reached at an address. A server that is alone may not know where it is reached, and
-/// says that it is at an unspecified address: it is at this one.
+/// The map that a server tells which is reached at an address. A server that is alone may not know where it is reached,
+/// and says that it is at an unspecified address: it is at this one.
 fn told(mut topology: TopologyResponse, reached: &str) -> Map {
     for server in &mut topology.servers {
         if server.address.parse().is_ok_and(|address: SocketAddr| address.ip().is_unspecified()) {

@@ -1,9 +1,9 @@
 //! Keeps the cells that belong here, and the view of the cluster: one task, which looks at everything again whenever
 //! something may have changed.
 //!
-//! Each look: new epochs of the store are opened; what servers say is surveyed; the current epoch is chosen; old epochs are
-//! retired; what is missing is brought, what belongs elsewhere and is there is dropped; and what has changed is said. What
-//! takes long is done by tasks of its own, a few at a time.
+//! Each look: new epochs of the store are opened; what servers say is surveyed; the current epoch is chosen; old epochs
+//! are retired; what is missing is brought, what belongs elsewhere and is there is dropped; and what has changed is
+//! said. What takes long is done by tasks of its own, a few at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -148,8 +148,8 @@ impl Keeper {
         self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, failed });
     }
 
-    /// Who is there, and who was until just now. A server that was stopped itself, or is too busy to listen, hears of nobody for
-    /// a moment; its map has all the others still, whom to ask last.
+    /// Who is there, and who was until just now. A server that was stopped itself, or is too busy to listen, hears of
+    /// nobody for a moment; its map has all the others still, whom to ask last.
     async fn survey(&mut self) -> Survey {
         let (options, leaving) = (&self.cluster.options, self.cluster.state().leaving);
         let mut live = self.cluster.members.live().await;
@@ -169,8 +169,8 @@ impl Keeper {
         Survey::of(live, silent.collect())
     }
 
-    /// Whether the epochs of a member are those of this server's store, as far as it knows them. Stores that were copied and
-    /// then updated each for itself begin alike.
+    /// Whether the epochs of a member are those of this server's store, as far as it knows them. Stores that were
+    /// copied and then updated each for itself begin alike.
     fn is_kin(&self, member: &Member) -> bool {
         let state = self.cluster.state();
         let Some(newest) = state.stores.values().next_back() else { return true };
@@ -185,8 +185,8 @@ impl Keeper {
         other.is_none()
     }
 
-    /// Whether the members are the same for long enough to act on it. A server that joins others waits for them before it takes
-    /// itself for the only one.
+    /// Whether the members are the same for long enough to act on it. A server that joins others waits for them before
+    /// it takes itself for the only one.
     fn is_calm(&self) -> bool {
         let options = &self.cluster.options;
         let begins = options.join.is_empty() && self.cluster.state().current == 0;
@@ -288,8 +288,8 @@ impl Keeper {
         }
     }
 
-    /// The current epoch: the newest of which all cells are where they belong, or of which another server says so, or of which
-    /// for long all are somewhere. It never goes back.
+    /// The current epoch: the newest of which all cells are where they belong, or of which another server says so, or
+    /// of which for long all are somewhere. It never goes back.
     fn choose(&mut self, stores: &[Arc<Store>], survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
         let (said, is_calm) = (survey.current(), self.is_calm());
         let mut state = self.cluster.state();

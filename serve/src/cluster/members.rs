@@ -1,10 +1,11 @@
-//! Who is in the cluster, and what each server says of itself: chitchat's gossip (Scuttlebutt, with a phi accrual failure
-//! detector), carried by the service `Cells`, so that it goes through the same port, TLS and tokens as everything else.
+//! Who is in the cluster, and what each server says of itself: chitchat's gossip (Scuttlebutt, with a phi accrual
+//! failure detector), carried by the service `Cells`, so that it goes through the same port, TLS and tokens as
+//! everything else.
 //!
-//! A message is sent once and not waited for: gossip repeats itself. One that finds a peer's connection busy is dropped. It
-//! begins with a hash of itself and of the cluster's name, since chitchat's decoder trusts what it reads and would take what
-//! strangers make up for news: whoever knows the hash and the port is kept out by tokens alone. A server that starts again
-//! has a new generation, so that what its last life said is forgotten.
+//! A message is sent once and not waited for: gossip repeats itself. One that finds a peer's connection busy is
+//! dropped. It begins with a hash of itself and of the cluster's name, since chitchat's decoder trusts what it reads
+//! and would take what strangers make up for news: whoever knows the hash and the port is kept out by tokens alone. A
+//! server that starts again has a new generation, so that what its last life said is forgotten.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,12 +1,12 @@
-//! Which servers the cells of a row belong to: rendezvous hashing (Thaler & Ravishankar 1998) with bounded loads (Mirrokni et
-//! al. 2018).
+//! Which servers the cells of a row belong to: rendezvous hashing (Thaler & Ravishankar 1998) with bounded loads
+//! (Mirrokni et al. 2018).
 //!
-//! Each pair of a cell and a server has a score; a cell belongs to the servers of highest score that have room, in that order.
-//! Cells are placed one after the other, and a server has room while it holds no more than the mean and one cell, or the mean
-//! and a tenth of what it is to have, whichever is larger: so few cells are spread as evenly as they can be, and of many the
-//! bound touches hardly one. All servers that know the same members agree without a word;
-//! a member that comes takes its share from all others alike, and one that goes leaves each of its cells to the next in line.
-//! Where cells are many, nothing else moves; where they are few, a cell may that had to give way before.
+//! Each pair of a cell and a server has a score; a cell belongs to the servers of highest score that have room, in that
+//! order. Cells are placed one after the other, and a server has room while it holds no more than the mean and one
+//! cell, or the mean and a tenth of what it is to have, whichever is larger: so few cells are spread as evenly as they
+//! can be, and of many the bound touches hardly one. All servers that know the same members agree without a word; a
+//! member that comes takes its share from all others alike, and one that goes leaves each of its cells to the next in
+//! line. Where cells are many, nothing else moves; where they are few, a cell may that had to give way before.
 //!
 //! Rows are placed apart, so a new one moves no cell of another. Cost: a hash for each pair.
 
@@ -65,9 +65,9 @@ impl Capacity {
     }
 }
 
-/// For each cell of a row all `servers`, by their places: first the `copies` that it belongs to, then the others in the order of
-/// their scores. Cells belong to servers that take some (`takes`) alone, and the first of a cell's servers is the one that is
-/// asked first; these too are spread evenly.
+/// For each cell of a row all `servers`, by their places: first the `copies` that it belongs to, then the others in the
+/// order of their scores. Cells belong to servers that take some (`takes`) alone, and the first of a cell's servers is
+/// the one that is asked first; these too are spread evenly.
 pub fn place(
     row: u32,
     cells: &[Load],

@@ -1,6 +1,7 @@
 //! From what servers say to a map: who has which cell, where it belongs, which epoch is current.
 //!
-//! A pure function of what it is given, so that what a cluster decides can be tested without one. Servers say, in gossip:
+//! A pure function of what it is given, so that what a cluster decides can be tested without one. Servers say, in
+//! gossip:
 //!
 //! ```text
 //! current              7                      the epoch that is current for it

@@ -1,7 +1,7 @@
 //! Attending calls to their end: an answer's body that keeps something until it has ended, and notes how it ended.
 //!
-//! A call ends when its answer's body ends, fails or is dropped because the caller went away; then its attendant is dropped,
-//! once. Bytes and their borders are passed on as they are. One allocation a call.
+//! A call ends when its answer's body ends, fails or is dropped because the caller went away; then its attendant is
+//! dropped, once. Bytes and their borders are passed on as they are. One allocation a call.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

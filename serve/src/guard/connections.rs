@@ -1,10 +1,10 @@
 //! The open connections of a server: how many, of whom, and which of them goes when there is no room.
 //!
-//! A connection is idle while none of its calls runs or waits. One that is idle for too long is closed; where a caller has as
-//! many as it may, or the server as many as it can, the new one takes the place of an idle one: of those that never made a
-//! call the oldest first, then of the others the one that is idle for the longest time. Where none is idle, the new one is
-//! closed. All connections can be cut, at the end of a server. Memory: some hundred bytes a connection; a look at all of them
-//! where there is no room for one more.
+//! A connection is idle while none of its calls runs or waits. One that is idle for too long is closed; where a caller
+//! has as many as it may, or the server as many as it can, the new one takes the place of an idle one: of those that
+//! never made a call the oldest first, then of the others the one that is idle for the longest time. Where none is
+//! idle, the new one is closed. All connections can be cut, at the end of a server. Memory: some hundred bytes a
+//! connection; a look at all of them where there is no room for one more.
 
 pub mod incoming;
 pub mod origin;

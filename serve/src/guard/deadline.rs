@@ -1,7 +1,8 @@
-//! Deadlines of callers: a gRPC call that says how long it waits is ended when that time is over, with DEADLINE_EXCEEDED.
+//! Deadlines of callers: a gRPC call that says how long it waits is ended when that time is over, with
+//! DEADLINE_EXCEEDED.
 //!
-//! Reads the header `grpc-timeout`. The transport reads it as well, and would say CANCELLED; so a call ends here a little
-//! earlier. The time counts until the answer begins; a stream that has begun is ended by its caller.
+//! Reads the header `grpc-timeout`. The transport reads it as well, and would say CANCELLED; so a call ends here a
+//! little earlier. The time counts until the answer begins; a stream that has begun is ended by its caller.
 
 use std::time::Duration;
 

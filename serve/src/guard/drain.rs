@@ -6,9 +6,10 @@
 //!
 //! From `begin` on the server says that it is not to be asked, by health checks over gRPC and by `/readyz`, and still
 //! answers, so that those who ask it can learn that; at `stop` it accepts no connection and no new call; at `cut` the
-//! connections that are left are cut with their calls. It ends as soon as nothing runs. Calls that wait for something to
-//! happen are ended at `stop` by [`Drain::around`], since nobody waits for those. [`Drain`] knows when, and [`Drain::run`]
-//! does it to a server of tonic. A server says by [`Drain::set_ready`] that it is to be asked, which begins with no.
+//! connections that are left are cut with their calls. It ends as soon as nothing runs. Calls that wait for something
+//! to happen are ended at `stop` by [`Drain::around`], since nobody waits for those. [`Drain`] knows when, and
+//! [`Drain::run`] does it to a server of tonic. A server says by [`Drain::set_ready`] that it is to be asked, which
+//! begins with no.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -78,8 +79,8 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// With the health service to be served beside the others. `linger`: how long it still answers and says that it ends,
-    /// at least as long as health checks are apart; `patience`: how long running calls may take after that.
+    /// With the health service to be served beside the others. `linger`: how long it still answers and says that it
+    /// ends, at least as long as health checks are apart; `patience`: how long running calls may take after that.
     pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
         let (health, service) = health_reporter();
         let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it has just begun".to_owned())));
@@ -111,8 +112,8 @@ impl Drain {
         Box::pin(async move { drain.reached(Phase::Stopped).await })
     }
 
-    /// Says whether the server is to be asked: whether it has what it needs, or what it lacks, for `/readyz`. It is no more once
-    /// it ends.
+    /// Says whether the server is to be asked: whether it has what it needs, or what it lacks, for `/readyz`. It is no
+    /// more once it ends.
     pub async fn set_ready(&self, ready: Result<(), String>) {
         let is_ready = ready.is_ok();
         if self.ready.send_replace(ready).is_ok() != is_ready {

@@ -1,21 +1,21 @@
 //! Limits: how much a server does at once, and what it says beyond that.
 //!
-//! [`Limits`] are the numbers, [`Admission`] keeps those of calls, [`crate::guard::connections`] those of connections; sizes of
-//! requests and answers are kept where they are read and made. Each [`Pool`] has places of its own, so that calls that wait
-//! for peers cannot keep out those that they wait for. Of each, one caller ([`Origin`]) has a share at most, whatever is free:
-//! so the others find places when it keeps its own busy. Who finds no place waits, callers side by side and the calls of each
-//! in order; who waits too long, or finds no room to wait, is refused.
+//! [`Limits`] are the numbers, [`Admission`] keeps those of calls, [`crate::guard::connections`] those of connections;
+//! sizes of requests and answers are kept where they are read and made. Each [`Pool`] has places of its own, so that
+//! calls that wait for peers cannot keep out those that they wait for. Of each, one caller ([`Origin`]) has a share at
+//! most, whatever is free: so the others find places when it keeps its own busy. Who finds no place waits, callers side
+//! by side and the calls of each in order; who waits too long, or finds no room to wait, is refused.
 //!
 //! A refusal costs about as much as a small answer, so a server that refuses all that is too much does nothing else.
-//! Therefore more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds the
-//! others back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case. And who is refused in the pool `links` hears so
-//! after a while alone, so that one who asks again at once does not ask often. Servers and clerks, in the other pools, turn
-//! to a replica, and hear at once that they must.
+//! Therefore more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds
+//! the others back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case. And who is refused in the pool `links`
+//! hears so after a while alone, so that one who asks again at once does not ask often. Servers and clerks, in the
+//! other pools, turn to a replica, and hear at once that they must.
 //!
-//! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended, and
-//! given back when the caller goes away, or does not take its answer ([`crate::guard::limits::pace`]). Memory: `calls` times
-//! `request_bytes` and `answer_bytes`, in the worst case, for each of the pools `links` and `ask`. Costs of a call: four
-//! atomic operations, a lock, and an allocation for the body.
+//! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended,
+//! and given back when the caller goes away, or does not take its answer ([`crate::guard::limits::pace`]). Memory:
+//! `calls` times `request_bytes` and `answer_bytes`, in the worst case, for each of the pools `links` and `ask`. Costs
+//! of a call: four atomic operations, a lock, and an allocation for the body.
 
 mod pace;
 
@@ -82,8 +82,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits for a machine of so many cores: 32 calls at once for 2, 1,024 for 64. A call keeps a core busy for a part of
-    /// its time alone, since it waits for peers, for images on disk and for its caller.
+    /// Limits for a machine of so many cores: 32 calls at once for 2, 1,024 for 64. A call keeps a core busy for a part
+    /// of its time alone, since it waits for peers, for images on disk and for its caller.
     #[must_use]
     pub fn of_cores(cores: usize) -> Self {
         let calls = 16 * cores.clamp(1, 256);
@@ -107,8 +107,8 @@ impl Limits {
         of.div_ceil(self.sharers.max(1))
     }
 
-    /// Calls at once over one connection; who has more keeps them until others have ended. Some more than there are places,
-    /// so that none is idle while the next call is on its way.
+    /// Calls at once over one connection; who has more keeps them until others have ended. Some more than there are
+    /// places, so that none is idle while the next call is on its way.
     #[must_use]
     pub fn streams(&self) -> u32 {
         u32::try_from(4 * self.calls).unwrap_or(u32::MAX).clamp(128, 1024)
@@ -208,8 +208,8 @@ struct Share {
     wait: Semaphore,
 }
 
-/// A place of a call, among the extensions of its request. What goes on for a call after its caller may have gone away, as
-/// work in a thread does, takes a clone along, so that it counts until it is done.
+/// A place of a call, among the extensions of its request. What goes on for a call after its caller may have gone away,
+/// as work in a thread does, takes a clone along, so that it counts until it is done.
 #[derive(Clone)]
 pub struct Permit(#[expect(dead_code, reason = "held, not read")] Arc<Held>);
 

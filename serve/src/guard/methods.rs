@@ -13,8 +13,8 @@ pub const READY: &str = "/readyz";
 /// The path that tells whether a server lives.
 pub const LIVE: &str = "/livez";
 
-/// Calls that have places together. Pools know nothing of one another: a call in one may wait for calls in the next, and
-/// those never for it.
+/// Calls that have places together. Pools know nothing of one another: a call in one may wait for calls in the next,
+/// and those never for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pool {
     /// Neither counted nor queued: health, figures, gossip.
@@ -114,8 +114,8 @@ impl Default for Methods {
 }
 
 impl Methods {
-    /// With a path of HTTP, as callers write it, that is answered as a method; one that ends with `/` stands for all paths that
-    /// have one more part. Paths that share a name are counted together.
+    /// With a path of HTTP, as callers write it, that is answered as a method; one that ends with `/` stands for all
+    /// paths that have one more part. Paths that share a name are counted together.
     #[must_use]
     pub fn with(mut self, path: &'static str, method: Method) -> Self {
         Arc::make_mut(&mut self.0).insert(path, method);

@@ -1,11 +1,11 @@
 //! Figures of a server, for Prometheus: what it is asked, how it answers, what it holds.
 //!
-//! [`Metrics`] belong to one server, so that several in a process do not mix. They count and time every call that passes
-//! [`Metrics::around`], read what [`Admission`] and [`Connections`] know when they are asked for, and are told the rest by
-//! who knows it. The text is that of OpenMetrics 1.0, at `/metrics`.
+//! [`Metrics`] belong to one server, so that several in a process do not mix. They count and time every call that
+//! passes [`Metrics::around`], read what [`Admission`] and [`Connections`] know when they are asked for, and are told
+//! the rest by who knows it. The text is that of OpenMetrics 1.0, at `/metrics`.
 //!
-//! Promises: all names begin with `webstrata_`, and end in their unit; labels are from fixed lists, so that the number of
-//! figures is bounded whatever is called. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
+//! Promises: all names begin with `webstrata_`, and end in their unit; labels are from fixed lists, so that the number
+//! of figures is bounded whatever is called. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;

@@ -1,9 +1,9 @@
 //! Refusals: what a call is answered when it gets no answer, over gRPC and over HTTP alike.
 //!
-//! A refusal is a [`Status`] with a google.rpc.ErrorInfo of the domain `webstrata`; `proto/webstrata.proto` lists them. gRPC
-//! callers get the status as it is, others its HTTP counterpart and a small body:
-//! `{"error": {"code": "RESOURCE_EXHAUSTED", "reason": "OVERLOADED", "message": "..."}}`, with `metadata` where there is any.
-//! The code stays with the answer as an extension, so that counts by code mean the same for both.
+//! A refusal is a [`Status`] with a google.rpc.ErrorInfo of the domain `webstrata`; `proto/webstrata.proto` lists them.
+//! gRPC callers get the status as it is, others its HTTP counterpart and a small body: `{"error": {"code":
+//! "RESOURCE_EXHAUSTED", "reason": "OVERLOADED", "message": "..."}}`, with `metadata` where there is any. The code
+//! stays with the answer as an extension, so that counts by code mean the same for both.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// The domain of all reasons.
 pub const DOMAIN: &str = "webstrata";
 
-/// Bytes of a message; more are left out. Over gRPC it travels in a header, twice, and a connection whose headers are too long
-/// ends, with all its calls.
+/// Bytes of a message; more are left out. Over gRPC it travels in a header, twice, and a connection whose headers are
+/// too long ends, with all its calls.
 const MESSAGE_MAX: usize = 800;
 
-/// A refusal for a reason, with what a program may want to know of it. Of a long message, which may quote what the caller sent,
-/// the beginning is said.
+/// A refusal for a reason, with what a program may want to know of it. Of a long message, which may quote what the
+/// caller sent, the beginning is said.
 #[must_use]
 pub fn refusal(code: Code, reason: &str, message: impl Into<String>, metadata: &[(&str, String)]) -> Status {
     let mut message = message.into();

@@ -1,14 +1,15 @@
 //! Security: who a server is, whom it trusts, and who may call it.
 //!
 //! Reads PEM files, at the start and when it is told to, and a file of bearer tokens, again at most once a second while
-//! calls come. Promises: what cannot serve is refused at the start, with the file that is to blame, and so is a certificate
-//! that is not valid today; what is read again and cannot serve changes nothing. A token file that becomes unreadable leaves
-//! the tokens that were; tokens are compared in time that depends on their lengths alone; none is ever written to a log. A
-//! server is also a client of its peers, with the same certificate and the first of its tokens.
+//! calls come. Promises: what cannot serve is refused at the start, with the file that is to blame, and so is a
+//! certificate that is not valid today; what is read again and cannot serve changes nothing. A token file that becomes
+//! unreadable leaves the tokens that were; tokens are compared in time that depends on their lengths alone; none is
+//! ever written to a log. A server is also a client of its peers, with the same certificate and the first of its
+//! tokens.
 //!
-//! A token file has one token a line; empty lines and those that begin with `#` say nothing. All of its tokens are valid, so
-//! a new one is put second everywhere, then first everywhere, then the old one goes. Costs of a call: a look-up and a
-//! comparison with each token; memory: the files.
+//! A token file has one token a line; empty lines and those that begin with `#` say nothing. All of its tokens are
+//! valid, so a new one is put second everywhere, then first everywhere, then the old one goes. Costs of a call: a
+//! look-up and a comparison with each token; memory: the files.
 
 pub mod tls;
 
@@ -194,8 +195,8 @@ impl Security {
         Ok(Self { server, client, tokens: Tokens(tokens.map(Arc::new)) })
     }
 
-    /// Reads all files again, and shows, wants and trusts what they hold from the next connection on. Calls to other servers
-    /// keep the certificate that they began with.
+    /// Reads all files again, and shows, wants and trusts what they hold from the next connection on. Calls to other
+    /// servers keep the certificate that they began with.
     ///
     /// # Errors
     /// As [`Security::open`]; then all stays as it was.

@@ -1,12 +1,12 @@
 //! Spans: each call seen as one, in the logs of a server and across the servers that it is passed on to.
 //!
 //! A call runs in a span of `tracing` with its `method`, `peer`, `trace`, and, when they are known, `epoch`, `code`,
-//! `seconds` and `bytes`. Its place in a [`Trace`] comes from the header `traceparent` (W3C Trace Context, level 1) and goes
-//! on to whom the call asks in turn, by [`propagate`]. With the feature `otel`, spans leave the process by OTLP.
+//! `seconds` and `bytes`. Its place in a [`Trace`] comes from the header `traceparent` (W3C Trace Context, level 1) and
+//! goes on to whom the call asks in turn, by [`propagate`]. With the feature `otel`, spans leave the process by OTLP.
 //!
-//! Promises: a header that is none begins a new trace; names of methods come from a fixed list. What a call hands to other
-//! tasks or threads takes its trace along by [`within`] alone. Costs of a call: a span, which is next to nothing where no
-//! subscriber wants it.
+//! Promises: a header that is none begins a new trace; names of methods come from a fixed list. What a call hands to
+//! other tasks or threads takes its trace along by [`within`] alone. Costs of a call: a span, which is next to nothing
+//! where no subscriber wants it.
 
 use std::fmt;
 use std::future::Future;

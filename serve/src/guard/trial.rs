@@ -1,5 +1,5 @@
-//! Servers to try guards on, for tests: a service of cells that does as the question says, on a port of its own, over gRPC
-//! and HTTP.
+//! Servers to try guards on, for tests: a service of cells that does as the question says, on a port of its own, over
+//! gRPC and HTTP.
 
 use std::future::Future;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! Which of the URLs that people may mean the store has. Cost: one batch to the clerk; one more for a hint where there is no
-//! such URL.
+//! Which of the URLs that people may mean the store has. Cost: one batch to the clerk; one more for a hint where there
+//! is no such URL.
 
 use tonic::Status;
 use webstrata_url::neighbours;
@@ -7,8 +7,8 @@ use webstrata_url::neighbours;
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad, refuse};
 
-/// The UID of each text's URL, and the URL as the store spells it; of one that is not in the store no UID, and the first URL
-/// that may be meant.
+/// The UID of each text's URL, and the URL as the store spells it; of one that is not in the store no UID, and the
+/// first URL that may be meant.
 ///
 /// # Errors
 /// BAD_REQUEST for what is no URL, or lacks a scheme and is there with both; what the clerk fails with.

@@ -1,8 +1,8 @@
 //! An answer that grows: values in order of UIDs, until it has as many as were wanted or has become long enough.
 //!
-//! Lists of values come in, of rising UIDs; what fits goes on as items with their URLs, and where it does not all fit the place
-//! is kept where the next answer goes on. Memory: as many bytes of text as a server lets an answer have, and one run of values
-//! more; nothing is begun that cannot be carried on.
+//! Lists of values come in, of rising UIDs; what fits goes on as items with their URLs, and where it does not all fit
+//! the place is kept where the next answer goes on. Memory: as many bytes of text as a server lets an answer have, and
+//! one run of values more; nothing is begun that cannot be carried on.
 
 use std::mem::size_of;
 

@@ -1,4 +1,5 @@
-//! Lines of a body that comes in pieces. Memory: the lines that are whole, and [`LINE_MAX`] bytes of the one that is not.
+//! Lines of a body that comes in pieces. Memory: the lines that are whole, and [`LINE_MAX`] bytes of the one that is
+//! not.
 
 use std::collections::VecDeque;
 use std::mem::take;

@@ -1,9 +1,9 @@
-//! `/v1/links`: links of a page, or what links to a URL, at a time; of one URL, or of all that match it. `/v1/lifespans`: when
-//! each of them was there.
+//! `/v1/links`: links of a page, or what links to a URL, at a time; of one URL, or of all that match it.
+//! `/v1/lifespans`: when each of them was there.
 //!
-//! Of one URL the links are a list; of several they are items, one for each URL that has any, and the URL alone where the
-//! links of the capture that answers are not known. Links of pages are looked for where pages were captured in the window,
-//! links to URLs everywhere, since those need never have been captured.
+//! Of one URL the links are a list; of several they are items, one for each URL that has any, and the URL alone where
+//! the links of the capture that answers are not known. Links of pages are looked for where pages were captured in the
+//! window, links to URLs everywhere, since those need never have been captured.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};

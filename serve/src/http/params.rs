@@ -1,7 +1,8 @@
-//! Parameters of a question over HTTP: the query of its URL, read strictly, so that what is misspelt is not passed over.
+//! Parameters of a question over HTTP: the query of its URL, read strictly, so that what is misspelt is not passed
+//! over.
 //!
-//! Reads `name=value` pairs between `&` as forms of browsers and libraries write them: `+` is a space, `%2B` a plus. Every
-//! refusal is a BAD_REQUEST that begins with the name of the parameter.
+//! Reads `name=value` pairs between `&` as forms of browsers and libraries write them: `+` is a space, `%2B` a plus.
+//! Every refusal is a BAD_REQUEST that begins with the name of the parameter.
 
 use std::ops::RangeInclusive;
 

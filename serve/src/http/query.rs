@@ -1,14 +1,14 @@
-//! `POST /v1/query`: questions as JSON lines in, answers as JSON lines out, in the same order; the same forms as those of
-//! `webstrata query`.
+//! `POST /v1/query`: questions as JSON lines in, answers as JSON lines out, in the same order; the same forms as those
+//! of `webstrata query`.
 //!
 //! ```text
 //! body --> [Lines] whole lines --> as many as wait, [BATCH] at most --> [Answering] asked together --> body
 //! ```
 //!
-//! A line that is no question, and a question that cannot be answered, get an answer that says so, and the next line is read.
-//! Lines that are there are answered before more are waited for, so that a program may ask by and by. All answers are of one
-//! epoch. Memory: a batch of questions with the UIDs of its answers, one answer's text, and a line; nothing is read that has
-//! not been asked for, and nothing goes on when the caller has gone.
+//! A line that is no question, and a question that cannot be answered, get an answer that says so, and the next line is
+//! read. Lines that are there are answered before more are waited for, so that a program may ask by and by. All answers
+//! are of one epoch. Memory: a batch of questions with the UIDs of its answers, one answer's text, and a line; nothing
+//! is read that has not been asked for, and nothing goes on when the caller has gone.
 
 use std::mem::size_of;
 

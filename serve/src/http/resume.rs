@@ -1,5 +1,5 @@
-//! `resumeKey`: where a question over HTTP goes on, and of a random sample with which seed. What a key holds and when it is
-//! refused: [`crate::protocol::resume`].
+//! `resumeKey`: where a question over HTTP goes on, and of a random sample with which seed. What a key holds and when
+//! it is refused: [`crate::protocol::resume`].
 
 use tonic::Status;
 

@@ -1,5 +1,5 @@
-//! Walks through the URLs that match one: rising UIDs, a few at first and then more, so that what an answer has no room for is
-//! hardly looked at.
+//! Walks through the URLs that match one: rising UIDs, a few at first and then more, so that what an answer has no room
+//! for is hardly looked at.
 //!
 //! A walk ends with its answer, at the last URL, or after [`LOOK`], and the answer then has the place where it goes on.
 //! Memory: the UIDs of one step of a listing.

@@ -1,7 +1,8 @@
-//! Rising lists of numbers as they travel: of each the first number, then how many numbers lie between two, as LEB128 varints.
+//! Rising lists of numbers as they travel: of each the first number, then how many numbers lie between two, as LEB128
+//! varints.
 //!
-//! Links of a page are near one another, so that most take one byte; protocol buffers would write each link as a whole, byte by
-//! byte, which costs more than to find it.
+//! Links of a page are near one another, so that most take one byte; protocol buffers would write each link as a whole,
+//! byte by byte, which costs more than to find it.
 //!
 //! ```
 //! use webstrata_serve::protocol::gaps;
@@ -28,8 +29,8 @@ pub fn put(list: &[u64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads lists of these lengths, one after the other; `None` where the bytes are not those of such lists. What is allocated is
-/// bounded by the bytes, whatever the lengths say.
+/// Reads lists of these lengths, one after the other; `None` where the bytes are not those of such lists. What is
+/// allocated is bounded by the bytes, whatever the lengths say.
 pub fn take(bytes: &[u8], counts: &[u32]) -> Option<Vec<u64>> {
     let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
     let total = usize::try_from(total).ok().filter(|&total| total <= bytes.len())?;

@@ -1,7 +1,7 @@
 //! The gRPC services and their messages, generated from `proto/webstrata.proto`, which is their reference.
 //!
-//! What is generated lies in `proto/`, so that nobody who builds this needs the generator; `tests/generated.rs` holds it to
-//! the reference, and writes it anew when asked.
+//! What is generated lies in `proto/`, so that nobody who builds this needs the generator; `tests/generated.rs` holds
+//! it to the reference, and writes it anew when asked.
 
 #![expect(missing_docs, clippy::pedantic, clippy::allow_attributes, reason = "generated")]
 

@@ -1,9 +1,10 @@
-//! Resume tokens: where an answer that did not say everything goes on. HTTP calls a token `resumeKey`, gRPC `page_token`.
+//! Resume tokens: where an answer that did not say everything goes on. HTTP calls a token `resumeKey`, gRPC
+//! `page_token`.
 //!
-//! A token is opaque text: the epoch, a place in the answer, and the fingerprint of the question, in hexadecimal digits.
-//! Epochs do not change, so that what follows a token is exactly what was left out, however often it is asked and whatever
-//! epoch has become current. A token fails with its epoch where that is no longer answered; one of another question or epoch
-//! is refused.
+//! A token is opaque text: the epoch, a place in the answer, and the fingerprint of the question, in hexadecimal
+//! digits. Epochs do not change, so that what follows a token is exactly what was left out, however often it is asked
+//! and whatever epoch has become current. A token fails with its epoch where that is no longer answered; one of another
+//! question or epoch is refused.
 
 use tonic::Status;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

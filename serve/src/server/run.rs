@@ -160,8 +160,8 @@ impl Server {
         Self::over(location, address, incoming, connections, options).await
     }
 
-    /// As [`Server::start`], over connections that come to this address however they come. Those of `connections` are cut where
-    /// its end takes too long.
+    /// As [`Server::start`], over connections that come to this address however they come. Those of `connections` are
+    /// cut where its end takes too long.
     ///
     /// # Errors
     /// A store that does not open.
@@ -261,8 +261,8 @@ impl Server {
         end.unwrap_or(Ok(End::Whole))
     }
 
-    /// Returns when it has ended by itself: where connections cannot be accepted any more, or another store is in the place of
-    /// its own.
+    /// Returns when it has ended by itself: where connections cannot be accepted any more, or another store is in the
+    /// place of its own.
     ///
     /// # Errors
     /// [`ServerError::Exchanged`]: what it still answers is of the store that was there.
@@ -291,8 +291,8 @@ async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerE
     Ok((listener, address))
 }
 
-/// Answers health and figures until the server has ended. Who looks after it is let in whoever else is there: all connections
-/// count as idle, the oldest makes room, and none lasts.
+/// Answers health and figures until the server has ended. Who looks after it is let in whoever else is there: all
+/// connections count as idle, the oldest makes room, and none lasts.
 async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
     let room = ConnectionLimits { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
     let mut transport = Transport::builder()
@@ -411,7 +411,8 @@ impl Parts {
     }
 }
 
-/// Tells health checks and figures what the keeper does, until the server stops: whoever holds the cluster keeps it a member.
+/// Tells health checks and figures what the keeper does, until the server stops: whoever holds the cluster keeps it a
+/// member.
 async fn tell(
     shared: Shared,
     drain: Drain,

@@ -1,7 +1,8 @@
-//! One compressed member after the other: where it begins, what comes out of it, and where the next one is when it is broken.
+//! One compressed member after the other: where it begins, what comes out of it, and where the next one is when it is
+//! broken.
 //!
-//! gzip: the header is taken apart here, the data is inflated raw, and the checksum compared, so that one decoder serves
-//! all members. zstd: frames, and skippable frames, the first of which may hold a dictionary.
+//! gzip: the header is taken apart here, the data is inflated raw, and the checksum compared, so that one decoder
+//! serves all members. zstd: frames, and skippable frames, the first of which may hold a dictionary.
 
 use flate2::{FlushDecompress, Status};
 use memchr::memmem;
@@ -210,9 +211,9 @@ impl Text {
 
     /// The current member is broken; `ahead` bytes behind the place of the input were looked at.
     ///
-    /// Looks for the next one from its second byte on, where that is still at hand: what was decoded may be the next members.
-    /// In a file made of headers inside of one another each byte would be decoded again and again; so it goes back for as
-    /// many bytes as the file had so far, and else looks on from where it is.
+    /// Looks for the next one from its second byte on, where that is still at hand: what was decoded may be the next
+    /// members. In a file made of headers inside of one another each byte would be decoded again and again; so it goes
+    /// back for as many bytes as the file had so far, and else looks on from where it is.
     fn broken(&mut self, detail: &'static str, ahead: usize) {
         self.note(Finding::BadCompression, self.member, detail);
         let place = self.input_place() + ahead as u64;

@@ -1,7 +1,7 @@
 //! Columns of a batch as texts and as times.
 //!
-//! The types are those that Parquet's own schema gives: [`super::metadata`] passes over the Arrow schema beside it, so no
-//! large, view or dictionary type comes here.
+//! The types are those that Parquet's own schema gives: [`super::metadata`] passes over the Arrow schema beside it, so
+//! no large, view or dictionary type comes here.
 
 use crate::Finding;
 use crate::capture::date::{self, Date};

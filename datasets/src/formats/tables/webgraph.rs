@@ -1,7 +1,7 @@
 //! The web graph table of the Archives Unleashed Toolkit and of ARCH: a link a row, `crawl_date`, source, destination.
 //!
-//! Rows of one capture follow one another in what these tools write; where they do not, the page has several captures of
-//! one second, which later stages unite.
+//! Rows of one capture follow one another in what these tools write; where they do not, the page has several captures
+//! of one second, which later stages unite.
 
 use super::Batches;
 use super::cells::{Times, texts};

@@ -1,7 +1,7 @@
 //! Parquet files that are no layer: columns of uint64 without nulls, written and read a batch at a time.
 //!
-//! Columns are delta packed and compressed, a row group a batch. Memory: a batch and what Parquet holds of it; of a file
-//! in S3 that is read, the file. The same rows in the same batches give the same bytes.
+//! Columns are delta packed and compressed, a row group a batch. Memory: a batch and what Parquet holds of it; of a
+//! file in S3 that is read, the file. The same rows in the same batches give the same bytes.
 
 use super::*;
 

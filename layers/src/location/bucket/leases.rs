@@ -1,4 +1,5 @@
-//! Leases in S3: objects that are written again while their readers live. The rules are those of [`crate::store::lease`].
+//! Leases in S3: objects that are written again while their readers live. The rules are those of
+//! [`crate::store::lease`].
 
 use std::time::Duration;
 

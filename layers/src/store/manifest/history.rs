@@ -1,9 +1,10 @@
-//! What a manifest says of the epochs before its own: how many URLs each had, and how its UIDs became those of the next.
+//! What a manifest says of the epochs before its own: how many URLs each had, and how its UIDs became those of the
+//! next.
 //!
-//! Pure data, carried from manifest to manifest, so that an epoch can be told from any other, and its UIDs be translated,
-//! after its own manifest is gone. A commit tells by the rows what it does: all rows of the epoch before are there still, in
-//! front: its UIDs stay; a [`TranslationEntry`] comes with it: UIDs were replaced, in a merge; neither: all is built anew, and
-//! UIDs mean something else.
+//! Pure data, carried from manifest to manifest, so that an epoch can be told from any other, and its UIDs be
+//! translated, after its own manifest is gone. A commit tells by the rows what it does: all rows of the epoch before
+//! are there still, in front: its UIDs stay; a [`TranslationEntry`] comes with it: UIDs were replaced, in a merge;
+//! neither: all is built anew, and UIDs mean something else.
 //!
 //! Invariants: epochs rise by one from 1, the last is the one before the manifest's own.
 

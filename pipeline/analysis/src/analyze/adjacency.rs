@@ -1,10 +1,11 @@
 //! The links of a worker's pages, as UIDs: at one date, or at many.
 //!
-//! A worker has the pages of a range of UIDs, in the order of the store. [`Timed`] holds their links at all dates that are asked
-//! for, each with the dates at which it is there, so that the layers are read once; [`Timed::at`] gives those of one date.
+//! A worker has the pages of a range of UIDs, in the order of the store. [`Timed`] holds their links at all dates that
+//! are asked for, each with the dates at which it is there, so that the layers are read once; [`Timed::at`] gives those
+//! of one date.
 //!
-//! Memory: 4 bytes a link, 8 a page; of many dates 4 bytes more a link and stretch of dates in which it is there. URLs are
-//! numbered by 32 bits.
+//! Memory: 4 bytes a link, 8 a page; of many dates 4 bytes more a link and stretch of dates in which it is there. URLs
+//! are numbered by 32 bits.
 
 use super::Ground;
 use std::ops::Range;
@@ -91,7 +92,8 @@ impl Timed {
             let runs = presence::runs(changes, captures);
             let mut open: Option<Dates> = None;
             for &(date, (first, last)) in &selected {
-                // Runs are few; the last one that begins not after the window's end is the only one that can reach into it.
+                // Runs are few; the last one that begins not after the window's end is the only one that can reach into
+                // it.
                 let at = runs.partition_point(|run| run.0 <= last);
                 if at == 0 || runs[at - 1].1 < first {
                     continue;

@@ -1,7 +1,7 @@
 //! `churn`: links that are added and removed from one known capture of a page to the next.
 //!
-//! By page: known captures, pairs of them with other links, links added and removed, and the mean similarity (Jaccard) of two
-//! consecutive captures, 1 where there are no two. One pass over the pages. Memory: 40 bytes a URL.
+//! By page: known captures, pairs of them with other links, links added and removed, and the mean similarity (Jaccard)
+//! of two consecutive captures, 1 where there are no two. One pass over the pages. Memory: 40 bytes a URL.
 
 use super::exchange::sums;
 use super::survey::each;

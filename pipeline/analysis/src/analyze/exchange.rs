@@ -1,7 +1,7 @@
 //! What workers of an analysis tell each other: bytes, all to all, and sums of a few numbers.
 //!
-//! Every worker calls the same functions in the same order. What is for the worker itself is not copied, and a worker that is
-//! alone exchanges nothing. Memory: what is sent and what is received.
+//! Every worker calls the same functions in the same order. What is for the worker itself is not copied, and a worker
+//! that is alone exchanges nothing. Memory: what is sent and what is received.
 
 use super::Ground;
 use std::cell::RefCell;

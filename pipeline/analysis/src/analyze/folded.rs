@@ -1,7 +1,7 @@
 //! The graph of hosts, domains or paths, by period: who linked to whom, and how much.
 //!
-//! Takes the known captures of a window; gives one row for each period and pair of parts with at least one link in a capture of
-//! that period, in the order of period and names:
+//! Takes the known captures of a window; gives one row for each period and pair of parts with at least one link in a
+//! capture of that period, in the order of period and names:
 //!
 //! | column | what |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | `captures` | captures of these pages that had such a link |
 //! | `occurrences` | links in captures: a link in three captures counts three times |
 //!
-//! A URL that a capture links to twice is one link, as everywhere in a store. One pass over the pages. Memory: 60 bytes a
-//! row of the result at a worker, and again with its names at worker 0; the names of parts in each process.
+//! A URL that a capture links to twice is one link, as everywhere in a store. One pass over the pages. Memory: 60 bytes
+//! a row of the result at a worker, and again with its names at worker 0; the names of parts in each process.
 
 use super::exchange::{Number, exchange};
 use super::survey::{History, each};

@@ -1,9 +1,9 @@
 //! `growth`: what an archive has by period: captures, pages, URLs, links, those that are new, and those that are there.
 //!
-//! A link (a pair of a page and a URL) is new in the period of the first known capture that has it, and there at the end of
-//! a period where the latest known capture until then has it. A URL is new when it is first captured or first linked. Gives
-//! one row a period from the first capture to the last, and by URL when it was first known. Passes over the pages: two.
-//! Memory: 4 bytes a link, 24 a URL.
+//! A link (a pair of a page and a URL) is new in the period of the first known capture that has it, and there at the
+//! end of a period where the latest known capture until then has it. A URL is new when it is first captured or first
+//! linked. Gives one row a period from the first capture to the last, and by URL when it was first known. Passes over
+//! the pages: two. Memory: 4 bytes a link, 24 a URL.
 
 use super::adjacency;
 use super::slice::{Mirrors, Slice};

@@ -1,11 +1,12 @@
 //! `harmonic`: harmonic centrality of each URL, the sum of 1 / d over all URLs that lead to it by d links at least.
 //!
-//! Sets of URLs that reach a URL by at most d links are not kept but counted: a HyperLogLog counter a URL (Flajolet et al. 2007)
-//! of 2^b registers, a byte each, joined along links until none changes (HyperBall, Boldi & Vigna 2013, as cc-webgraph uses it).
-//! The relative error of a count is 1.04 / sqrt(2^b). Counters that did not change are not sent again.
+//! Sets of URLs that reach a URL by at most d links are not kept but counted: a HyperLogLog counter a URL (Flajolet et
+//! al. 2007) of 2^b registers, a byte each, joined along links until none changes (HyperBall, Boldi & Vigna 2013, as
+//! cc-webgraph uses it). The relative error of a count is 1.04 / sqrt(2^b). Counters that did not change are not sent
+//! again.
 //!
-//! The hash of a UID is the finaliser of splitmix64 of UID + 1; its highest b bits choose the register, the rest gives its
-//! value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones, are by linear counting.
+//! The hash of a UID is the finaliser of splitmix64 of UID + 1; its highest b bits choose the register, the rest gives
+//! its value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones, are by linear counting.
 //!
 //! Passes over the links: the greatest distance, at most, and one. Memory: 2^b bytes a URL and a mirror, 16 a URL.
 
@@ -60,8 +61,8 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
     Ok(Found::of_own().with("harmonic", sums_of).with("reached_by", counts).and(facts))
 }
 
-/// Joins the counters of pages that changed along their links; what reached each mirror goes to its owner: the number of the
-/// mirror among those of this worker and owner, and the counter.
+/// Joins the counters of pages that changed along their links; what reached each mirror goes to its owner: the number
+/// of the mirror among those of this worker and owner, and the counter.
 fn push(
     ground: &mut Ground<'_>,
     slice: &Slice,

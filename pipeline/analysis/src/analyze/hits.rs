@@ -1,5 +1,5 @@
-//! `hits`: hubs link to good authorities, and good hubs link to authorities. The dominant singular vectors of the links, each
-//! with the sum 1; where several are dominant, the one that iteration from equal hubs leads to.
+//! `hits`: hubs link to good authorities, and good hubs link to authorities. The dominant singular vectors of the
+//! links, each with the sum 1; where several are dominant, the one that iteration from equal hubs leads to.
 //!
 //! By iteration: two passes over the links each. Memory: 24 bytes a URL besides the slice. Source: Kleinberg 1999.
 

@@ -1,6 +1,7 @@
 //! `locality`: how many links of each page stay inside its host, and inside its domain.
 //!
-//! One pass over the links, and one over the URLs for hosts and one for domains. Memory: 24 bytes a URL, hosts and their names.
+//! One pass over the links, and one over the URLs for hosts and one for domains. Memory: 24 bytes a URL, hosts and
+//! their names.
 
 use super::exchange::sums;
 use super::slice::Slice;

@@ -1,13 +1,13 @@
 //! `menus`: links that stand together on most pages of a directory.
 //!
-//! The pages of a directory are those whose URLs begin with it, up to the last slash, and go on without one. Links that are
-//! on exactly the same of these pages are a group; a group of at least two links on at least the given share of at least so
-//! many pages is a menu (Avcular & Suel 2011, section 9, names them as a way to better compression). One row a link of a
-//! menu.
+//! The pages of a directory are those whose URLs begin with it, up to the last slash, and go on without one. Links that
+//! are on exactly the same of these pages are a group; a group of at least two links on at least the given share of at
+//! least so many pages is a menu (Avcular & Suel 2011, section 8, names them as a way to better compression). One row a
+//! link of a menu.
 //!
-//! The pages that have a link are not kept but summed up as the exclusive or of their hashes (64 bits), so two groups are
-//! taken for one with a chance of some 1e-19 a pair. Passes: one over the links, one over the URLs of pages. Memory: 24
-//! bytes for each distinct pair of a directory and a link, twice.
+//! The pages that have a link are not kept but summed up as the exclusive or of their hashes (64 bits), so two groups
+//! are taken for one with a chance of some 1e-19 a pair. Passes: one over the links, one over the URLs of pages.
+//! Memory: 24 bytes for each distinct pair of a directory and a link, twice.
 
 use super::adjacency::{Adjacency, low};
 use super::exchange::{Number, exchange};

@@ -1,9 +1,10 @@
 //! `mortality`: links that are born and die on each page, and how long links live.
 //!
-//! A link is born at a known capture that has it where the one before had not, and dies at the first known capture that lacks it
-//! again. Links of a page's first capture are older than can be known: their deaths count by page, but they say nothing about
-//! life. Survival by age is the Kaplan-Meier estimate over links whose birth was seen, those that still live counting as long as
-//! they were watched; ages in months of 30 days. One pass over the pages. Memory: 24 bytes a URL.
+//! A link is born at a known capture that has it where the one before had not, and dies at the first known capture that
+//! lacks it again. Links of a page's first capture are older than can be known: their deaths count by page, but they
+//! say nothing about life. Survival by age is the Kaplan-Meier estimate over links whose birth was seen, those that
+//! still live counting as long as they were watched; ages in months of 30 days. One pass over the pages. Memory: 24
+//! bytes a URL.
 
 use super::exchange::sums;
 use super::survey::each;

@@ -1,8 +1,9 @@
 //! Results of analyses: a table of values by URL, and a report of one screen.
 //!
-//! A table has a row a URL of the store, in the order of UIDs, also for those that the analysis says nothing about: `uid`, `url`
-//! and the columns of the analysis; `at` before them where there are many dates, one after the other. Analyses that are not of
-//! URLs have a [`Sheet`] instead. The URLs are read once a date, beside the values. Memory: a batch of rows.
+//! A table has a row a URL of the store, in the order of UIDs, also for those that the analysis says nothing about:
+//! `uid`, `url` and the columns of the analysis; `at` before them where there are many dates, one after the other.
+//! Analyses that are not of URLs have a [`Sheet`] instead. The URLs are read once a date, beside the values. Memory: a
+//! batch of rows.
 
 use super::{Analysis, AnalyzeOptions, Found, Values};
 use crate::Error;
@@ -202,8 +203,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A table, CSV where it goes to the stream. Opens its place, since that it cannot be written is better known before than
-    /// after.
+    /// A table, CSV where it goes to the stream. Opens its place, since that it cannot be written is better known
+    /// before than after.
     pub(super) fn new(
         target: &Target,
         stream: impl Write + Send + 'static,

@@ -1,8 +1,10 @@
-//! `pagerank`: the stationary distribution of a surfer who follows a link with probability `damping`, and else goes anywhere;
-//! from a URL without links, too. Every URL of the store takes part, also those that are not linked at the date.
+//! `pagerank`: the stationary distribution of a surfer who follows a link with probability `damping`, and else goes
+//! anywhere; from a URL without links, too. Every URL of the store takes part, also those that are not linked at the
+//! date.
 //!
-//! By iteration: one pass over the links each. Two workers add the same numbers in another order than one, so that ranks differ
-//! by rounding (some 1e-16). Memory: 24 bytes a URL besides the slice. Source: Brin & Page 1998; dangling URLs as networkx.
+//! By iteration: one pass over the links each. Two workers add the same numbers in another order than one, so that
+//! ranks differ by rounding (some 1e-16). Memory: 24 bytes a URL besides the slice. Source: Brin & Page 1998; dangling
+//! URLs as networkx.
 
 use super::exchange::sums;
 use super::slice::Slice;

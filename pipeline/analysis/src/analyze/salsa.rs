@@ -1,9 +1,10 @@
-//! `salsa`: authorities and hubs as the stationary distributions of a walk that goes along a link and back along another.
+//! `salsa`: authorities and hubs as the stationary distributions of a walk that goes along a link and back along
+//! another.
 //!
-//! The walk never leaves a component of the graph whose two sides are pages that link and URLs that are linked to. Inside one,
-//! an authority's part is that of its in-links, a hub's that of its out-links; a component's part is that of its authorities
-//! (hubs) among all. So there is nothing to iterate: one pass over the links, joins of what is linked from one page, and
-//! sums by component. Memory: 4 bytes a URL in each process, and 36 where results are.
+//! The walk never leaves a component of the graph whose two sides are pages that link and URLs that are linked to.
+//! Inside one, an authority's part is that of its in-links, a hub's that of its out-links; a component's part is that
+//! of its authorities (hubs) among all. So there is nothing to iterate: one pass over the links, joins of what is
+//! linked from one page, and sums by component. Memory: 4 bytes a URL in each process, and 36 where results are.
 //!
 //! Source: Lempel & Moran 2001, proposition 6; Najork 2009 measures it on stores like this one.
 

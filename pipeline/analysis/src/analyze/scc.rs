@@ -1,8 +1,9 @@
-//! `scc`: strongly connected components: URLs that lead to each other along links. A component is named by its least UID.
+//! `scc`: strongly connected components: URLs that lead to each other along links. A component is named by its least
+//! UID.
 //!
-//! One walk by depth in worker 0, the links of each URL read once. Memory there: 4 bytes a link, 16 a URL, and for each URL
-//! on the way 24 and 4 a link of it, which may be all. Source: Tarjan 1972 in the form of Pearce 2005, which has one number
-//! a URL: its place on the way while it is on it, the number of its component after that.
+//! One walk by depth in worker 0, the links of each URL read once. Memory there: 4 bytes a link, 16 a URL, and for each
+//! URL on the way 24 and 4 a link of it, which may be all. Source: Tarjan 1972 in the form of Pearce 2005, which has
+//! one number a URL: its place on the way while it is on it, the number of its component after that.
 
 use super::adjacency::Adjacency;
 use super::wcc::components;
@@ -31,8 +32,8 @@ pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, St
 /// URLs between two looks at whether to stop.
 const STRIDE: u32 = 1 << 16;
 
-/// A URL on the way, where its links begin among those of all on the way, which of them comes next, and whether nothing below it
-/// leads above it so far.
+/// A URL on the way, where its links begin among those of all on the way, which of them comes next, and whether nothing
+/// below it leads above it so far.
 struct Step {
     uid: u32,
     first: usize,
@@ -40,9 +41,9 @@ struct Step {
     is_root: bool,
 }
 
-/// Strongly connected components of any graph with links from and to the numbers below `urls`: a number above 0 for each, the
-/// same for those of one component. `links_of` is asked once for each, and adds its links to what is there; whatever holds a
-/// graph can be walked, in arrays or compressed.
+/// Strongly connected components of any graph with links from and to the numbers below `urls`: a number above 0 for
+/// each, the same for those of one component. `links_of` is asked once for each, and adds its links to what is there;
+/// whatever holds a graph can be walked, in arrays or compressed.
 ///
 /// # Errors
 /// Those of `links_of`.
@@ -50,8 +51,8 @@ pub fn strongly_connected<E>(
     urls: u32,
     mut links_of: impl FnMut(u32, &mut Vec<u32>) -> Result<(), E>,
 ) -> Result<Vec<u32>, E> {
-    // Places on the way rise from 1, numbers of components fall from the number of URLs: they never meet, since a URL has
-    // one or the other.
+    // Places on the way rise from 1, numbers of components fall from the number of URLs: they never meet, since a URL
+    // has one or the other.
     let mut numbers = vec![0u32; urls as usize];
     let (mut place, mut component) = (1u32, urls);
     let (mut way, mut links, mut finished) = (Vec::<Step>::new(), Vec::<u32>::new(), Vec::<u32>::new());

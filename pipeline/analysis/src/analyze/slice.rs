@@ -1,9 +1,10 @@
-//! The links of a worker's pages at one date, as numbers of *mirrors*: the distinct URLs that they lead to, wherever these are.
+//! The links of a worker's pages at one date, as numbers of *mirrors*: the distinct URLs that they lead to, wherever
+//! these are.
 //!
 //! Most links stay with the worker, since pages of a host are neighbours. A computation sends one value a mirror to the
-//! worker that owns the URL ([`Slice::push`]), or gets one from there ([`Slice::pull`]), and never one a link. Mirrors are
-//! those of all dates, so workers agree on them once. Memory: 8 bytes a mirror; 1.5 bits a URL of the store while they are
-//! found.
+//! worker that owns the URL ([`Slice::push`]), or gets one from there ([`Slice::pull`]), and never one a link. Mirrors
+//! are those of all dates, so workers agree on them once. Memory: 8 bytes a mirror; 1.5 bits a URL of the store while
+//! they are found.
 
 use super::Ground;
 use super::adjacency::{Adjacency, low};
@@ -49,7 +50,8 @@ impl Mirrors {
     }
 }
 
-/// Replaces UIDs by their ranks among the distinct ones, which it gives. Passes: two over the links, one over a bit a URL.
+/// Replaces UIDs by their ranks among the distinct ones, which it gives. Passes: two over the links, one over a bit a
+/// URL.
 fn mark(links: &mut [u32], urls: u64) -> Vec<u32> {
     let mut bits = vec![0u64; usize::try_from(urls.div_ceil(64)).unwrap_or(usize::MAX)];
     for &link in &*links {
@@ -73,8 +75,8 @@ fn mark(links: &mut [u32], urls: u64) -> Vec<u32> {
 }
 
 impl Slice {
-    /// Sends a value of each page along its links; what reaches a URL is joined, and given for each URL of this worker. `zero`
-    /// is what a URL has that nothing reaches.
+    /// Sends a value of each page along its links; what reaches a URL is joined, and given for each URL of this worker.
+    /// `zero` is what a URL has that nothing reaches.
     pub(super) fn push<T: Number>(
         &self,
         ground: &mut Ground<'_>,
@@ -94,8 +96,8 @@ impl Slice {
         self.settle(ground, &sums, zero, join)
     }
 
-    /// Sends a value of each mirror to the URL that it stands for; what reaches a URL is joined, and given for each URL of this
-    /// worker. `zero` is what a URL has that has no mirror.
+    /// Sends a value of each mirror to the URL that it stands for; what reaches a URL is joined, and given for each URL
+    /// of this worker. `zero` is what a URL has that has no mirror.
     pub(super) fn settle<T: Number>(
         &self,
         ground: &mut Ground<'_>,

@@ -1,7 +1,7 @@
 //! Pages read one by one for statistics of how they change: each as a [`History`] of its known captures in a window.
 //!
-//! Captures whose links are unknown say nothing about links, and are passed over: a link that is in the known captures on both
-//! sides of one was there all the time. Memory: a page.
+//! Captures whose links are unknown say nothing about links, and are passed over: a link that is in the known captures
+//! on both sides of one was there all the time. Memory: a page.
 
 use super::Ground;
 use crate::Error;
@@ -14,7 +14,8 @@ use webstrata_pipeline::engine::job::Stopped;
 pub(super) struct History {
     /// Times of known captures, rising.
     pub(super) times: Vec<i64>,
-    /// Stretches of consecutive known captures that have a link, as first and last index into `times`; by link, then rising.
+    /// Stretches of consecutive known captures that have a link, as first and last index into `times`; by link, then
+    /// rising.
     pub(super) runs: Vec<Run>,
 }
 

@@ -1,8 +1,9 @@
-//! `triangles`: how many triangles each URL is part of, links taken as edges without direction, and the local clustering.
+//! `triangles`: how many triangles each URL is part of, links taken as edges without direction, and the local
+//! clustering.
 //!
-//! Each edge goes from its end with fewer neighbours to the other one; a triangle is then found once, where lists of two URLs
-//! meet. All threads of process 0 share the URLs. Cost: links times the square root of links, at most. Memory there: 24 bytes a
-//! link, 24 a URL. Source: Schank & Wagner 2005 (forward).
+//! Each edge goes from its end with fewer neighbours to the other one; a triangle is then found once, where lists of
+//! two URLs meet. All threads of process 0 share the URLs. Cost: links times the square root of links, at most. Memory
+//! there: 24 bytes a link, 24 a URL. Source: Schank & Wagner 2005 (forward).
 
 use super::adjacency::Adjacency;
 use super::whole::Whole;

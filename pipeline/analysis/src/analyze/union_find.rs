@@ -1,8 +1,8 @@
 //! Which URLs are connected: sets that grow together, shared by the workers of a process.
 //!
-//! Every URL points to one that is not above it, and the least of a set to itself. Threads join sets at the same time without
-//! locks: a root is only ever replaced by a lesser one, and only where it still is a root. Memory: 4 bytes a URL of the store in
-//! each process. Cost: a few steps a join.
+//! Every URL points to one that is not above it, and the least of a set to itself. Threads join sets at the same time
+//! without locks: a root is only ever replaced by a lesser one, and only where it still is a root. Memory: 4 bytes a
+//! URL of the store in each process. Cost: a few steps a join.
 
 use super::Ground;
 use super::exchange::{Number, exchange};
@@ -26,7 +26,8 @@ impl UnionFind {
             if parent == above {
                 return parent;
             }
-            // Halves the way for whoever comes next. It may lose against another thread, which has then shortened it, too.
+            // Halves the way for whoever comes next. It may lose against another thread, which has then shortened it,
+            // too.
             let _ = self.0[uid as usize].compare_exchange_weak(parent, above, Relaxed, Relaxed);
             uid = above;
         }
@@ -47,8 +48,8 @@ impl UnionFind {
         }
     }
 
-    /// Brings what other processes have joined to worker 0, where it is whole then. All workers call it when they have joined
-    /// what they had; none of them may read before.
+    /// Brings what other processes have joined to worker 0, where it is whole then. All workers call it when they have
+    /// joined what they had; none of them may read before.
     pub(super) fn unite(&self, ground: &mut Ground<'_>) -> Result<(), Stopped> {
         // Nobody is at it any more when this returns.
         ground.wait()?;

@@ -1,6 +1,7 @@
 //! `wcc`: weakly connected components, links taken both ways. A component is named by its least UID.
 //!
-//! One pass over the links by all workers at once. Memory: see [`super::union_find`], and 12 bytes a URL where results are.
+//! One pass over the links by all workers at once. Memory: see [`super::union_find`], and 12 bytes a URL where results
+//! are.
 
 use super::adjacency::Adjacency;
 use super::{Fact, Found, Ground, sizes};

@@ -6,10 +6,10 @@
 //! BASENAME.urls                                  the URL of each node, a line each
 //! ```
 //!
-//! `.offsets` is for the Java library, `.ef` for the crate, which opens both graphs as they are. Every URL of the store is a
-//! node. A graph has no times: ask for those of another window in another export. Files get their names when all are whole,
-//! those with `.properties`, without which nothing opens, last. Links are turned by an external sort in `memory_max`; the
-//! index `.ef` is made in memory, at most two bytes a node.
+//! `.offsets` is for the Java library, `.ef` for the crate, which opens both graphs as they are. Every URL of the store
+//! is a node. A graph has no times: ask for those of another window in another export. Files get their names when all
+//! are whole, those with `.properties`, without which nothing opens, last. Links are turned by an external sort in
+//! `memory_max`; the index `.ef` is made in memory, at most two bytes a node.
 
 use super::{Export, ExportReport};
 use crate::Error;
@@ -28,8 +28,8 @@ use webstrata_layers::{Draft, Links};
 use webstrata_pipeline::engine::external_sort::{Sorted, Sorter};
 use webstrata_pipeline::engine::scratch::Scratch;
 
-/// Lists before a list that it may copy from, steps from a list to one that copies from none, and the shortest interval: the
-/// defaults of WebGraph.
+/// Lists before a list that it may copy from, steps from a list to one that copies from none, and the shortest
+/// interval: the defaults of WebGraph.
 const WINDOW: usize = 7;
 const CHAIN_MAX: usize = 3;
 const INTERVAL_MIN: usize = 4;
@@ -108,8 +108,8 @@ fn with_ending(basename: &Path, ending: &str) -> PathBuf {
 /// The first error of the files of a graph.
 type Failure = Rc<RefCell<Option<Error>>>;
 
-/// A file that takes whatever it is given, and keeps its first error for whoever looks: writers of bits write their last
-/// ones when they are dropped, also after an error, and panic where that fails.
+/// A file that takes whatever it is given, and keeps its first error for whoever looks: writers of bits write their
+/// last ones when they are dropped, also after an error, and panic where that fails.
 struct Patient {
     path: PathBuf,
     file: BufWriter<File>,

@@ -7,8 +7,8 @@
 //! | `captures` | uint32 | known captures of the page in the window |
 //! | `captures_with_link` | uint32 | those that have the link: as many as `captures` where it was always there |
 //!
-//! Rows are in order of (page, link). For Gephi the columns are `Source`, `Target`, `Type` (`Directed`), `Weight` (captures
-//! with the link) and `Time Interval`, which has each run of captures with the link.
+//! Rows are in order of (page, link). For Gephi the columns are `Source`, `Target`, `Type` (`Directed`), `Weight`
+//! (captures with the link) and `Time Interval`, which has each run of captures with the link.
 
 use super::table::{CHUNK, create, intervals};
 use super::texts::Ends;

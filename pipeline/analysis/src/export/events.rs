@@ -6,9 +6,9 @@
 //! | `timestamp` | timestamp | the capture that is unlike the known capture before it |
 //! | `present` | bool | whether it has the link |
 //!
-//! A link that the first known capture has appears there. Captures with unknown links neither have a link nor miss it. A window
-//! chooses among the events of all time, so the events of consecutive windows are together those of both. Rows are in order of
-//! (page, link, time), and `present` is true and false in turn.
+//! A link that the first known capture has appears there. Captures with unknown links neither have a link nor miss it.
+//! A window chooses among the events of all time, so the events of consecutive windows are together those of both. Rows
+//! are in order of (page, link, time), and `present` is true and false in turn.
 
 use super::table::{CHUNK, create};
 use super::texts::Ends;

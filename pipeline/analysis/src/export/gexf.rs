@@ -1,10 +1,11 @@
-//! GEXF 1.3 (gexf.net), dynamic: nodes and edges with the time in which they are there, for Gephi 0.9.3 and later and NetworkX.
+//! GEXF 1.3 (gexf.net), dynamic: nodes and edges with the time in which they are there, for Gephi 0.9.3 and later and
+//! NetworkX.
 //!
-//! `timerepresentation` is `interval`. Times are dates with their time of day, UTC, and yet `timeformat` is `date`: NetworkX
-//! knows no `dateTime`, and takes dates as the text that they are; Gephi reads both alike, to the second, and only labels
-//! its timeline by days. An edge has a spell for each run of captures with the link, both ends included; a node one `start`
-//! and `end` around its captures and links. The weight of an edge is the number of captures with the link, or of links
-//! between hosts. Attributes are static.
+//! `timerepresentation` is `interval`. Times are dates with their time of day, UTC, and yet `timeformat` is `date`:
+//! NetworkX knows no `dateTime`, and takes dates as the text that they are; Gephi reads both alike, to the second, and
+//! only labels its timeline by days. An edge has a spell for each run of captures with the link, both ends included; a
+//! node one `start` and `end` around its captures and links. The weight of an edge is the number of captures with the
+//! link, or of links between hosts. Attributes are static.
 
 use super::graph::{Attributes, Edge, Graph, Node, Shape, Value};
 use super::table::in_words;

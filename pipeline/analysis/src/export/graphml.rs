@@ -1,7 +1,7 @@
 //! GraphML (graphml.graphdrawing.org): a directed graph with attributes on nodes and edges, times as ISO 8601 text.
 //!
-//! Nodes have their number as id, their URL or host under its name, and what [`super::graph`] gives them; edges have a `weight`
-//! besides: captures with the link, or links of hosts.
+//! Nodes have their number as id, their URL or host under its name, and what [`super::graph`] gives them; edges have a
+//! `weight` besides: captures with the link, or links of hosts.
 
 use super::graph::{Attributes, Edge, Graph, Kind, Node, Shape, Value};
 use super::xml::{Xml, in_text, kind};

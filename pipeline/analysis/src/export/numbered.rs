@@ -1,6 +1,7 @@
 //! Links as lines of two numbers: a Matrix Market file, or an edge list of NetworKit.
 //!
-//! Numbers count from 1, so that the URL with the UID n is n + 1: node, row or column. Lines are in order of (page, link).
+//! Numbers count from 1, so that the URL with the UID n is n + 1: node, row or column. Lines are in order of (page,
+//! link).
 //!
 //! - Matrix Market (`coordinate pattern general`): a square matrix with an entry where the page of the row links to the URL of the
 //!   column. Its head says how many entries follow, so pages are read twice.

@@ -5,9 +5,9 @@
 //! | `crawl_date` | string | the capture, as 14 digits |
 //! | `src`, `dest` | string | the URL of the page, and of the link |
 //!
-//! A row for each known capture of the window and each link of it, the rows of a capture one after the other. Anchor texts
-//! are not in a store, so there is no column for them; captures without links have no rows. This is many times larger than
-//! edges as intervals. Memory: the spans of one page beside a batch.
+//! A row for each known capture of the window and each link of it, the rows of a capture one after the other. Anchor
+//! texts are not in a store, so there is no column for them; captures without links have no rows. This is many times
+//! larger than edges as intervals. Memory: the spans of one page beside a batch.
 
 use super::table::{CHUNK, create};
 use super::texts::{Ends, Texts};

@@ -10,9 +10,9 @@
 //! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the run |
 //! | `lifespans.captures` | uint32 | known captures of the run |
 //!
-//! Records that several rows of the store have of a page are joined. Pages without a capture in the window are left out;
-//! rows are in order of UIDs. So `SELECT uid, unnest(lifespans, recursive := true)` gives all links with their time in
-//! DuckDB.
+//! Records that several rows of the store have of a page are joined. Pages without a capture in the window are left
+//! out; rows are in order of UIDs. So `SELECT uid, unnest(lifespans, recursive := true)` gives all links with their
+//! time in DuckDB.
 
 use super::edges::number;
 use super::table::{CHUNK, create};

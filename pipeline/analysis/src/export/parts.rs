@@ -1,13 +1,14 @@
-//! A table in parts: a directory with a file from each worker of each process, for tables that one writer would be slow with.
+//! A table in parts: a directory with a file from each worker of each process, for tables that one writer would be slow
+//! with.
 //!
 //! ```text
 //! edges/part-00000.parquet    the records of the first range of UIDs
 //! edges/part-00001.parquet    those of the second: parts one after the other are the table in one file
 //! ```
 //!
-//! There are as many parts as workers, some of them perhaps without rows. Until all are whole the directory has another name
-//! ([`Draft`]), which is the same for all processes: they share the disk. Memory: as for one file, for each worker, with its
-//! share of the budget.
+//! There are as many parts as workers, some of them perhaps without rows. Until all are whole the directory has another
+//! name ([`Draft`]), which is the same for all processes: they share the disk. Memory: as for one file, for each
+//! worker, with its share of the budget.
 
 use super::{Export, ExportOptions, ExportReport, table};
 use crate::Error;

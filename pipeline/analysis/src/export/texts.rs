@@ -1,7 +1,7 @@
 //! The URLs of many UIDs, for tables whose links are written as URLs.
 //!
-//! UIDs are looked up a batch at a time, each once and in order, so that a batch reads each block of URLs once. Memory: the URLs
-//! of a batch, and the blocks that the reader keeps.
+//! UIDs are looked up a batch at a time, each once and in order, so that a batch reads each block of URLs once. Memory:
+//! the URLs of a batch, and the blocks that the reader keeps.
 
 use super::Export;
 use super::table::CHUNK;
@@ -72,7 +72,8 @@ impl<'a> Ends<'a> {
         if matches!(self, Ends::Uids) { DataType::UInt64 } else { DataType::Utf8 }
     }
 
-    /// How many links make a batch: where they become URLs the more the better, since a batch may need any block of URLs.
+    /// How many links make a batch: where they become URLs the more the better, since a batch may need any block of
+    /// URLs.
     pub(super) fn batch(&self, export: &Export<'_>) -> usize {
         match self {
             Ends::Uids => CHUNK,

@@ -1,4 +1,5 @@
-//! XML 1.0 whatever texts hold: what has a meaning in XML is escaped, and characters that XML has no way to write are left out.
+//! XML 1.0 whatever texts hold: what has a meaning in XML is escaped, and characters that XML has no way to write are
+//! left out.
 
 use super::graph::{Kind, Value};
 use crate::Error;

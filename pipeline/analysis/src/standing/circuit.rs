@@ -1,13 +1,15 @@
-//! The dataflow of a standing result: pairs (page, link) in own numbers go in with differences, rows come out with theirs.
+//! The dataflow of a standing result: pairs (page, link) in own numbers go in with differences, rows come out with
+//! theirs.
 //!
-//! Takes [`Pair`]s of the input at rising times; leaves the differences of [`Row`]s in an [`Outbox`] that all workers of the
-//! process share, complete for a time when the probe has passed it. A row whose differences add up to nothing has not changed;
-//! else they add up to -1 for what it was and +1 for what it is.
+//! Takes [`Pair`]s of the input at rising times; leaves the differences of [`Row`]s in an [`Outbox`] that all workers
+//! of the process share, complete for a time when the probe has passed it. A row whose differences add up to nothing
+//! has not changed; else they add up to -1 for what it was and +1 for what it is.
 //!
-//! Components: every URL proposes its own label to its neighbours and keeps the least that it has heard of. Labels are hashes
-//! of URLs, so that a component has the same name whenever it is computed, and small ones set out first (as in the crate's
-//! `propagate_core`): the least label of a large component has flooded it before most URLs propose theirs, which then
-//! go nowhere. Memory: the pairs arranged once for counts, in both directions for components, and each result once.
+//! Components: every URL proposes its own label to its neighbours and keeps the least that it has heard of. Labels are
+//! hashes of URLs, so that a component has the same name whenever it is computed, and small ones set out first (as in
+//! the crate's `propagate_core`): the least label of a large component has flooded it before most URLs propose theirs,
+//! which then go nowhere. Memory: the pairs arranged once for counts, in both directions for components, and each
+//! result once.
 
 use super::Standing;
 use differential_dataflow::VecCollection;
@@ -74,7 +76,8 @@ fn degrees(pairs: Pairs<'_>) -> Rows<'_> {
 fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
     // By number of links, the most first, as negative numbers sort.
     let by_links = pairs.map(|(_, link)| link).count_total().map(|(url, links)| (-links, url));
-    // How many URLs have each number of links: few rows, whatever the graph. Those numbers count that the first k URLs have.
+    // How many URLs have each number of links: few rows, whatever the graph. Those numbers count that the first k URLs
+    // have.
     let wanted = by_links.clone().map(|(links, _)| links).count_total().map(|of_links| ((), of_links));
     let wanted = wanted.reduce(move |(), numbers, wanted| {
         let mut seen = 0;

@@ -1,14 +1,14 @@
 //! The collection: pages of a store as pairs for the dataflow, and a later epoch as differences of pairs.
 //!
-//! Reads all pages of the first epoch, and of later ones the records of rows that were not there before: what an update has
-//! written, and no more. (A merge alone changes no page and is not read; where epochs between were removed, rows that were
-//! merged are read once.) So it keeps of each page the links that count, and when it had them: 24 bytes a URL and 4 a link.
-//! Gives pairs of own numbers ([`super::numbers`]): of a page and its links, or of their hosts. Promises that what was given
-//! of a page before is what is taken away, so the pairs are at every time those of that epoch.
+//! Reads all pages of the first epoch, and of later ones the records of rows that were not there before: what an update
+//! has written, and no more. (A merge alone changes no page and is not read; where epochs between were removed, rows
+//! that were merged are read once.) So it keeps of each page the links that count, and when it had them: 24 bytes a URL
+//! and 4 a link. Gives pairs of own numbers ([`super::numbers`]): of a page and its links, or of their hosts. Promises
+//! that what was given of a page before is what is taken away, so the pairs are at every time those of that epoch.
 //!
-//! Rows that are new are the newest, and of a capture the newest row says all. So where they have a known capture not before
-//! the latest of a page, its links are those that count now; where they do not speak of the latest one, nothing has changed.
-//! Only where they take that one back (its links are unknown now) the page is read from all rows.
+//! Rows that are new are the newest, and of a capture the newest row says all. So where they have a known capture not
+//! before the latest of a page, its links are those that count now; where they do not speak of the latest one, nothing
+//! has changed. Only where they take that one back (its links are unknown now) the page is read from all rows.
 
 use super::Standing;
 use super::circuit::{Labels, Pair};

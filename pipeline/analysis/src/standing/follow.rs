@@ -1,11 +1,11 @@
-//! Follows a store: loads one epoch into the dataflow, then feeds it what each later epoch has changed, and says which rows
-//! of the result are not as they were.
+//! Follows a store: loads one epoch into the dataflow, then feeds it what each later epoch has changed, and says which
+//! rows of the result are not as they were.
 //!
-//! Worker 0 reads the store and leads; the others only compute, on what timely brings them. Epochs are taken one by one in
-//! order, each under a lease while it is read; those that a collection has removed are passed over, and what they changed
-//! comes with the next one that is there. Events go through a short channel to the caller's thread, rows of each epoch in
-//! the order of its UIDs, so the same step gives the same rows in the same order. Memory: the dataflow, own numbers, the
-//! changed rows of one epoch; with `whole` also the result.
+//! Worker 0 reads the store and leads; the others only compute, on what timely brings them. Epochs are taken one by one
+//! in order, each under a lease while it is read; those that a collection has removed are passed over, and what they
+//! changed comes with the next one that is there. Events go through a short channel to the caller's thread, rows of
+//! each epoch in the order of its UIDs, so the same step gives the same rows in the same order. Memory: the dataflow,
+//! own numbers, the changed rows of one epoch; with `whole` also the result.
 
 use super::circuit::{Circuit, Labels, Outbox, Pair};
 use super::feed::Feed;
@@ -111,8 +111,8 @@ pub struct Changeset {
 /// Keeps a result right and tells `sink` of it, until the options say that it is enough or `progress` is cancelled.
 ///
 /// # Errors
-/// [`JobError::Cancelled`]; an epoch to begin after that is retired, or from which the store was built anew; too little memory;
-/// files that cannot be read or are damaged; what `sink` refuses.
+/// [`JobError::Cancelled`]; an epoch to begin after that is retired, or from which the store was built anew; too little
+/// memory; files that cannot be read or are damaged; what `sink` refuses.
 pub fn follow<E: From<Error>>(
     options: &FollowOptions,
     progress: &Progress,

@@ -1,9 +1,9 @@
 //! Own numbers of URLs: what a URL is called inside the dataflow, whatever UIDs it has in one epoch or another.
 //!
-//! At the epoch where a run begins the number of a URL is its UID; URLs that come later get the next numbers. A merge gives
-//! URLs other UIDs and the same numbers, so nothing moves in the dataflow. A URL that a merge drops keeps its number, which
-//! never is another's, and its text stays here. Memory: 8 bytes a URL, and the texts of those dropped; cost of an update: its
-//! new URLs, of a merge: all URLs once, some nanoseconds each.
+//! At the epoch where a run begins the number of a URL is its UID; URLs that come later get the next numbers. A merge
+//! gives URLs other UIDs and the same numbers, so nothing moves in the dataflow. A URL that a merge drops keeps its
+//! number, which never is another's, and its text stays here. Memory: 8 bytes a URL, and the texts of those dropped;
+//! cost of an update: its new URLs, of a merge: all URLs once, some nanoseconds each.
 
 use crate::Error;
 use std::collections::HashMap;

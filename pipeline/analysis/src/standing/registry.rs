@@ -5,9 +5,9 @@
 //! STORE/watches/top.lock     of the process that follows
 //! ```
 //!
-//! The note is written after the tables of an epoch are there, so whoever begins again writes the epochs after it and none
-//! twice but the one at which it was killed, with the same rows. The store itself does not read these files; removing them
-//! forgets the watch and nothing else.
+//! The note is written after the tables of an epoch are there, so whoever begins again writes the epochs after it and
+//! none twice but the one at which it was killed, with the same rows. The store itself does not read these files;
+//! removing them forgets the watch and nothing else.
 
 use super::Standing;
 use crate::Error;

@@ -1,13 +1,13 @@
-//! Standing results as Parquet files in a directory: one for the whole result of an epoch, one for what each later epoch
-//! has changed.
+//! Standing results as Parquet files in a directory: one for the whole result of an epoch, one for what each later
+//! epoch has changed.
 //!
 //! ```text
 //! DIR/degrees-000006.parquet           the result at epoch 6
 //! DIR/degrees-000006-000007.parquet    the rows that epoch 7 changed: values now, and as they were (`*_before`)
 //! ```
 //!
-//! Null values are those of rows that are not there: now, or before. A file is there when it is whole, and the same step writes
-//! the same rows in the same order. Columns:
+//! Null values are those of rows that are not there: now, or before. A file is there when it is whole, and the same
+//! step writes the same rows in the same order. Columns:
 //!
 //! | result | columns | in files of changes also |
 //! |---|---|---|
@@ -47,8 +47,8 @@ struct Open {
 }
 
 impl Tables {
-    /// Files in a directory, which is made where it is missing, and cleared of what killed writers have left; their names begin
-    /// with `name`.
+    /// Files in a directory, which is made where it is missing, and cleared of what killed writers have left; their
+    /// names begin with `name`.
     ///
     /// # Errors
     /// A directory inside a store, or that cannot be made.

@@ -1,9 +1,9 @@
 //! The links that pages had at the capture before: most captures have the same, and then they are neither looked up nor
 //! sent again.
 //!
-//! For each page one slot: a hash of its link texts as they stood in the file, a hash of what they came to, and what was
-//! counted on the way. Direct mapped, so a page may be forgotten, and is then looked up again: the answer is the same.
-//! Memory: 64 bytes a slot.
+//! For each page one slot: a hash of its link texts as they stood in the file, a hash of what they came to, and what
+//! was counted on the way. Direct mapped, so a page may be forgotten, and is then looked up again: the answer is the
+//! same. Memory: 64 bytes a slot.
 
 use webstrata_datasets::{Dictionary, Finding, Tally};
 use xxhash_rust::xxh3::xxh3_128;

@@ -1,13 +1,13 @@
 //! Which links revisits have, and what of a page an update has to write.
 //!
-//! Reads the captures of a page that are new, with what they say of one another ([`Evidence`]), and those that the store
-//! has; gives the page as the new row is to have it. A revisit takes the links of the capture that it refers to: the one
-//! with its digest (the latest before it, else the first after it), else the one at the time that it names; for `304 Not
-//! Modified` the latest known one before it. Where there is none, its links are unknown.
+//! Reads the captures of a page that are new, with what they say of one another ([`Evidence`]), and those that the
+//! store has; gives the page as the new row is to have it. A revisit takes the links of the capture that it refers to:
+//! the one with its digest (the latest before it, else the first after it), else the one at the time that it names; for
+//! `304 Not Modified` the latest known one before it. Where there is none, its links are unknown.
 //!
 //! A page of a store is always as if all its captures had come at once: a revisit of the store that a new capture gives
-//! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several rows
-//! have the newest row says what is so. Cost: captures of the page, and links of those that are in both.
+//! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several
+//! rows have the newest row says what is so. Cost: captures of the page, and links of those that are in both.
 
 use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;

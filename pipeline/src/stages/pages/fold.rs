@@ -2,16 +2,17 @@
 //!
 //! Reads the captures of a page in the order of time, each with its set of links; gives timestamps, the union of the
 //! links, and the changes between captures (the OL, TS and BV of Avcular & Suel 2011, section 4, still with
-//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Of records without a date
-//! the newest counts, and only where there is no other of that second; the rest are counted. Links of revisits are
+//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Of records without a
+//! date the newest counts, and only where there is no other of that second; the rest are counted. Links of revisits are
 //! unknown here: what they refer to may be in the store, so what is needed to find it goes with the page
 //! ([`crate::stages::outlinks::revisits`]).
 //!
-//! A page whose record would have more than [`VALUES_MAX`] values has captures of unknown links alone ([`crate::stages::large_pages`]).
+//! A page whose record would have more than [`VALUES_MAX`] values has captures of unknown links alone
+//! ([`crate::stages::large_pages`]).
 //!
-//! Memory: the captures of one page within a budget, beyond it their links go to disk ([`crate::stages::pages::fold::large`]); and what the
-//! record takes. Cost: linear in their links, 16 bytes a link, since 98 % of the links of a capture
-//! are in the next one and equal lists are told by one comparison of memory.
+//! Memory: the captures of one page within a budget, beyond it their links go to disk
+//! ([`crate::stages::pages::fold::large`]); and what the record takes. Cost: linear in their links, 16 bytes a link,
+//! since 98 % of the links of a capture are in the next one and equal lists are told by one comparison of memory.
 
 mod large;
 
@@ -134,8 +135,8 @@ impl Fold {
         }
     }
 
-    /// Adds a capture record of the page, in the order of their bytes: times do not fall, and in a second those without a
-    /// date come last, the newest first.
+    /// Adds a capture record of the page, in the order of their bytes: times do not fall, and in a second those without
+    /// a date come last, the newest first.
     ///
     /// # Errors
     /// What the disk refuses.
@@ -351,7 +352,8 @@ impl Fold {
         Ok(page.links.len() + page.changes.len() <= most)
     }
 
-    /// What captures say of one another; links that revisits have beside a capture in the same second are that capture's.
+    /// What captures say of one another; links that revisits have beside a capture in the same second are that
+    /// capture's.
     fn gather_evidence(&mut self, page: &mut FoldedPage) -> Result<(), Error> {
         let FoldedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
         digests.clear();

@@ -1,7 +1,9 @@
-//! One cell: one partition of one row, a URL store, a forward and a backward link store, in the bytes of a mapped image.
+//! One cell: one partition of one row, a URL store, a forward and a backward link store, in the bytes of a mapped
+//! image.
 //!
-//! Answers of its own records, by UID: link stores know the numbers of `numbers`, and who asks knows UIDs. A *node* is the
-//! place of a record; [`Cell::node`] gives it for a UID, and every other call takes one. Who asks looks at what other rows say.
+//! Answers of its own records, by UID: link stores know the numbers of `numbers`, and who asks knows UIDs. A *node* is
+//! the place of a record; [`Cell::node`] gives it for a UID, and every other call takes one. Who asks looks at what
+//! other rows say.
 
 mod content;
 

@@ -1,11 +1,13 @@
-//! The cells of one row, or some of them: which has a URL or a record, and what links to a URL as far as the row alone tells.
+//! The cells of one row, or some of them: which has a URL or a record, and what links to a URL as far as the row alone
+//! tells.
 //!
-//! A row knows of all its cells which UIDs and keys they have, and holds those that are in memory here: all of them for one
-//! machine, some on a server of a cluster. What lies in a cell that it does not hold is [`Error::NotHere`], never no record.
+//! A row knows of all its cells which UIDs and keys they have, and holds those that are in memory here: all of them for
+//! one machine, some on a server of a cluster. What lies in a cell that it does not hold is [`Error::NotHere`], never
+//! no record.
 //!
-//! In-links come from the backward store's own ranges; an exact answer asks only those sources that link in no range that
-//! lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the row, too;
-//! those whose cells are not held are named, so that who asks can ask another server.
+//! In-links come from the backward store's own ranges; an exact answer asks only those sources that link in no range
+//! that lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the
+//! row, too; those whose cells are not held are named, so that who asks can ask another server.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -75,8 +77,8 @@ impl Row {
         }
     }
 
-    /// The row with one cell more, in place of the one of its partition, if it had that. A cell that is none of this row's
-    /// changes nothing.
+    /// The row with one cell more, in place of the one of its partition, if it had that. A cell that is none of this
+    /// row's changes nothing.
     #[must_use]
     pub fn with(mut self, cell: Arc<Cell>) -> Self {
         let label = cell.label();
@@ -187,9 +189,10 @@ impl Row {
         Ok(found)
     }
 
-    /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row tells; of
-    /// `left` by the places, rising, of those sources that may do so or not, because a cell that is not held knows: whether
-    /// they do is to be asked there, by [`Cell::has_link`]. With all cells held, and by ranges, none is left.
+    /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row
+    /// tells; of `left` by the places, rising, of those sources that may do so or not, because a cell that is not held
+    /// knows: whether they do is to be asked there, by [`Cell::has_link`]. With all cells held, and by ranges, none is
+    /// left.
     ///
     /// # Errors
     /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
@@ -269,8 +272,8 @@ impl Row {
     }
 }
 
-/// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it does where
-/// all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
+/// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it
+/// does where all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
 fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), captures: &[CaptureTime]) -> Option<bool> {
     let mut told = Some(false);
     for (start, end) in ranges {

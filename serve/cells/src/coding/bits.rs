@@ -1,5 +1,5 @@
-//! Bits in bytes: the lowest bit of a byte comes first. [`BitWriter`] appends, [`BitReader`] reads from any bit and stays
-//! inside its bytes: beyond the end it reads zeros, and [`BitReader::overran`] tells.
+//! Bits in bytes: the lowest bit of a byte comes first. [`BitWriter`] appends, [`BitReader`] reads from any bit and
+//! stays inside its bytes: beyond the end it reads zeros, and [`BitReader::overran`] tells.
 
 /// Appends bits to bytes.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,9 @@
 //! Canonical Huffman codes of bounded length, written lowest bit first, decoded by one look into a table.
 //!
-//! [`Code`] is fitted to counts (package-merge: Larmore & Hirschberg 1990) and writes symbols; its lengths are stored in the
-//! image, and [`Decoder::load`] makes the table from them again. A stored code is complete: each pattern of bits is a
-//! symbol, so decoding cannot fail and takes at least one bit a symbol. Codes of equal length rise with their symbols.
+//! [`Code`] is fitted to counts (package-merge: Larmore & Hirschberg 1990) and writes symbols; its lengths are stored
+//! in the image, and [`Decoder::load`] makes the table from them again. A stored code is complete: each pattern of bits
+//! is a symbol, so decoding cannot fail and takes at least one bit a symbol. Codes of equal length rise with their
+//! symbols.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;
@@ -23,7 +24,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// The shortest code for symbols that come `counts` times, of at most `bits_max` bits; at least one symbol gets a code.
+    /// The shortest code for symbols that come `counts` times, of at most `bits_max` bits; at least one symbol gets a
+    /// code.
     ///
     /// Panics when `bits_max` bits cannot tell the symbols apart.
     pub fn fit(counts: &[u64], bits_max: u32) -> Self {
@@ -55,8 +57,8 @@ impl Code {
         out.write(u64::from(self.codes[symbol]), u32::from(self.lengths[symbol]));
     }
 
-    /// Writes the code itself: 13 bits for the number of symbols, then for each its length in 4 bits; a 0 stands for 1 to
-    /// 16 symbols without a code, less 1 in 4 bits.
+    /// Writes the code itself: 13 bits for the number of symbols, then for each its length in 4 bits; a 0 stands for 1
+    /// to 16 symbols without a code, less 1 in 4 bits.
     pub fn store(&self, out: &mut BitWriter) {
         out.write(self.lengths.len() as u64, 13);
         let mut at = 0;

@@ -1,4 +1,5 @@
-//! Words and parts of an encoding: every header is 64-bit words, lowest byte first, and parts follow it whose lengths it tells.
+//! Words and parts of an encoding: every header is 64-bit words, lowest byte first, and parts follow it whose lengths
+//! it tells.
 
 use bytes::Bytes;
 

@@ -1,8 +1,9 @@
 //! Verifies the cells that lie beside the layers of a store: the part of `webstrata check` that layers cannot do.
 //!
-//! Reads each image of the current epoch's rows whole: its checksums, its parts, every URL and record, both ways, and compares
-//! all of it with the layers ([`crate::cells::cell`]). Cells need not be there, and images of other rows are not looked at. Memory: one
-//! record, and one row group of the layers. Passes over the layers of a partition that has a cell: one.
+//! Reads each image of the current epoch's rows whole: its checksums, its parts, every URL and record, both ways, and
+//! compares all of it with the layers ([`crate::cells::cell`]). Cells need not be there, and images of other rows are
+//! not looked at. Memory: one record, and one row group of the layers. Passes over the layers of a partition that has a
+//! cell: one.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,16 +1,18 @@
-//! Layers to cells: reads the layers of a partition as streams and writes its image, and notes what is in it on the way.
+//! Layers to cells: reads the layers of a partition as streams and writes its image, and notes what is in it on the
+//! way.
 //!
-//! An image gets its name after it was read back from disk: it opens, every URL and record decodes, and all together is what the
-//! layers said ([`Content`]). That takes at most a sixth of the time of making it. One that does not is removed.
+//! An image gets its name after it was read back from disk: it opens, every URL and record decodes, and all together is
+//! what the layers said ([`Content`]). That takes at most a sixth of the time of making it. One that does not is
+//! removed.
 //!
 //! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see
 //! `numbers`).
 //!
-//! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the cell;
-//! and one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice; where
-//! records are not held, once more. Encodings of links other than strata read each once, and have all links of one direction
-//! in memory; one that goes by URLs has their keys in memory, for a pass more. Of a later row the UIDs with records are in
-//! memory, 8 bytes each, and for each link its number is looked for.
+//! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the
+//! cell; and one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links
+//! twice; where records are not held, once more. Encodings of links other than strata read each once, and have all
+//! links of one direction in memory; one that goes by URLs has their keys in memory, for a pass more. Of a later row
+//! the UIDs with records are in memory, 8 bytes each, and for each link its number is looked for.
 
 use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
@@ -56,7 +58,8 @@ pub struct Written {
     pub bytes: [u64; 4],
 }
 
-/// The cell of a partition, where there is a sound image below the directory, of these layers and made with these options.
+/// The cell of a partition, where there is a sound image below the directory, of these layers and made with these
+/// options.
 ///
 /// # Errors
 /// An image that cannot be read.

@@ -1,12 +1,14 @@
-//! The images of cells on a server's local disk: made there from the layers of a store anywhere, or received from a peer.
+//! The images of cells on a server's local disk: made there from the layers of a store anywhere, or received from a
+//! peer.
 //!
 //! ```text
 //! DIRECTORY/LOCK                            locked by the one process that uses it
 //! DIRECTORY/cells/000001/part-00000.cell    see [`crate::image`]
 //! ```
 //!
-//! Where a store lies in a directory of this machine and has an image of its own, that is used in place. Images get their names
-//! when they are whole, verified and durable; what was mapped stays so when it is removed. Threads share a shelf freely.
+//! Where a store lies in a directory of this machine and has an image of its own, that is used in place. Images get
+//! their names when they are whole, verified and durable; what was mapped stays so when it is removed. Threads share a
+//! shelf freely.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -74,8 +76,8 @@ impl Shelf {
         path_of(&self.directory, row, partition)
     }
 
-    /// The cell of a partition: from the store's own image, else from the one in the shelf. Only sound images of these layers
-    /// count; one in the shelf that is damaged is removed.
+    /// The cell of a partition: from the store's own image, else from the one in the shelf. Only sound images of these
+    /// layers count; one in the shelf that is damaged is removed.
     ///
     /// # Errors
     /// A file that cannot be read or removed.
@@ -131,8 +133,8 @@ impl Shelf {
         Ok(Receiver { draft, row, partition, encodings: self.encodings })
     }
 
-    /// The file to send to a peer that wants the image of a partition made from layers with this hash ([`load::source_of`]):
-    /// the shelf's own, else the store's. Its head was looked at; the peer verifies the rest.
+    /// The file to send to a peer that wants the image of a partition made from layers with this hash
+    /// ([`load::source_of`]): the shelf's own, else the store's. Its head was looked at; the peer verifies the rest.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -156,7 +158,8 @@ impl Shelf {
         Ok(None)
     }
 
-    /// Removes the images of the shelf, never of a store, that are not wanted, by row and partition. How many bytes these were.
+    /// Removes the images of the shelf, never of a store, that are not wanted, by row and partition. How many bytes
+    /// these were.
     ///
     /// # Errors
     /// A directory that cannot be read, a file that cannot be removed.

@@ -1,9 +1,9 @@
 //! What links to the URLs of a cell: strata of sources by time range, made smaller by what every source has in common.
 //!
-//! A source without a capture in a range has no link in it, whatever it links to. So for the sources that lie in the cell
-//! itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of their links
-//! is free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when its phase says so
-//! and the source is active. Answers are those of the layers; no source is looked up for them.
+//! A source without a capture in a range has no link in it, whatever it links to. So for the sources that lie in the
+//! cell itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of
+//! their links is free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when
+//! its phase says so and the source is active. Answers are those of the layers; no source is looked up for them.
 //!
 //! ```text
 //! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active sources
@@ -72,8 +72,8 @@ fn encode_within<'a, E: 'a>(
     Ok(out)
 }
 
-/// Numbers of sources: those of other cells keep their order around the active ones here, which are `first` and their rank. So
-/// gaps are counted in sources, not in URLs of which few are pages.
+/// Numbers of sources: those of other cells keep their order around the active ones here, which are `first` and their
+/// rank. So gaps are counted in sources, not in URLs of which few are pages.
 #[derive(Clone, Copy)]
 struct Numbering {
     first: u64,
@@ -136,7 +136,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// The first and the last wanted range where they are not inner ones, and whether there are other ones that are not.
+    /// The first and the last wanted range where they are not inner ones, and whether there are other ones that are
+    /// not.
     pub fn edges(self) -> ([Option<usize>; 2], bool) {
         let ((first, last), inner) = (self.ranges, self.inner.filter(|(first, last)| first <= last));
         let edge = |range: usize| inner.is_none_or(|(from, to)| range < from || range > to).then_some(range);
@@ -150,8 +151,8 @@ impl Wanted {
 pub enum Found {
     /// It links in an inner range.
     Inner,
-    /// It links in no inner range, but in the first wanted one, the last one, or both; or in any, which both stand for where
-    /// there are more ranges that are not inner.
+    /// It links in no inner range, but in the first wanted one, the last one, or both; or in any, which both stand for
+    /// where there are more ranges that are not inner.
     Edges([bool; 2]),
 }
 
@@ -173,7 +174,8 @@ impl Backward {
         let mut parts = Parts::new(bytes, PART);
         let (table, sets) = (parts.length()?, parts.length()?);
         let (width, ranks) = (parts.word_within(64)?, parts.length()?);
-        // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the bytes.
+        // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the
+        // bytes.
         let sources = parts.word_within(nodes as u64)?;
         let table = parts.take(table, 8)?;
         let sets = parts.take(sets, 8)?;
@@ -210,8 +212,8 @@ impl Backward {
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
-    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges (`None`: it
-    /// asks for none), and in which of them.
+    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges
+    /// (`None`: it asks for none), and in which of them.
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.

@@ -1,8 +1,10 @@
-//! The two link stores of a cell, forward and backward, and how they are encoded (Najork 2009 has one of each a server).
+//! The two link stores of a cell, forward and backward, and how they are encoded (Najork 2009 has one of each a
+//! server).
 //!
-//! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Nodes are numbers
-//! inside the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever opens images hands in the table of
-//! [`Encodings`] that it can read. This crate has strata, in two profiles; all encodings give the same answers.
+//! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Nodes are
+//! numbers inside the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever opens images hands in
+//! the table of [`Encodings`] that it can read. This crate has strata, in two profiles; all encodings give the same
+//! answers.
 
 use std::fmt;
 use std::path::Path;
@@ -101,7 +103,8 @@ pub struct CellShape<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
-/// A way to encode the link stores of a cell. `pages` and `records` are called as often as the encoder passes over them.
+/// A way to encode the link stores of a cell. `pages` and `records` are called as often as the encoder passes over
+/// them.
 pub trait Encoding: fmt::Debug + Send + Sync {
     /// Its number in images.
     fn tag(&self) -> Tag;

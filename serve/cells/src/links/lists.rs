@@ -1,14 +1,15 @@
 //! Links without time: lists of UIDs, one a node, and what an encoding of them can be asked.
 //!
-//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links are UIDs
-//! of any cell.
+//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links
+//! are UIDs of any cell.
 //!
-//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or memory out of
-//! proportion to the bytes.
+//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
+//! memory out of proportion to the bytes.
 
 use crate::error::Damage;
 
-/// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared with.
+/// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared
+/// with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
     /// UID of node 0.

@@ -1,9 +1,9 @@
 //! Strata: all of a page in one record, its links, its captures, and which link was in which capture.
 //!
-//! A codec for the lists of a cell, with time or without. What it does for space, by gain: a record is coded against a neighbour
-//! before or after it (`references`), lists have no length but end with the record (`blocks`), presence is coded as exceptions
-//! to the neighbour's (`presence`), timestamps come from a dictionary (`times`). For speed: one look into a table a symbol, 16
-//! records a block, and answers for windows in which nothing changes skip presence.
+//! A codec for the lists of a cell, with time or without. What it does for space, by gain: a record is coded against a
+//! neighbour before or after it (`references`), lists have no length but end with the record (`blocks`), presence is
+//! coded as exceptions to the neighbour's (`presence`), timestamps come from a dictionary (`times`). For speed: one
+//! look into a table a symbol, 16 records a block, and answers for windows in which nothing changes skip presence.
 //!
 //! ```text
 //! lengths     of the four parts that follow, 64 bits each, in bytes
@@ -15,8 +15,8 @@
 //! blocks      records: head (captures, shape, events; where timed), links (`links`), presence (`presence`)
 //! ```
 //!
-//! Numbers are little-endian, bits are taken from the lowest of a byte on. A list is decoded from at most depth + 1 records.
-//! Damaged bytes give an error or a wrong list; no list is longer than the longest in the head.
+//! Numbers are little-endian, bits are taken from the lowest of a byte on. A list is decoded from at most depth + 1
+//! records. Damaged bytes give an error or a wrong list; no list is longer than the longest in the head.
 
 mod blocks;
 mod encode;
@@ -166,7 +166,8 @@ impl Strata {
         })
     }
 
-    /// Room for the records that an answer needs: each with its own, and one for the head that a window is compared with.
+    /// Room for the records that an answer needs: each with its own, and one for the head that a window is compared
+    /// with.
     #[inline]
     fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {
         levels.resize_with(usize::from(self.depth_max) + 2, Level::default);

@@ -1,11 +1,11 @@
 //! How a URL store answers: from a number to the key, and from a key to its number.
 //!
 //! Both read one node and one block. From a number: the lengths up to the entry lead to it, then a walk back keeps the
-//! entries that bytes are still needed of, and these are written oldest first, each behind the bytes that it shares. From a
-//! key: see `query.rs`.
+//! entries that bytes are still needed of, and these are written oldest first, each behind the bytes that it shares.
+//! From a key: see `query.rs`.
 //!
-//! Every place is checked against the image, every loop is bounded by the entries of a block, the nodes, or the nibbles of a
-//! block, and a key is never longer than the header says.
+//! Every place is checked against the image, every loop is bounded by the entries of a block, the nodes, or the nibbles
+//! of a block, and a key is never longer than the header says.
 
 use super::columns::{self, BLOCK_MAX, Columns};
 use super::query::{self, CHUNK, Query};
@@ -173,8 +173,8 @@ struct Piece {
     shared: usize,
 }
 
-/// Walks back from an entry and keeps what it needs, the last first, without the first entry of all; rests begin at `start`.
-/// `N` is more than the entry.
+/// Walks back from an entry and keeps what it needs, the last first, without the first entry of all; rests begin at
+/// `start`. `N` is more than the entry.
 #[inline]
 fn needed<'a, const N: usize>(
     columns: &Columns<'_>,

@@ -9,8 +9,8 @@
 //! v bits x (n - 1)   length of the rest
 //! ```
 //!
-//! Bits lie lowest first, without a gap between the columns; the last byte is filled with zeros. Lengths are in units of
-//! what follows (nibbles or bytes). Reading stays inside the bytes: beyond their end are zeros.
+//! Bits lie lowest first, without a gap between the columns; the last byte is filled with zeros. Lengths are in units
+//! of what follows (nibbles or bytes). Reading stays inside the bytes: beyond their end are zeros.
 
 use crate::coding::bits::BitWriter;
 

@@ -23,8 +23,8 @@ impl Default for Options {
     }
 }
 
-/// Encodes keys. `keys` hands each key, rising, to its argument, and stops at the error that this gives; it is called twice
-/// and must give the same keys.
+/// Encodes keys. `keys` hands each key, rising, to its argument, and stops at the error that this gives; it is called
+/// twice and must give the same keys.
 ///
 /// ```
 /// use webstrata_cells::UrlsError;

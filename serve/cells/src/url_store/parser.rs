@@ -1,7 +1,8 @@
-//! Cuts texts into tokens, for the encoder: [`Trie`] finds the tokens that start at a place, [`Parser`] the cheapest cut.
+//! Cuts texts into tokens, for the encoder: [`Trie`] finds the tokens that start at a place, [`Parser`] the cheapest
+//! cut.
 //!
-//! Memory: 8 bytes a slot, at most half of them taken, one a distinct beginning of a token. Cost: a step of the trie for
-//! each place and each byte of the longest beginning there, 6 to 8 a byte of URL suffixes.
+//! Memory: 8 bytes a slot, at most half of them taken, one a distinct beginning of a token. Cost: a step of the trie
+//! for each place and each byte of the longest beginning there, 6 to 8 a byte of URL suffixes.
 
 use super::tokens::TOKEN_MAX;
 
@@ -101,8 +102,8 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Calls `visit` with the tokens of the cheapest cut, in order, and gives its cost. `cost` is that of a token; `None`
-    /// is one not to use. Every byte that comes must be a token itself.
+    /// Calls `visit` with the tokens of the cheapest cut, in order, and gives its cost. `cost` is that of a token;
+    /// `None` is one not to use. Every byte that comes must be a token itself.
     pub(super) fn parse(
         &mut self,
         trie: &Trie,

@@ -1,10 +1,11 @@
 //! A key that is looked for, compared 32 bytes at a time; and the walk through a block that it leads.
 //!
-//! The walk knows how many bytes the query shares with the last entry that is not above it. An entry that shares more than
-//! these with the one before is not above the query either, one that shares fewer is above it, and only where it shares as
-//! many its bytes are compared, from there on. So each byte of the query is compared about once.
+//! The walk knows how many bytes the query shares with the last entry that is not above it. An entry that shares more
+//! than these with the one before is not above the query either, one that shares fewer is above it, and only where it
+//! shares as many its bytes are compared, from there on. So each byte of the query is compared about once.
 //!
-//! Source: the usual search in front-coded lists; Martínez-Prieto et al., Practical compressed string dictionaries (2016).
+//! Source: the usual search in front-coded lists; Martínez-Prieto et al., Practical compressed string dictionaries
+//! (2016).
 
 use super::columns::Columns;
 use super::tokens::Tokens;
@@ -49,8 +50,8 @@ impl<'a> Query<'a> {
         self.window[at - self.start..].first_chunk().unwrap_or(&[0; CHUNK])
     }
 
-    /// Compares the `length` first bytes of a piece of an entry with the query from `at` on: where they differ, or the end
-    /// of the piece; and how the entry lies to the query if that is known.
+    /// Compares the `length` first bytes of a piece of an entry with the query from `at` on: where they differ, or the
+    /// end of the piece; and how the entry lies to the query if that is known.
     #[inline]
     fn compare(&mut self, at: usize, piece: &[u8; CHUNK], length: usize) -> (usize, Option<Ordering>) {
         let keys = self.key.len();
@@ -132,9 +133,9 @@ impl<'a> Query<'a> {
         (at, self.at_end(at))
     }
 
-    /// Walks through a block, whose first entry is not above the query and shares `same` bytes with it: the last entry not
-    /// above, the bytes that it shares, and whether it equals the query. `start` is where the first entry's rest ends, and
-    /// `compare` compares an entry's rest (start, end) with the query from a byte on.
+    /// Walks through a block, whose first entry is not above the query and shares `same` bytes with it: the last entry
+    /// not above, the bytes that it shares, and whether it equals the query. `start` is where the first entry's rest
+    /// ends, and `compare` compares an entry's rest (start, end) with the query from a byte on.
     #[inline]
     pub(super) fn walk(
         &mut self,

@@ -1,7 +1,7 @@
 //! Turns a key into its URL inside the buffer that holds the key.
 //!
-//! The key of a usual URL is as long as its URL less one byte or two, since `)` and the first comma, turned round with the
-//! labels, lie where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes before it.
+//! The key of a usual URL is as long as its URL less one byte or two, since `)` and the first comma, turned round with
+//! the labels, lie where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes before it.
 //! Source: the form of `webstrata_layers::record::key`.
 
 /// Free bytes before the key.
@@ -9,8 +9,8 @@ pub(super) const ROOM: usize = 6;
 const MARK: u8 = 0x04;
 const MOVED: u8 = 0x10;
 
-/// Turns the key behind [`ROOM`] free bytes into its URL; gives whether it has the form of a key. The buffer is of no use
-/// if not.
+/// Turns the key behind [`ROOM`] free bytes into its URL; gives whether it has the form of a key. The buffer is of no
+/// use if not.
 pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
     let (Some(end), true) = (buffer.pop(), buffer.len() >= ROOM) else { return false };
     if end == 0x03 {

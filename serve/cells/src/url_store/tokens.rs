@@ -1,7 +1,7 @@
 //! The dictionary of a URL store: up to some 16,000 short texts, and the codes that stand for them.
 //!
-//! Reads the stored dictionary once, at open, into a table; then reads codes. A code has two, three or four nibbles, by its
-//! first two: with `first = nibble 0 | nibble 1 << 4`,
+//! Reads the stored dictionary once, at open, into a table; then reads codes. A code has two, three or four nibbles, by
+//! its first two: with `first = nibble 0 | nibble 1 << 4`,
 //!
 //! ```text
 //! first < short             2 nibbles   token first
@@ -10,16 +10,17 @@
 //!                                             + nibble 2 + nibble 3 * 16
 //! ```
 //!
-//! Nibbles lie low half first, so that codes are bits of little-endian words. Stored, in bits, lowest first: `short` and
-//! `middle` in 8 bits each; how many tokens have codes of two, three and four nibbles, in 17 bits each; three codes of
-//! [`crate::coding::huffman`], of shared lengths, of own lengths less 1, and of bytes; then for each token in order the length
-//! that it shares with the token before, the length of the rest, and the rest. Numbers of tokens have gaps where a class
-//! is not full; no code of the gaps is ever written.
+//! Nibbles lie low half first, so that codes are bits of little-endian words. Stored, in bits, lowest first: `short`
+//! and `middle` in 8 bits each; how many tokens have codes of two, three and four nibbles, in 17 bits each; three codes
+//! of [`crate::coding::huffman`], of shared lengths, of own lengths less 1, and of bytes; then for each token in order
+//! the length that it shares with the token before, the length of the rest, and the rest. Numbers of tokens have gaps
+//! where a class is not full; no code of the gaps is ever written.
 //!
-//! Invariants of the table: each entry points to 32 bytes inside `text`; lengths are at most 32. So a token is copied or
-//! compared in whole 32 bytes. A token that the next one starts with lies inside it.
+//! Invariants of the table: each entry points to 32 bytes inside `text`; lengths are at most 32. So a token is copied
+//! or compared in whole 32 bytes. A token that the next one starts with lies inside it.
 //!
-//! Cost: 4 bytes a token and 2 to 4 of text in memory; a code takes about 3 ns where tables are in the first-level cache.
+//! Cost: 4 bytes a token and 2 to 4 of text in memory; a code takes about 3 ns where tables are in the first-level
+//! cache.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};

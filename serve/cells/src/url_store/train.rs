@@ -1,16 +1,16 @@
 //! Trains the dictionary of a cell on a sample of its texts.
 //!
-//! Reads the texts of whole blocks, spread evenly over the cell; gives tokens by class of code. First one pass cuts greedily
-//! at the longest token known and makes a pair of neighbours a token when it has come a few times, so that tokens grow
-//! from single bytes. Then a few rounds cut the sample at least cost, drop each token that saves less than it costs, and
-//! add pairs that would save more than they cost. Single bytes that come in the cell always stay.
+//! Reads the texts of whole blocks, spread evenly over the cell; gives tokens by class of code. First one pass cuts
+//! greedily at the longest token known and makes a pair of neighbours a token when it has come a few times, so that
+//! tokens grow from single bytes. Then a few rounds cut the sample at least cost, drop each token that saves less than
+//! it costs, and add pairs that would save more than they cost. Single bytes that come in the cell always stay.
 //!
 //! Same texts, same tokens: no random state, and ties are broken by text.
 //!
 //! Memory: the sample, and some 10 MB. Cost: 5 passes over the sample.
 //!
-//! Source: candidates as in OnPair (Gargiulo et al. 2025); dropping by true gain after an optimal cut is the usual way of
-//! unigram vocabularies (Kudo 2018), with bytes of code in the place of likelihood.
+//! Source: candidates as in OnPair (Gargiulo et al. 2025); dropping by true gain after an optimal cut is the usual way
+//! of unigram vocabularies (Kudo 2018), with bytes of code in the place of likelihood.
 
 use super::parser::{Parser, Trie};
 use super::tokens::{Classes, TOKEN_MAX};

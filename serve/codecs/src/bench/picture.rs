@@ -1,5 +1,5 @@
-//! The tables as one SVG: for each graph a panel, bits a link to the right and nanoseconds a link upwards, both on scales of
-//! powers of two; an encoding is a dot with its name, so what is small and fast is at the lower left.
+//! The tables as one SVG: for each graph a panel, bits a link to the right and nanoseconds a link upwards, both on
+//! scales of powers of two; an encoding is a dot with its name, so what is small and fast is at the lower left.
 
 use std::fmt::Write;
 

@@ -1,8 +1,10 @@
-//! Encodings of a store's links, with time: the tables of a graph, and what each encoding takes as a link store of a cell.
+//! Encodings of a store's links, with time: the tables of a graph, and what each encoding takes as a link store of a
+//! cell.
 //!
-//! All partitions of the store are one cell here, in memory, with what several rows say of a URL put together. The union of
-//! links over all captures is measured as a graph is; then every encoding holds the records with their times too (see
-//! [`webstrata_cells::links::encoding`]), and gives back each of them as the layers have it before its bytes are counted.
+//! All partitions of the store are one cell here, in memory, with what several rows say of a URL put together. The
+//! union of links over all captures is measured as a graph is; then every encoding holds the records with their times
+//! too (see [`webstrata_cells::links::encoding`]), and gives back each of them as the layers have it before its bytes
+//! are counted.
 
 use std::fmt::Debug;
 

@@ -1,13 +1,15 @@
 //! The BV format, written and read by the `webgraph` crate (Boldi & Vigna, *The WebGraph Framework I*, WWW 2004).
 //!
-//! A list copies parts of one of the lists before it (`window` of them, over at most `chain_max` steps), then has intervals
-//! and residual gaps; outdegrees, blocks and intervals are in γ, distances unary, residuals in ζ3. Node numbers in the bits
-//! are UIDs, so that differences stay small wherever the cell begins. [`super::bv_files`] reads and writes the crate's files.
+//! A list copies parts of one of the lists before it (`window` of them, over at most `chain_max` steps), then has
+//! intervals and residual gaps; outdegrees, blocks and intervals are in γ, distances unary, residuals in ζ3. Node
+//! numbers in the bits are UIDs, so that differences stay small wherever the cell begins. [`super::bv_files`] reads and
+//! writes the crate's files.
 //!
-//! Bytes: the XXH3 of all that follows, then seven words (nodes, first UID, links, window, `chain_max`, bytes of the graph,
-//! bytes of the offsets), the graph as in a `.graph` file, and the offsets of the lists in it as in an `.offsets` file. To
-//! open them, the graph is copied into aligned words, and the offsets into an Elias-Fano list (`.ef`), which the sizes tell
-//! as the index. The crate trusts its bits, so nothing is read from bytes whose sum is wrong.
+//! Bytes: the XXH3 of all that follows, then seven words (nodes, first UID, links, window, `chain_max`, bytes of the
+//! graph, bytes of the offsets), the graph as in a `.graph` file, and the offsets of the lists in it as in an
+//! `.offsets` file. To open them, the graph is copied into aligned words, and the offsets into an Elias-Fano list
+//! (`.ef`), which the sizes tell as the index. The crate trusts its bits, so nothing is read from bytes whose sum is
+//! wrong.
 
 use bytes::Bytes;
 use dsi_bitstream::prelude::{BE, BitSeek, BufBitReader, BufBitWriter, GammaRead, MemWordReader, WordAdapter};
@@ -193,8 +195,8 @@ fn starts(offsets: &[u8], nodes: usize, end: u64) -> Result<EF, Damage> {
     ef_from_builder(builder).map_err(|_| damaged(at))
 }
 
-/// Bytes of an Elias-Fano list of `count` numbers up to `end`: low bits, high bits, and for 2,048 numbers nine words that
-/// find them.
+/// Bytes of an Elias-Fano list of `count` numbers up to `end`: low bits, high bits, and for 2,048 numbers nine words
+/// that find them.
 fn elias_fano_bytes(count: u64, end: u64) -> u64 {
     let low = (end / count).checked_ilog2().unwrap_or(0);
     (count * u64::from(low) + count + (end >> low)).div_ceil(8) + count.div_ceil(2048) * 72

@@ -1,8 +1,9 @@
-//! Graphs as WebGraph's own files: `BASENAME.graph` and `.properties` are read; these, `.offsets` and `.ef` are written.
+//! Graphs as WebGraph's own files: `BASENAME.graph` and `.properties` are read; these, `.offsets` and `.ef` are
+//! written.
 //!
-//! Reading goes through the graph in order, for which the crate needs neither `.offsets` nor `.ef`. Writing makes all four,
-//! so that the crate opens them in any way it knows. Files have no sums and the crate trusts them, so damaged ones may make
-//! it panic; this comes back as an error.
+//! Reading goes through the graph in order, for which the crate needs neither `.offsets` nor `.ef`. Writing makes all
+//! four, so that the crate opens them in any way it knows. Files have no sums and the crate trusts them, so damaged
+//! ones may make it panic; this comes back as an error.
 
 use dsi_bitstream::prelude::BE;
 use dsi_progress_logger::ProgressLogger;

@@ -1,7 +1,8 @@
-//! Plain ends and links, 64 bits each: the baseline, which nothing needs to decode. [`super::link1`] is the same in 32 bits.
+//! Plain ends and links, 64 bits each: the baseline, which nothing needs to decode. [`super::link1`] is the same in 32
+//! bits.
 //!
-//! Bytes: a header of five words (nodes, first UID, links, bytes an end, bytes a link; 4 or 8 bytes), then for each node
-//! where its list ends in the links, then the links. A look-up reads two ends and copies the links.
+//! Bytes: a header of five words (nodes, first UID, links, bytes an end, bytes a link; 4 or 8 bytes), then for each
+//! node where its list ends in the links, then the links. A look-up reads two ends and copies the links.
 
 use bytes::Bytes;
 

@@ -1,5 +1,5 @@
-//! Huffman codes for numbers without a bound: a number below the last symbol is a symbol; the last symbol is an escape, and a
-//! nybble code of what the number exceeds it by follows.
+//! Huffman codes for numbers without a bound: a number below the last symbol is a symbol; the last symbol is an escape,
+//! and a nybble code of what the number exceeds it by follows.
 
 use super::nybble;
 use webstrata_cells::Damage;

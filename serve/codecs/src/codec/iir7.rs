@@ -1,11 +1,11 @@
 //! A row in terms of one of the seven before it (Manning, Raghavan & Schütze, *Introduction to Information Retrieval*,
 //! section 20.4).
 //!
-//! Three bits say which of the seven preceding rows is the prototype, or that there is none; then come the integers dropped
-//! and those added, as gaps in Huffman codes ("tightly, based on the distribution of their values"). A prototype is the row
-//! most similar to this one (links of both, divided by links of either), and must reach a threshold; of equal ones that
-//! with the fewest steps behind it. The book leaves chains to the threshold alone; on sites whose rows are all alike they
-//! would be as long as the site, so here they end after [`STEPS_MAX`] steps.
+//! Three bits say which of the seven preceding rows is the prototype, or that there is none; then come the integers
+//! dropped and those added, as gaps in Huffman codes ("tightly, based on the distribution of their values"). A
+//! prototype is the row most similar to this one (links of both, divided by links of either), and must reach a
+//! threshold; of equal ones that with the fewest steps behind it. The book leaves chains to the threshold alone; on
+//! sites whose rows are all alike they would be as long as the site, so here they end after [`STEPS_MAX`] steps.
 //!
 //! The bytes are those of [`super::referenced`], with a code of 3 bits for each distance.
 

@@ -2,8 +2,9 @@
 //! LimitSelect-K-L).
 //!
 //! The representative is that of the K lists before which makes the record shortest, if any does, and chains have fewer
-//! than L steps. *Ref*, the number of deletes and the deletes have Huffman codes; adds are nybbles as in [`super::link2`], or
-//! in the variant of the paper called +huff have a Huffman code too. The bytes are those of [`super::referenced`].
+//! than L steps. *Ref*, the number of deletes and the deletes have Huffman codes; adds are nybbles as in
+//! [`super::link2`], or in the variant of the paper called +huff have a Huffman code too. The bytes are those of
+//! [`super::referenced`].
 
 pub use super::referenced::Referenced as Link3;
 use super::referenced::{Choice, Options};

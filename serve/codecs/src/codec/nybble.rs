@@ -1,8 +1,9 @@
-//! The nybble code (Randall et al., *The Link Database*, section 3.2): a number in groups of 3 bits, the lowest first, each in
-//! a nybble above a stop bit, which is 1 in the last nybble. Numbers that may be negative carry their sign in the lowest bit.
+//! The nybble code (Randall et al., *The Link Database*, section 3.2): a number in groups of 3 bits, the lowest first,
+//! each in a nybble above a stop bit, which is 1 in the last nybble. Numbers that may be negative carry their sign in
+//! the lowest bit.
 //!
-//! 28 is the nybbles 1000 0111; as a signed number it is 0000 1111; -6 is 1010 0011. Any 64-bit number has a code, of at
-//! most 22 nybbles.
+//! 28 is the nybbles 1000 0111; as a signed number it is 0000 1111; -6 is 1010 0011. Any 64-bit number has a code, of
+//! at most 22 nybbles.
 
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 
@@ -11,8 +12,8 @@ const NYBBLES_MAX: u32 = 22;
 /// Stop bits of the nybbles that one look shows.
 const STOPS: u64 = 0x0011_1111_1111_1111;
 
-/// Sign below magnitude. The differences of 64-bit UIDs wrap around, so all 2^64 values come; the one without a magnitude in
-/// 63 bits takes the place of the negative zero.
+/// Sign below magnitude. The differences of 64-bit UIDs wrap around, so all 2^64 values come; the one without a
+/// magnitude in 63 bits takes the place of the negative zero.
 pub(super) fn fold(value: i64) -> u64 {
     value.unsigned_abs() << 1 | u64::from(value < 0)
 }

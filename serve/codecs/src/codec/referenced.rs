@@ -1,17 +1,18 @@
-//! Lists as changes of lists shortly before them: what [`super::link3`] and [`super::iir7`] share, who differ in which list
-//! they take and in how its distance and the links are written.
+//! Lists as changes of lists shortly before them: what [`super::link3`] and [`super::iir7`] share, who differ in which
+//! list they take and in how its distance and the links are written.
 //!
-//! The record of a list that is not empty: *ref*, the distance to the list that it is a change of (its representative), or
-//! 0; unless that is 0, *deletes*: how many links of the representative are not in this list, then the place of each in it
-//! as the difference from the place before (less 1); then *adds*: the other links as in [`super::link2`], to the end of the
-//! record. The chain of representatives has at most `hops_max` steps, in the bytes as in the reader.
+//! The record of a list that is not empty: *ref*, the distance to the list that it is a change of (its representative),
+//! or 0; unless that is 0, *deletes*: how many links of the representative are not in this list, then the place of each
+//! in it as the difference from the place before (less 1); then *adds*: the other links as in [`super::link2`], to the
+//! end of the record. The chain of representatives has at most `hops_max` steps, in the bytes as in the reader.
 //!
-//! Bytes: a header of six words (nodes, first UID, longest distance, `hops_max`, 1 if adds have a Huffman code and 0 if they
-//! are nybbles, bytes of the codes), the codes of ref, number of deletes, deletes and adds, then starts, in nybbles or, with a
-//! code for adds, in bits. Numbers of deletes and their places from 255, adds from 4,095 on are escaped ([`super::escaped`]).
+//! Bytes: a header of six words (nodes, first UID, longest distance, `hops_max`, 1 if adds have a Huffman code and 0 if
+//! they are nybbles, bytes of the codes), the codes of ref, number of deletes, deletes and adds, then starts, in
+//! nybbles or, with a code for adds, in bits. Numbers of deletes and their places from 255, adds from 4,095 on are
+//! escaped ([`super::escaped`]).
 //!
-//! Codes are fitted to what they write: a choice of representatives with guessed codes gives counts, codes fitted to these
-//! give the final choice, and codes fitted to its counts write.
+//! Codes are fitted to what they write: a choice of representatives with guessed codes gives counts, codes fitted to
+//! these give the final choice, and codes fitted to its counts write.
 
 use bytes::Bytes;
 

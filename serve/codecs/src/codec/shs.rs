@@ -1,14 +1,16 @@
-//! Lists as gaps in variable bytes or nybbles (Najork, *The Scalable Hyperlink Store*, HT 2009, section 3, "Link store cells").
+//! Lists as gaps in variable bytes or nybbles (Najork, *The Scalable Hyperlink Store*, HT 2009, section 3, "Link store
+//! cells").
 //!
-//! The numbers of a list are how many links it has, the difference of the first from the UID of the node with its sign moved
-//! to the lowest bit, and the difference of each other one from the one before. A number without its leading zeros takes as
-//! many units as it needs, at least one, the lowest first. Units lie in containers of 64 bits: 12 nybbles, from the lowest
-//! bits on, then 12 bits of which those of last units of a number are 1, then in 4 bits how many of the 12 are unused; or, the
-//! paper gives no layout for bytes, 7 bytes and 7 bits, one bit being 0. A number may begin in one container and end in
-//! another. The lists of `stride` nodes (k in the paper) share an index entry, and begin in a container of their own.
+//! The numbers of a list are how many links it has, the difference of the first from the UID of the node with its sign
+//! moved to the lowest bit, and the difference of each other one from the one before. A number without its leading
+//! zeros takes as many units as it needs, at least one, the lowest first. Units lie in containers of 64 bits: 12
+//! nybbles, from the lowest bits on, then 12 bits of which those of last units of a number are 1, then in 4 bits how
+//! many of the 12 are unused; or, the paper gives no layout for bytes, 7 bytes and 7 bits, one bit being 0. A number
+//! may begin in one container and end in another. The lists of `stride` nodes (k in the paper) share an index entry,
+//! and begin in a container of their own.
 //!
-//! Bytes: a header of five words (nodes, first UID, stride, bits a unit, bytes an index entry; 4 or 8 bytes), the index: the
-//! number of each block's first container, then containers. A look-up walks half a block on average.
+//! Bytes: a header of five words (nodes, first UID, stride, bits a unit, bytes an index entry; 4 or 8 bytes), the
+//! index: the number of each block's first container, then containers. A look-up walks half a block on average.
 
 use bytes::Bytes;
 

@@ -1,19 +1,20 @@
-//! S-Node: a graph of supernodes, and small graphs in and between them (Raghavan & Garcia-Molina, *Representing Web Graphs*,
-//! ICDE 2003).
+//! S-Node: a graph of supernodes, and small graphs in and between them (Raghavan & Garcia-Molina, *Representing Web
+//! Graphs*, ICDE 2003).
 //!
-//! Pages with similar links are a supernode ([`partition`]). Links inside a supernode are its *intranode* graph; links to
-//! another are a *superedge* graph, positive or, where these are fewer, of the links that do not exist. The list of a page is
-//! in the intranode graph and the superedge graphs of its supernode, which lie one after the other; each small graph is in
-//! reference encoding ([`graph`]). Supernodes are numbered by how many superedges lead to them, so that the numbers that come
-//! most are the least, and have a Huffman code.
+//! Pages with similar links are a supernode ([`partition`]). Links inside a supernode are its *intranode* graph; links
+//! to another are a *superedge* graph, positive or, where these are fewer, of the links that do not exist. The list of
+//! a page is in the intranode graph and the superedge graphs of its supernode, which lie one after the other; each
+//! small graph is in reference encoding ([`graph`]). Supernodes are numbered by how many superedges lead to them, so
+//! that the numbers that come most are the least, and have a Huffman code.
 //!
-//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of a range; longest
-//! chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave the cell (a word with
-//! their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and superedge graphs a set), the
-//! PageID index ([`pages`]), the domain index, and the graphs: for each supernode the number of its superedges, the length of
-//! its intranode graph in bits and that graph, then for each superedge the supernode, a bit that is 1 if the graph is
-//! negative, its length, and the graph. The domain index: for each domain, in order, the length of its name in a word, the
-//! number of its supernodes in another, the name, and the supernodes, 4 bytes each. It is empty without keys.
+//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of a range;
+//! longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave the cell
+//! (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and superedge
+//! graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the number of its
+//! superedges, the length of its intranode graph in bits and that graph, then for each superedge the supernode, a bit
+//! that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain, in order, the
+//! length of its name in a word, the number of its supernodes in another, the name, and the supernodes, 4 bytes each.
+//! It is empty without keys.
 
 mod arborescence;
 mod graph;
@@ -59,7 +60,8 @@ impl Default for Options {
     }
 }
 
-/// A superedge graph with what it leads to, and whether it is negative; the first of a supernode is its intranode graph.
+/// A superedge graph with what it leads to, and whether it is negative; the first of a supernode is its intranode
+/// graph.
 struct Edge {
     target: usize,
     negative: bool,

@@ -1,13 +1,13 @@
 //! Compressed starts (Randall et al., *The Link Database*, section 3.3): where the bits of each list are.
 //!
-//! The paper numbers URLs by classes of degree, so that the lists of a class are together, and stores for every P = 16 of
-//! them a base and 16 offsets of 8 bits in the lowest class, 16 in the middle one; the highest class has plain starts. Here
-//! UIDs are given, so the class is one of 16 neighbours together: the narrowest of 8, 16, 32 and 64 bits that holds the
-//! length of each of their lists. With 8 bits a list costs 12 bits of index, as in the paper.
+//! The paper numbers URLs by classes of degree, so that the lists of a class are together, and stores for every P = 16
+//! of them a base and 16 offsets of 8 bits in the lowest class, 16 in the middle one; the highest class has plain
+//! starts. Here UIDs are given, so the class is one of 16 neighbours together: the narrowest of 8, 16, 32 and 64 bits
+//! that holds the length of each of their lists. With 8 bits a list costs 12 bits of index, as in the paper.
 //!
-//! Bytes: a directory with one word for 16 nodes (class in the two lowest bits, above it the place in the data in bytes),
-//! and the data: for 16 nodes their 16 lengths, in units of 1 or 4 bits and of 1, 2, 4 or 8 bytes, then their lists, bit
-//! after bit, filled to a whole byte. The last lengths stand for no nodes and are 0.
+//! Bytes: a directory with one word for 16 nodes (class in the two lowest bits, above it the place in the data in
+//! bytes), and the data: for 16 nodes their 16 lengths, in units of 1 or 4 bits and of 1, 2, 4 or 8 bytes, then their
+//! lists, bit after bit, filled to a whole byte. The last lengths stand for no nodes and are 0.
 
 use bytes::Bytes;
 

@@ -13,9 +13,9 @@
 //!   5 6       changes, sorted: indexes in the node's links, and in its times
 //! ```
 //!
-//! Words are 64 bits; all numbers are little-endian, and each array is as narrow as its largest value allows. For example two
-//! nodes, the first with captures at 100 and 130 and two links of which the second comes with the second capture, which is
-//! changes of link 1 at captures 0 and 1; the second without a record:
+//! Words are 64 bits; all numbers are little-endian, and each array is as narrow as its largest value allows. For
+//! example two nodes, the first with captures at 100 and 130 and two links of which the second comes with the second
+//! capture, which is changes of link 1 at captures 0 and 1; the second without a record:
 //!
 //! ```text
 //! 2 100 | 2 1: 02 02 | 0 1: | 2 1: 02 02 | 2 1: 00 1e | 0 1: | 2 1: 01 01 | 2 1: 00 01

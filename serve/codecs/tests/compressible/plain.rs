@@ -79,8 +79,8 @@ pub(super) fn lifespans(captures: &[Capture]) -> Vec<Lifespan> {
     spans
 }
 
-/// Where the presence of each of `items` differs from the one before, over `count` places of which those with `None` are
-/// unknown.
+/// Where the presence of each of `items` differs from the one before, over `count` places of which those with `None`
+/// are unknown.
 fn changes(items: usize, count: usize, there: impl Fn(usize, usize) -> Option<bool>) -> Vec<Change> {
     let mut changes = Vec::new();
     let number = |at: usize| u32::try_from(at).unwrap();

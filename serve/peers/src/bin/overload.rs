@@ -1,18 +1,19 @@
-//! What becomes of a server that is asked for more than it can answer: calls at 1, 2, 5 and 10 times its rate, cheap ones
-//! and heavy ones, over gRPC and over HTTP/1.1, in one table.
+//! What becomes of a server that is asked for more than it can answer: calls at 1, 2, 5 and 10 times its rate, cheap
+//! ones and heavy ones, over gRPC and over HTTP/1.1, in one table.
 //!
 //! ```text
 //! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- STORE [SECONDS [TIMES]]
 //! ```
 //!
-//! STORE is any; its cells are made where they are not there. For each kind of calls the rate is measured first that the server
-//! answers when so many calls as it takes are asked all the time. Then calls are *offered* at multiples of that rate, whatever
-//! becomes of those before. One is *sent* where a connection takes it: over HTTP/2 while fewer are on it than the server
-//! permits, over HTTP/1.1 while none is. With TIMES as many connections a server cannot hold all back, and refuses some. What
-//! is not sent is dropped, as a caller does that has better things to do than to
-//! queue. Of what was sent is *answered* what came whole within two seconds, *refused* what the server would not do, *late*
-//! what took longer, *failed* all else. Each rate is kept up for a while before it is counted. Server and callers have the
-//! same cores, with threads of their own as processes have; so callers are made of little: HTTP/2 without a client of gRPC.
+//! STORE is any; its cells are made where they are not there. For each kind of calls the rate is measured first that
+//! the server answers when so many calls as it takes are asked all the time. Then calls are *offered* at multiples of
+//! that rate, whatever becomes of those before. One is *sent* where a connection takes it: over HTTP/2 while fewer are
+//! on it than the server permits, over HTTP/1.1 while none is. With TIMES as many connections a server cannot hold all
+//! back, and refuses some. What is not sent is dropped, as a caller does that has better things to do than to queue. Of
+//! what was sent is *answered* what came whole within two seconds, *refused* what the server would not do, *late* what
+//! took longer, *failed* all else. Each rate is kept up for a while before it is counted. Server and callers have the
+//! same cores, with threads of their own as processes have; so callers are made of little: HTTP/2 without a client of
+//! gRPC.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

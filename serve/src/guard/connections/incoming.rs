@@ -1,8 +1,9 @@
 //! Incoming connections: at most so many at once, none of which waits for small packets or outlives its machine.
 //!
-//! A stream of TCP connections for [`tonic::transport::Server`]. Who may have one, and which of those that are there has to go
-//! for it, is decided by [`Connections`]; those that find no room are closed at once. Failures to accept, as when the system has
-//! no more files, are logged and do not end the stream. A connection that is to end does so whether it reads or writes.
+//! A stream of TCP connections for [`tonic::transport::Server`]. Who may have one, and which of those that are there
+//! has to go for it, is decided by [`Connections`]; those that find no room are closed at once. Failures to accept, as
+//! when the system has no more files, are logged and do not end the stream. A connection that is to end does so whether
+//! it reads or writes.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! Origins: whose calls and connections count together, so that one caller cannot take what is there for all.
 //!
-//! An origin is an address, of IPv6 the network of 64 bits that one host has for itself, and the token of a call where there
-//! are tokens: so callers behind one proxy are told apart by their tokens, and one that has many tokens has many shares.
-//! Callers of one origin share its share. What has no address, as connections of tests, is one origin.
+//! An origin is an address, of IPv6 the network of 64 bits that one host has for itself, and the token of a call where
+//! there are tokens: so callers behind one proxy are told apart by their tokens, and one that has many tokens has many
+//! shares. Callers of one origin share its share. What has no address, as connections of tests, is one origin.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Callers that are slow: requests that do not come to their end, answers that are not taken.
 //!
-//! A call has a place as long as its request is read and its answer is sent ([`crate::guard::limits`]), and both go as fast
-//! as the caller likes. So a request must have come within a time, from when it is first waited for; and an answer that has
-//! waited for its caller for that long, all in all, is given up, unless the caller has taken a good part of it meanwhile:
-//! [`RATE`] bytes earn a second more. Answers that wait for the server are not late. Large answers are handed over in
-//! pieces, so that what is on its way to a caller that does not read is a piece and not all of it, and the answer ends when
-//! the last piece is wanted. Costs of a call: an allocation for each body, a lock that nobody else wants for each piece of
-//! an answer.
+//! A call has a place as long as its request is read and its answer is sent ([`crate::guard::limits`]), and both go as
+//! fast as the caller likes. So a request must have come within a time, from when it is first waited for; and an answer
+//! that has waited for its caller for that long, all in all, is given up, unless the caller has taken a good part of it
+//! meanwhile: [`RATE`] bytes earn a second more. Answers that wait for the server are not late. Large answers are
+//! handed over in pieces, so that what is on its way to a caller that does not read is a piece and not all of it, and
+//! the answer ends when the last piece is wanted. Costs of a call: an allocation for each body, a lock that nobody else
+//! wants for each piece of an answer.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};

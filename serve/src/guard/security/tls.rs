@@ -1,7 +1,7 @@
 //! TLS of a server: HTTP/2 for clerks and HTTP/1.1 for whoever speaks that alone, by rustls with ring.
 //!
-//! Promises: a handshake that fails or takes too long ends its connection, and nothing else waits for it. A certificate that
-//! is replaced is shown from the next handshake on; connections that are there stay.
+//! Promises: a handshake that fails or takes too long ends its connection, and nothing else waits for it. A certificate
+//! that is replaced is shown from the next handshake on; connections that are there stay.
 
 use std::io;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// Of the first certificate of a file in PEM. The verifier tells it: whatever it thinks of a certificate, it refuses one
-    /// that is checked before its first second or behind its last, and says when that is.
+    /// Of the first certificate of a file in PEM. The verifier tells it: whatever it thinks of a certificate, it
+    /// refuses one that is checked before its first second or behind its last, and says when that is.
     pub(crate) fn of(pem: &str) -> Option<Self> {
         let certificates = certificates(pem).ok()?;
         let certificate = ParsedCertificate::try_from(certificates.first()?).ok()?;

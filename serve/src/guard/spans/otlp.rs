@@ -1,8 +1,9 @@
 //! Spans that leave the process, by OTLP over gRPC, to whom collects them.
 //!
-//! [`exporter`] gives a layer for the subscriber of a program. Spans of this project alone are sent, in batches, by a thread
-//! of its own; where they come faster than they go, some are lost, and calls never wait. Memory: 2,048 spans at most. How
-//! many traces are kept is said by `OTEL_TRACES_SAMPLER`, as for all programs that do this; all, where it says nothing.
+//! [`exporter`] gives a layer for the subscriber of a program. Spans of this project alone are sent, in batches, by a
+//! thread of its own; where they come faster than they go, some are lost, and calls never wait. Memory: 2,048 spans at
+//! most. How many traces are kept is said by `OTEL_TRACES_SAMPLER`, as for all programs that do this; all, where it
+//! says nothing.
 
 use std::time::Duration;
 

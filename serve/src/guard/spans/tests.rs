@@ -1,4 +1,5 @@
-//! Tests of spans: what logs show of a call, and what goes on to others. With the feature `otel`, a collector is asked, too.
+//! Tests of spans: what logs show of a call, and what goes on to others. With the feature `otel`, a collector is asked,
+//! too.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -72,8 +73,8 @@ impl MakeWriter<'_> for Text {
     }
 }
 
-/// Held by each test that has calls seen: what one subscriber does not want to see may be kept from another's, where both come
-/// and go at the same time.
+/// Held by each test that has calls seen: what one subscriber does not want to see may be kept from another's, where
+/// both come and go at the same time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Asks a server, as a server asks another: with the trace of the call that runs.

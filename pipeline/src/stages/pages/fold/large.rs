@@ -1,10 +1,12 @@
-//! Links of a page whose captures do not fit in memory: sorted on disk, to the same result as [`crate::stages::pages::fold`].
+//! Links of a page whose captures do not fit in memory: sorted on disk, to the same result as
+//! [`crate::stages::pages::fold`].
 //!
-//! Reads what captures have, in any order: links, or the hash of the links of another record of the page. Gives the union of
-//! the links and their changes. A link stands in the sort with the first and the last of consecutive captures that have it.
+//! Reads what captures have, in any order: links, or the hash of the links of another record of the page. Gives the
+//! union of the links and their changes. A link stands in the sort with the first and the last of consecutive captures
+//! that have it.
 //!
-//! Memory: the budget, and a few bytes a capture. Cost: a sort of the links of all captures, but that consecutive captures
-//! which have the links of one record by its hash are one.
+//! Memory: the budget, and a few bytes a capture. Cost: a sort of the links of all captures, but that consecutive
+//! captures which have the links of one record by its hash are one.
 
 use crate::Error;
 use crate::engine::external_sort::Sorter;
@@ -138,7 +140,8 @@ fn gather(links: Sorter, known: &[bool], most: usize, page: &mut FoldedPage) -> 
     Ok(page.links.len() + page.changes.len() <= most)
 }
 
-/// For each capture the first known one from it on, and one number more; as many as there are captures where there is none.
+/// For each capture the first known one from it on, and one number more; as many as there are captures where there is
+/// none.
 fn next_known(known: &[bool]) -> Vec<u32> {
     let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let mut next = vec![number(known.len()); known.len() + 1];

@@ -1,7 +1,8 @@
 //! All that a cell says, as a few numbers: how the bytes of a cell are compared with the layers that it is made of.
 //!
-//! The layers' side is gathered while a cell is made, or read again; the cell's side decodes every URL and every record. Equal
-//! digests mean equal URLs, records and order of both. Memory: one record. Cost: a decode of the whole cell.
+//! The layers' side is gathered while a cell is made, or read again; the cell's side decodes every URL and every
+//! record. Equal digests mean equal URLs, records and order of both. Memory: one record. Cost: a decode of the whole
+//! cell.
 
 use webstrata_layers::read::scan;
 use webstrata_layers::store::manifest::PartitionEntry;

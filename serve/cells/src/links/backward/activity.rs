@@ -1,7 +1,8 @@
 //! When the sources in a cell link to anything in it: a set of time ranges a node, while in-links are encoded.
 //!
-//! Reads the records in order, and makes the parts of a backward store before its strata; see there for what they are. Memory:
-//! sets of all nodes, up to a bound, half as much again while they grow, and the distinct ones twice when they are written.
+//! Reads the records in order, and makes the parts of a backward store before its strata; see there for what they are.
+//! Memory: sets of all nodes, up to a bound, half as much again while they grow, and the distinct ones twice when they
+//! are written.
 
 use std::collections::HashMap;
 

@@ -5,9 +5,10 @@
 //! block      lengths' extra bits, the last record's first | class word | records | zeros up to a byte
 //! ```
 //!
-//! A pointer leads to the class word: 16 classes of 4 bits, the first record lowest. A class is a base and a number of extra
-//! bits; length in bits = base + extra. Records follow in order, without a gap. The 16 classes are fitted to the lengths of the
-//! cell, so that extra bits take the least room. Cost of finding a record: the lengths before it in its block.
+//! A pointer leads to the class word: 16 classes of 4 bits, the first record lowest. A class is a base and a number of
+//! extra bits; length in bits = base + extra. Records follow in order, without a gap. The 16 classes are fitted to the
+//! lengths of the cell, so that extra bits take the least room. Cost of finding a record: the lengths before it in its
+//! block.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;

@@ -1,8 +1,9 @@
 //! Writes a cell's records: counts, fits codes on samples, chooses references, lays out.
 //!
-//! Passes over the records: one to count lists of timestamps and to take a sample; one to write, unless all records fit the
-//! memory (256 MiB) and were held. Memory: the records held or the sample, the costs of one segment's pairs, and the bytes
-//! written. Cost: some twenty nanoseconds a link to decode, count and write; the rest goes into weighing pairs.
+//! Passes over the records: one to count lists of timestamps and to take a sample; one to write, unless all records fit
+//! the memory (256 MiB) and were held. Memory: the records held or the sample, the costs of one segment's pairs, and
+//! the bytes written. Cost: some twenty nanoseconds a link to decode, count and write; the rest goes into weighing
+//! pairs.
 
 mod candidates;
 

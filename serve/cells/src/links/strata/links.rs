@@ -7,9 +7,9 @@
 //!             with an end symbol where presence follows
 //! ```
 //!
-//! No number of links is kept. Slots are those of [`crate::links::strata::references`]: 0 the record before, 1 the one after. Gaps are of the
-//! rest alone, between copied links too. Sources: Boldi & Vigna, The WebGraph Framework I (2004) for copying and gaps; here
-//! references go both ways and flags are coded in eights.
+//! No number of links is kept. Slots are those of [`crate::links::strata::references`]: 0 the record before, 1 the one
+//! after. Gaps are of the rest alone, between copied links too. Sources: Boldi & Vigna, The WebGraph Framework I (2004)
+//! for copying and gaps; here references go both ways and flags are coded in eights.
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
@@ -207,8 +207,8 @@ pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
     }
     let (mut left, mut to) = (links.len(), links.len() + rest.len());
     links.resize(to, 0);
-    // From the end, so that links that come before all of the rest stay where they are. Links of the rest are few and far
-    // between, so that going by comparisons is guessed right most of the time.
+    // From the end, so that links that come before all of the rest stay where they are. Links of the rest are few and
+    // far between, so that going by comparisons is guessed right most of the time.
     for &link in rest.iter().rev() {
         while left > 0 && links[left - 1] > link {
             to -= 1;

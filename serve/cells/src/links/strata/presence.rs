@@ -1,7 +1,8 @@
 //! Which link was there when, in a record: phases, and one bit a link and phase.
 //!
-//! An *event* is a known capture, not the first, in which any link of the page appears or goes; events cut the known captures
-//! into *phases*, in which nothing changes. A record with at most 64 phases holds a mask of phases for each link, by *rows*:
+//! An *event* is a known capture, not the first, in which any link of the page appears or goes; events cut the known
+//! captures into *phases*, in which nothing changes. A record with at most 64 phases holds a mask of phases for each
+//! link, by *rows*:
 //!
 //! ```text
 //! copied links   predicted from the reference's mask, turned to the own phases by time; the exceptions as gaps with an end
@@ -9,9 +10,9 @@
 //!                to p, 4 from p for n phases, 5 any mask; p and n are below what is possible
 //! ```
 //!
-//! or by *columns*, where that is smaller and where there are more phases: flags of the links of phase 0, eight a symbol,
-//! then for each event the links that change, as gaps with an end. Source: Boldi, Santini & Vigna, A Large Time-Aware Web
-//! Graph (2008) for labels of links in time; the prediction from the reference is ours.
+//! or by *columns*, where that is smaller and where there are more phases: flags of the links of phase 0, eight a
+//! symbol, then for each event the links that change, as gaps with an end. Source: Boldi, Santini & Vigna, A Large
+//! Time-Aware Web Graph (2008) for labels of links in time; the prediction from the reference is ours.
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
@@ -176,8 +177,8 @@ pub(super) fn write_rows<S: Sink>(
     rest.iter().for_each(|&mask| class(sink, Context::ClassOwn, mask));
 }
 
-/// Reads masks by rows: corrects `copied`, which holds the predictions where `predicted`, and appends those of `rest_len` other
-/// links to `rest`.
+/// Reads masks by rows: corrects `copied`, which holds the predictions where `predicted`, and appends those of
+/// `rest_len` other links to `rest`.
 pub(super) fn read_rows(
     tables: &Tables,
     bits: &mut BitReader<'_>,
@@ -265,7 +266,8 @@ pub(super) fn write_columns<S: Sink>(sink: &mut S, columns: &Columns) {
     }
 }
 
-/// Reads columns: calls `initial` for each link of phase 0, then `change` with each event's phase and each link it changes.
+/// Reads columns: calls `initial` for each link of phase 0, then `change` with each event's phase and each link it
+/// changes.
 pub(super) fn read_columns(
     tables: &Tables,
     bits: &mut BitReader<'_>,

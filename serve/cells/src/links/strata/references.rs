@@ -1,9 +1,9 @@
 //! Which record each record is coded against: a local search over the costs of pairs.
 //!
-//! Reads the cost of each record alone and against some neighbours, before and after it; gives each record's reference. The
-//! references form a forest of bounded depth, so that decoding a list touches at most `depth + 1` records. The best forest is
-//! hard to find (Adler & Mitzenmacher 2001); greedy choices, then moves that lower the sum, come close. Each move pays for
-//! itself, or is taken back. Memory: sixteen bytes a pair; some ten nanoseconds a pair.
+//! Reads the cost of each record alone and against some neighbours, before and after it; gives each record's reference.
+//! The references form a forest of bounded depth, so that decoding a list touches at most `depth + 1` records. The best
+//! forest is hard to find (Adler & Mitzenmacher 2001); greedy choices, then moves that lower the sum, come close. Each
+//! move pays for itself, or is taken back. Memory: sixteen bytes a pair; some ten nanoseconds a pair.
 
 /// What records cost, in bits.
 #[derive(Default)]
@@ -264,8 +264,8 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Hangs a record on another, which must lie above the greatest depth. What would come to lie too deep finds another
-    /// place; where the other hangs on the record, that branch is cut off first.
+    /// Hangs a record on another, which must lie above the greatest depth. What would come to lie too deep finds
+    /// another place; where the other hangs on the record, that branch is cut off first.
     fn pull(&mut self, record: usize, bits: u32, parent: usize) {
         let mut branch = parent;
         while let Some(above) = self.parent(branch) {

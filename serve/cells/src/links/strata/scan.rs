@@ -1,7 +1,7 @@
 //! All lists in order: each record is decoded once.
 //!
-//! References are at most [`WINDOW_MAX`] records away, so a list that is needed again is among those of some hundred records
-//! around the one that is passed. These are kept in a ring. Memory: the lists of the ring.
+//! References are at most [`WINDOW_MAX`] records away, so a list that is needed again is among those of some hundred
+//! records around the one that is passed. These are kept in a ring. Memory: the lists of the ring.
 
 use crate::error::Damage;
 

@@ -1,8 +1,8 @@
 //! The alphabets of the strata codec: what its Huffman codes code, and how numbers become symbols.
 //!
-//! A number below 16 is a symbol of its own; a larger one is the symbol of its magnitude (exponent and one bit after the
-//! highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as gaps,
-//! runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). One code for each [`Context`].
+//! A number below 16 is a symbol of its own; a larger one is the symbol of its magnitude (exponent and one bit after
+//! the highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as
+//! gaps, runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). One code for each [`Context`].
 
 use std::sync::OnceLock;
 
@@ -208,8 +208,8 @@ impl Counts {
         Self { counts: Context::ALL.iter().map(|context| vec![0; context.symbols()]).collect(), raw: 0 }
     }
 
-    /// Fits codes. With `open`, every symbol gets a code, because the counts are those of a sample; without, a context that
-    /// comes too rarely to pay for a code of its own takes that of [`Model::usual`].
+    /// Fits codes. With `open`, every symbol gets a code, because the counts are those of a sample; without, a context
+    /// that comes too rarely to pay for a code of its own takes that of [`Model::usual`].
     pub(super) fn fit(&self, open: bool) -> Model {
         let usual = (!open).then(Model::usual);
         let fit = |(counts, context): (&Vec<u64>, usize)| {
@@ -350,8 +350,8 @@ impl Sink for Cost<'_> {
     }
 }
 
-/// What a pattern of bits begins with, ready to use: bits of the code (4), shift (6), mantissa (4), kind (2), the lowest
-/// first. 16 bits, so that the tables of a cell fit the nearest cache together.
+/// What a pattern of bits begins with, ready to use: bits of the code (4), shift (6), mantissa (4), kind (2), the
+/// lowest first. 16 bits, so that the tables of a cell fit the nearest cache together.
 #[derive(Clone, Copy)]
 struct Entry(u16);
 

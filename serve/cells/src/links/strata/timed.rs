@@ -1,7 +1,7 @@
 //! Answers about time from strata: the links of a window, and whole pages.
 //!
-//! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a window is
-//! an AND with each link's mask; by columns, the state when the window begins and what comes in it.
+//! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a
+//! window is an AND with each link's mask; by columns, the state when the window begins and what comes in it.
 
 use webstrata_layers::{Change, Page, Window, captures_in};
 
@@ -110,7 +110,8 @@ impl Strata {
         let after = self.links(head, 0, below, links)?;
         let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
         let words = links.len().div_ceil(64);
-        // Initial flags, what changed up to the window, and what changes in it, which is there before or after the change.
+        // Initial flags, what changed up to the window, and what changes in it, which is there before or after the
+        // change.
         masks.clear();
         masks.resize(3 * words, 0);
         let (initial, rest) = masks.split_at_mut(words);
@@ -136,8 +137,8 @@ impl Strata {
         Ok(())
     }
 
-    /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts of
-    /// the phases in the first level.
+    /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts
+    /// of the phases in the first level.
     fn masks(
         &self,
         place: RecordAt,

@@ -8,8 +8,8 @@
 //!             unknown captures: the first index, gaps less 1
 //! ```
 //!
-//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room. Dictionary
-//! and table are expanded when a cell is opened.
+//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room.
+//! Dictionary and table are expanded when a cell is opened.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,7 +41,8 @@ impl TimesCounter {
         }
     }
 
-    /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all times.
+    /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all
+    /// times.
     pub(super) fn finish(self) -> TimesWriter {
         let (mut first, mut last, mut any_unknown) = (i64::MAX, i64::MIN, false);
         let mut lists_of: BTreeMap<i64, u32> = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! A spanning tree of directed edges of the least weight (Chu & Liu 1965, Edmonds 1967): each node but the root gets one edge
-//! that leads into it, and all are reached from the root.
+//! A spanning tree of directed edges of the least weight (Chu & Liu 1965, Edmonds 1967): each node but the root gets
+//! one edge that leads into it, and all are reached from the root.
 //!
-//! Each node takes its lightest edge; where these close circles, each circle becomes one node, edges into it weigh by how
-//! much more they cost than the edge that they would replace, and all is done again. Edges times rounds of time.
+//! Each node takes its lightest edge; where these close circles, each circle becomes one node, edges into it weigh by
+//! how much more they cost than the edge that they would replace, and all is done again. Edges times rounds of time.
 
 /// From, to, weight.
 pub(super) type Edge = (usize, usize, u64);
@@ -37,7 +37,8 @@ pub(super) fn lightest(nodes: usize, root: usize, edges: &[Edge]) -> Vec<Option<
     into
 }
 
-/// The group of each node, the number of groups, and which groups are circles of chosen edges; other nodes are groups of one.
+/// The group of each node, the number of groups, and which groups are circles of chosen edges; other nodes are groups
+/// of one.
 fn circles(into: &[Option<usize>], edges: &[Edge]) -> (Vec<usize>, usize, Vec<bool>) {
     const NONE: usize = usize::MAX;
     let (mut group, mut visit) = (vec![NONE; into.len()], vec![NONE; into.len()]);

@@ -2,16 +2,17 @@
 //! (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.1, after Adler & Mitzenmacher).
 //!
 //! A *source* is a page with links in this graph. Any source may be the reference of another; which are is a lightest
-//! spanning tree of the affinity graph, whose edges weigh the bits of a list given another one, or given none from the root.
-//! What the paper leaves open: only [`NEAR`] sources to both sides are weighed, and chains of references, which would be as
-//! long as the graph where its lists are alike, are cut after [`STEPS_MAX`] steps.
+//! spanning tree of the affinity graph, whose edges weigh the bits of a list given another one, or given none from the
+//! root. What the paper leaves open: only [`NEAR`] sources to both sides are weighed, and chains of references, which
+//! would be as long as the graph where its lists are alike, are cut after [`STEPS_MAX`] steps.
 //!
-//! Bits: the number of sources; unless it is none or all pages, a bit and then a bit a page (1) or the gaps between them (0);
-//! for more than 16 sources 6 bits for a width and, in that width, where each 16 records but the first begin; the records,
-//! before each 16 their lengths, but not that of the last of all. A record: the reference, as the signed distance to it
-//! among the sources, or 0; if there is one, a bit and then which of its links are shared, as a bit each (0) or as runs (1):
-//! their number, and lengths of shared and other links in turn without the last; then the number of other links, and these
-//! as local places: the first, in an intranode graph less the place of its source among the sources, and gaps less 1.
+//! Bits: the number of sources; unless it is none or all pages, a bit and then a bit a page (1) or the gaps between
+//! them (0); for more than 16 sources 6 bits for a width and, in that width, where each 16 records but the first begin;
+//! the records, before each 16 their lengths, but not that of the last of all. A record: the reference, as the signed
+//! distance to it among the sources, or 0; if there is one, a bit and then which of its links are shared, as a bit each
+//! (0) or as runs (1): their number, and lengths of shared and other links in turn without the last; then the number of
+//! other links, and these as local places: the first, in an intranode graph less the place of its source among the
+//! sources, and gaps less 1.
 
 use std::borrow::Cow;
 

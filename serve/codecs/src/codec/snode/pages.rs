@@ -1,13 +1,14 @@
 //! From pages to supernodes and back (the PageID index of *Representing Web Graphs*, section 3.3).
 //!
-//! The paper numbers pages by supernode, so that a supernode is a range of numbers. Here UIDs are given, so the index is the
-//! permutation between them: a range of pages ([`super::partition`]) is one supernode and costs nothing more, or is parted
-//! into several, and then there are for each page the part that it is in, and for each part the places of its pages in the
-//! range, both in as many bits as they need. Pages behind the nodes of the cell are the links that leave it.
+//! The paper numbers pages by supernode, so that a supernode is a range of numbers. Here UIDs are given, so the index
+//! is the permutation between them: a range of pages ([`super::partition`]) is one supernode and costs nothing more, or
+//! is parted into several, and then there are for each page the part that it is in, and for each part the places of its
+//! pages in the range, both in as many bits as they need. Pages behind the nodes of the cell are the links that leave
+//! it.
 //!
-//! Bytes: for each range and one end, first page, first of its parts, and where its bits begin; for each part its supernode;
-//! for each supernode its range, where the places of its pages begin in the bits, its pages, and where its graphs begin; all
-//! these in 4 or 8 bytes; then the bits.
+//! Bytes: for each range and one end, first page, first of its parts, and where its bits begin; for each part its
+//! supernode; for each supernode its range, where the places of its pages begin in the bits, its pages, and where its
+//! graphs begin; all these in 4 or 8 bytes; then the bits.
 
 use bytes::Bytes;
 

@@ -7,10 +7,10 @@
 //! while the clusters do not settle, and the split is given up after a few attempts. Ranges are tried in random order, until
 //! as many in a row as 6 % of all could not be split.
 //!
-//! What the paper leaves open: neighbouring ranges of `pages_min` pages together are one, because link targets that were
-//! never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than `pages_min`
-//! on average after a split or has more than `pages_max` pages, because a look-up costs as many steps as its graphs have
-//! pages and superedges.
+//! What the paper leaves open: neighbouring ranges of `pages_min` pages together are one, because link targets that
+//! were never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than
+//! `pages_min` on average after a split or has more than `pages_max` pages, because a look-up costs as many steps as
+//! its graphs have pages and superedges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -196,8 +196,8 @@ fn join_small(clusters: Vec<Vec<usize>>, pages_min: usize) -> Vec<Vec<usize>> {
     clusters
 }
 
-/// The cluster of each bit vector, given as the places of its ones; `None` if clusters do not settle. Centers begin with
-/// vectors at equal distances.
+/// The cluster of each bit vector, given as the places of its ones; `None` if clusters do not settle. Centers begin
+/// with vectors at equal distances.
 fn k_means(vectors: &[Vec<usize>], bits: usize, k: usize) -> Option<Vec<usize>> {
     let mut centers = vec![vec![0f32; bits]; k];
     for (at, center) in centers.iter_mut().enumerate() {

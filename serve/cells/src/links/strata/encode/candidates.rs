@@ -1,12 +1,12 @@
 //! Which neighbours of each record are worth costing as its reference: those that share most of their links with it.
 //!
-//! Reads the lists of links of records that stand together; gives a few slots (see [`neighbour`]) for each record. What a pair
-//! takes is a matter of codes and of presence, and dear to find out; how many links it shares is found for all pairs of a window
-//! at once. A table keeps for every link that came lately in which of the 32 records before it came, as one bit each. The bits
-//! of all links of a record are summed by place, 32 sums at a time, in a number held by planes of bits. The table is small
-//! and forgets links that fall on one place, so counts may be short; they only rank. Cost: some nanoseconds a link, and a
-//! tenth of a microsecond a record. Source: adding bits by planes, as in Harley's and Seal's count of bits (Warren, Hacker's
-//! Delight, 5-1).
+//! Reads the lists of links of records that stand together; gives a few slots (see [`neighbour`]) for each record. What
+//! a pair takes is a matter of codes and of presence, and dear to find out; how many links it shares is found for all
+//! pairs of a window at once. A table keeps for every link that came lately in which of the 32 records before it came,
+//! as one bit each. The bits of all links of a record are summed by place, 32 sums at a time, in a number held by
+//! planes of bits. The table is small and forgets links that fall on one place, so counts may be short; they only rank.
+//! Cost: some nanoseconds a link, and a tenth of a microsecond a record. Source: adding bits by planes, as in Harley's
+//! and Seal's count of bits (Warren, Hacker's Delight, 5-1).
 
 use crate::links::strata::WINDOW_MAX;
 use crate::links::strata::references::neighbour;
