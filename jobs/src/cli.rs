@@ -7,7 +7,7 @@ use crate::commands::{
     analyze, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log, merge,
     query, serve, sql, timemap, uids, update, watch,
 };
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::Write;
 
 const OVERVIEW: &str = "\
@@ -19,12 +19,45 @@ Examples:
 
 A STORE is a directory of Parquet files. `webstrata help COMMAND` tells more.";
 
+/// The subcommands as `--help` lists them: what a person wants to do, and what does that.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Build and keep a store", &["build", "update", "merge", "cells", "info", "check", "log", "gc"]),
+    ("Ask", &["links", "captures", "timemap", "uids", "diff", "query"]),
+    ("Compute", &["analyze", "fold", "watch"]),
+    ("Serve", &["serve"]),
+    ("Share with other tools", &["export", "sql"]),
+    ("Try", &["demo", "generate", "bench"]),
+];
+
 /// Time-aware link graphs of web archives
 #[derive(Debug, Parser)]
 #[command(name = "webstrata", version, after_help = OVERVIEW, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the command line; ends the process where it makes no sense or asks for help.
+    pub(crate) fn of_process() -> Self {
+        let matches = grouped(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// The same command, whose help lists the subcommands by group.
+fn grouped(command: clap::Command) -> clap::Command {
+    let about = |name: &str| command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
+    let mut list = String::new();
+    for (title, names) in GROUPS {
+        list += &format!("\n{title}:\n");
+        for name in names {
+            list += &format!("  {name:<9} {}\n", about(name).unwrap_or_default());
+        }
+    }
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}");
+    command.help_template(template)
 }
 
 /// One variant a subcommand; each has a file of its name and a place in the README or the manual.
@@ -34,47 +67,47 @@ pub(crate) enum Command {
     Build(build::BuildArgs),
     /// Add the captures of another crawl to a store
     Update(update::UpdateArgs),
-    /// Make one row of several
+    /// Merge rows into one
     Merge(merge::MergeArgs),
-    /// Write a store as files of other tools
+    /// Export a store to files of other tools
     Export(export::ExportArgs),
-    /// Print views of a store for DuckDB or Spark
+    /// Print SQL views of a store for DuckDB or Spark
     Sql(sql::SqlArgs),
     /// Write the cells of a store, to answer questions from memory
     Cells(cells::CellsArgs),
-    /// Say what a store holds
+    /// Show what a store holds
     Info(info::InfoArgs),
     /// Check every file of a store against the format
     Check(check::CheckArgs),
     /// List the epochs of a store
     Log(log::LogArgs),
-    /// Say what an epoch has that an earlier one had not
+    /// Show what changed between two epochs
     Diff(diff::DiffArgs),
-    /// Remove old epochs, and the files that only they had
+    /// Remove old epochs and the files that only they use
     Gc(gc::GcArgs),
-    /// Keep a result right as a store grows: degrees, components, new links
+    /// Keep a result up to date as a store grows
     Watch(watch::WatchArgs),
-    /// Links of a page, or pages that link to a URL, at a time
+    /// Show the links of a page, or the pages that link to a URL
     Links(links::LinksArgs),
-    /// Times at which a page was captured
+    /// List the times at which a page was captured
     Captures(captures::CapturesArgs),
-    /// Captures of a page as a Memento TimeMap
+    /// Print the captures of a page as a Memento TimeMap
     Timemap(timemap::TimemapArgs),
-    /// URLs with their numbers: of a host, domain or path, or captured in a time
+    /// List URLs and their UIDs by host, domain, path or time
     Uids(uids::UidsArgs),
     /// Answer questions from standard input, as JSON lines
     Query(query::QueryArgs),
     /// Answer questions over the network, alone or in a cluster
     Serve(serve::ServeArgs),
-    /// Compute on the graph at a time, and on how it changes
+    /// Run an analysis on the graph as of a date, or over time
     Analyze(analyze::AnalyzeArgs),
-    /// The graph of hosts, domains or paths by period
+    /// Compute the graph of hosts, domains or paths by period
     Fold(fold::FoldArgs),
-    /// Write a made-up crawl as WARC, JSON lines or Parquet
+    /// Write a synthetic crawl as WARC, JSON lines or Parquet
     Generate(generate::GenerateArgs),
-    /// Generate a small crawl, build it, ask it three questions
+    /// Generate a small crawl, build a store, ask three questions
     Demo(demo::DemoArgs),
-    /// Measure parts of Webstrata beside others of their kind
+    /// Measure encodings and cells beside other implementations
     Bench(bench::BenchArgs),
 }
 
@@ -112,7 +145,17 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_subcommand_is_in_one_group() {
+        let command = Cli::command();
+        let all: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(listed.len(), all.len());
+        listed.sort_unstable();
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), all.into_iter().collect());
+    }
 
     #[test]
     fn the_command_line_is_sound() {

@@ -14,12 +14,11 @@ mod running;
 mod signals;
 mod spans;
 
-use clap::Parser;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::of_process();
     // Not locked: results of workers go there, too.
     let mut out = BufWriter::new(io::stdout());
     let result = cli.command.run(&mut out).and_then(|outcome| {

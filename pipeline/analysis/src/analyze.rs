@@ -14,7 +14,7 @@
 //! |---|---|---|
 //! | `degrees`, `pagerank`, `hits`, `salsa`, `harmonic` | values that travel along links | Brin & Page 1998, Kleinberg 1999, Lempel & Moran 2001, Boldi & Vigna 2013 |
 //! | `wcc` (on `union_find`), `scc`, `triangles` | what is connected | Pearce 2005, Schank & Wagner 2005 |
-//! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 9 |
+//! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 8 |
 //! | `locality`, `menus` | links inside hosts; links that stand together on the pages of a directory | the same |
 //! | `folded` | the graph of hosts, domains or paths by period | Common Crawl, Archives Unleashed |
 //! | `adjacency`, `exchange`, `slice`, `whole`, `survey`, `output` | what they are made of | |
