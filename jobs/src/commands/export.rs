@@ -31,7 +31,8 @@ How they are written:
   parquet, csv, arrow   all of these (layers not as csv)
   graphml, gexf         edges or hosts as a graph; gexf with the time of each
   webgraph              edges as BV files: FILE.graph, .properties, .offsets,
-                        .ef, the same of FILE-t, turned, and FILE.urls
+                        .ef, the same of FILE-t, turned, and FILE.urls;
+                        needs a binary installed with --features webgraph
   mtx                   edges as a Matrix Market pattern, numbers from 1
   networkit             edges as an EdgeListTabOne, numbers from 1
 

@@ -335,6 +335,14 @@ mod tests {
     }
 
     #[test]
+    fn a_format_that_is_not_there_says_what_to_install() {
+        let fits = ExportOptions { format: Format::Webgraph, target: Target::File("graph".into()), ..options() }.fits();
+        assert_eq!(fits.is_ok(), cfg!(feature = "webgraph"));
+        let says = Unfit::Absent(Format::Webgraph).to_string();
+        assert!(says.ends_with("cargo install --locked --path jobs --features webgraph"), "{says}");
+    }
+
+    #[test]
     fn names_lead_back() {
         assert!(What::ALL.iter().all(|&what| What::from_name(what.name()) == Some(what)));
         assert!(Format::ALL.iter().all(|&format| Format::from_name(format.name()) == Some(format)));
