@@ -2,11 +2,15 @@
 //! against what Heritrix wrote of the same pages.
 
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
+#[path = "../../tests/src/shared.rs"]
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::{read_all, shared};
+use reading::read_all;
+use shared::shared;
 use url::Url;
 use webstrata_datasets::LinkKinds;
 
@@ -21,12 +25,10 @@ fn target(base: &Url, link: &str) -> Option<String> {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test aut_example -- --ignored"]
 fn ninety_four_pages_and_their_links() {
-    let (Some(file), Some(links)) =
-        (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/aut_example_warc_links.tsv"))
-    else {
-        return;
-    };
+    let (file, links) =
+        (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/aut_example_warc_links.tsv"));
     let mut expected = BTreeSet::new();
     for line in std::fs::read_to_string(links).unwrap().lines().skip(1) {
         let [_, page, link] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -57,12 +59,10 @@ fn ninety_four_pages_and_their_links() {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test aut_example -- --ignored"]
 fn links_a_page() {
-    let (Some(file), Some(pages)) =
-        (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/aut_example_warc_per_page.tsv"))
-    else {
-        return;
-    };
+    let (file, pages) =
+        (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/aut_example_warc_per_page.tsv"));
     // Column 6: a[href] at the level of the tokenizer, javascript: left out; iframes are not in it.
     let frames = BTreeMap::from([
         ("http://www.archive.org/about/faqs.php", 2),
@@ -82,8 +82,9 @@ fn links_a_page() {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test aut_example -- --ignored"]
 fn arc_warc_and_wat_agree() {
-    let Some(directory) = shared("data") else { return };
+    let directory = shared("data");
     let read = |name: &str| {
         let (captures, _) = read_all(&directory.join(name), LinkKinds::default());
         let page = |capture: &webstrata_datasets::Capture| {
@@ -111,12 +112,10 @@ fn arc_warc_and_wat_agree() {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test aut_example -- --ignored"]
 fn heritrix_outlinks() {
-    let (Some(file), Some(counts)) =
-        (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/heritrix_outlinks_aut_example.json"))
-    else {
-        return;
-    };
+    let (file, counts) =
+        (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/heritrix_outlinks_aut_example.json"));
     let counts: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(counts).unwrap()).unwrap();
     let contexts = counts["contexts"].as_object().unwrap().iter();
     let anchors = contexts.filter(|(context, _)| context.eq_ignore_ascii_case("a/@href"));

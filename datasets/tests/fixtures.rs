@@ -2,11 +2,11 @@
 //! harm.
 
 #[cfg(test)]
-mod shared;
+mod reading;
 
 use std::path::{Path, PathBuf};
 
-use shared::read_all;
+use reading::read_all;
 use webstrata_datasets::{Capture, Content, Finding, LinkKinds, Profile, Tally};
 
 const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };

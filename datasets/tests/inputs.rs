@@ -1,11 +1,11 @@
 //! From paths and patterns to inputs, and what becomes of files that are no crawl files.
 
 #[cfg(test)]
-mod shared;
+mod reading;
 
 use std::path::{Path, PathBuf};
 
-use shared::read_all;
+use reading::read_all;
 use webstrata_datasets::{Capture, Error, Finding, InputSplit, LinkKinds, Tally, inputs, open_counting};
 
 /// A directory of its own for a test.

@@ -1,12 +1,16 @@
 //! Files as the world has them: the samples and test files of the projects that read and write WARC, ARC and WAT.
 
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
+#[path = "../../tests/src/shared.rs"]
 mod shared;
 
 use std::path::Path;
 
 use Finding::{BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, BadLength, Truncated, UnknownFormat};
-use shared::{read_all, shared};
+use reading::read_all;
+use shared::shared;
 use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 
 /// File, captures, and how often it is damaged in which way. Captures were counted by hand or by the project's own
@@ -64,8 +68,9 @@ fn damage(tally: &Tally) -> Vec<(Finding, u64)> {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test odd_files -- --ignored"]
 fn known_files() {
-    let Some(directory) = shared("data") else { return };
+    let directory = shared("data");
     for (name, captures, expected) in KNOWN {
         let file = directory.join(name);
         let (found, tally) = read_all(&file, LinkKinds::default());
@@ -77,8 +82,9 @@ fn known_files() {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test odd_files -- --ignored"]
 fn damage_has_its_place() {
-    let Some(directory) = shared("data") else { return };
+    let directory = shared("data");
     for (name, finding, offset) in [
         ("vectors/warc/warcio-example-trunc.warc", BadLength, 1197),
         ("samples/oduwsdl+ipwb/samples/warcs/broken.warc", BadLength, 3058),
@@ -95,8 +101,9 @@ fn damage_has_its_place() {
 
 /// Pages with status 200 and an HTML type, as another program counted them, are all captures.
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test odd_files -- --ignored"]
 fn every_file_ends_and_keeps_its_pages() {
-    let Some(directory) = shared("data/samples") else { return };
+    let directory = shared("data/samples");
     let manifest = std::fs::read_to_string(directory.join("MANIFEST.tsv")).unwrap();
     let mut files = 0;
     for line in manifest.lines().skip(1) {

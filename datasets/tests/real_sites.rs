@@ -1,13 +1,17 @@
 //! Histories of real sites: the same captures as WARC, as WAT and as JSON lines with links resolved by another program.
 
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
+#[path = "../../tests/src/shared.rs"]
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use shared::{read_all, shared};
+use reading::read_all;
+use shared::shared;
 use url::Url;
 use webstrata_datasets::{Capture, Content, LinkKinds, Profile};
 
@@ -79,8 +83,9 @@ fn seconds(digits: &str) -> i64 {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test real_sites -- --ignored"]
 fn warc_wat_and_json_lines_agree() {
-    let Some(directory) = shared("data/real") else { return };
+    let directory = shared("data/real");
     let mut lost = BTreeMap::new();
     for (site, start, captures) in
         [("gcc", "19980213160752", 2698), ("httpd", "20210625161834", 824), ("openbsd-ru", "20190316222551", 1395)]
@@ -107,9 +112,10 @@ fn warc_wat_and_json_lines_agree() {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test real_sites -- --ignored"]
 fn a_monthly_crawl_with_compressed_bodies_and_revisits() {
-    let Some(file) = shared("data/real/warc/httpd-monthly-20210831000001-00000.warc.gz") else { return };
-    let Some(list) = shared("data/real/httpd.monthly.jsonl.gz") else { return };
+    let file = shared("data/real/warc/httpd-monthly-20210831000001-00000.warc.gz");
+    let list = shared("data/real/httpd.monthly.jsonl.gz");
     // The list has every month, at other seconds of the day; the crawl has every third.
     let day = |(url, time): (String, i64)| (url, time / 86_400);
     let listed: BTreeMap<_, _> = listed(&list).into_iter().map(|(page, links)| (day(page), links)).collect();

@@ -1,21 +1,23 @@
 //! The link extraction test of Common Crawl's WAT extractor: the same links from the same WARC.
 
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
+#[path = "../../tests/src/shared.rs"]
 mod shared;
 
-use shared::{read_all, shared};
+use reading::read_all;
+use shared::shared;
 use webstrata_datasets::LinkKinds;
 
 const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
 const ANCHORS: [&str; 4] = ["A@/href", "AREA@/href", "FRAME@/src", "IFRAME@/src"];
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test wat_vectors -- --ignored"]
 fn links_of_every_record() {
-    let (Some(list), Some(file)) =
-        (shared("data/vectors/wat_link_extraction.json"), shared("data/vectors/warc/link-extraction-test.warc"))
-    else {
-        return;
-    };
+    let (list, file) =
+        (shared("data/vectors/wat_link_extraction.json"), shared("data/vectors/warc/link-extraction-test.warc"));
     let list: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(list).unwrap()).unwrap();
     let (anchors, _) = read_all(&file, LinkKinds::default());
     let (all, _) = read_all(&file, ALL);

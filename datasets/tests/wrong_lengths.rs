@@ -5,14 +5,14 @@
 //! less than a second. `WEBSTRATA_MEGABYTES=60` makes the files larger and prints the seconds.
 
 #[cfg(test)]
-mod shared;
+mod reading;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use shared::read_all;
+use reading::read_all;
 use webstrata_datasets::{Finding, LinkKinds, Tally};
 
 const MEGABYTES: usize = 12;

@@ -13,6 +13,7 @@ pub mod load;
 pub mod oracle;
 pub mod raw;
 pub mod rows;
+mod shared;
 pub mod stores;
 pub mod story;
 pub mod suite;
@@ -25,9 +26,10 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
-/// The directory of shared test data: `WEBSTRATA_SHARED`, else `shared` beside the workspace; `None` where it is
-/// missing.
-pub fn shared() -> Option<PathBuf> {
-    let dir = std::env::var_os("WEBSTRATA_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from);
-    dir.is_dir().then_some(dir)
+/// A file or directory of the shared test data: below `WEBSTRATA_SHARED`, else below `shared` beside the workspace.
+///
+/// # Panics
+/// Where it is missing: tests that need it are ignored unless they are asked for.
+pub fn shared(name: &str) -> PathBuf {
+    shared::shared(name)
 }

@@ -1,5 +1,5 @@
-//! Stores built from real crawl files, where they are at hand (`WEBSTRATA_SHARED`): the same sites as WARC, as WAT and
-//! as captures written by another program, page by page and second by second; and timelines with revisits.
+//! Stores built from real crawl files ([`webstrata_tests::shared`]): the same sites as WARC, as WAT and as
+//! captures written by another program, page by page and second by second; and timelines with revisits.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -7,9 +7,10 @@ use flate2::read::MultiGzDecoder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use webstrata_layers::{Links, Reader, Window, parse_time};
 use webstrata_pipeline::{Progress, build};
+use webstrata_tests::shared;
 use webstrata_tests::stores::{options, reader};
 
 /// Links of each capture, by page and time.
@@ -27,18 +28,6 @@ const NOT_IN_WAT: [(&str, &str, usize); 4] = [
     ),
     ("https://openbsd-ru.github.io/ru-community/articles.html", "https://habr.com/en/post/332694/", 12),
 ];
-
-/// A file or directory of the shared test data, or `None` and a message.
-fn shared(name: &str) -> Option<PathBuf> {
-    let path = webstrata_tests::shared().map(|dir| dir.join(name)).filter(|path| path.exists());
-    if path.is_none() {
-        #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-        {
-            eprintln!("skipped: no {name} (set WEBSTRATA_SHARED)");
-        }
-    }
-    path
-}
 
 fn store_of(dir: &Path, name: &str, file: &Path) -> Reader {
     let store = dir.join(name);
@@ -81,8 +70,9 @@ fn all_urls(store: &Path) -> u64 {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test crawl_files -- --ignored"]
 fn warc_and_wat_give_the_links_of_the_capture_files() {
-    let Some(real) = shared("data/real") else { return };
+    let real = shared("data/real");
     let mut lost = BTreeMap::new();
     for (site, start) in [("gcc", "19980213160752"), ("httpd", "20210625161834"), ("openbsd-ru", "20190316222551")] {
         let dir = tempfile::tempdir().unwrap();
@@ -143,8 +133,9 @@ fn timeline(file: &Path) -> Vec<Row> {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test crawl_files -- --ignored"]
 fn revisits_stand_in_their_timelines() {
-    let Some(vectors) = shared("data/vectors") else { return };
+    let vectors = shared("data/vectors");
     let mut revisits_with_links = 0;
     for name in ["warcio-example", "pywb-dupes", "pywb-iana", "issue-493", "pywb-example-url-agnostic-revisit"] {
         let rows = timeline(&vectors.join(format!("revisit_timeline_{name}.tsv")));
@@ -195,8 +186,9 @@ fn revisits_stand_in_their_timelines() {
 
 /// The revisit of a page under another URL: its links are those of the original, in whichever file that is.
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test crawl_files -- --ignored"]
 fn a_revisit_under_another_url_borrows_from_another_file() {
-    let Some(vectors) = shared("data/vectors/warc") else { return };
+    let vectors = shared("data/vectors/warc");
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
     let files = ["pywb-example-url-agnostic-revisit.warc.gz", "pywb-example-url-agnostic-orig.warc.gz"];

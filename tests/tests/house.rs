@@ -1,14 +1,44 @@
-//! Rules of the house, kept by a machine: headers, lengths of files, documents that say what the code has, links that
-//! lead somewhere, and no trace of the machine on which something was written.
+//! Rules of the house, kept by a machine: headers, lengths of files, lines and folders, crates that import downwards
+//! only, tests that run or say how to run them, documents that say what the code has, links that lead somewhere, and no
+//! trace of what is not in the repository.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_tests::workspace;
 
 /// No file is longer; think again long before.
 const LINES_MAX: usize = 600;
+/// No line is longer.
+const COLUMNS_MAX: usize = 120;
+/// Lines that are longer today, by the ending of their files: these numbers may only fall.
+const LONG_LINES: [(&str, usize); 4] = [(".rs", 1065), (".py", 70), (".toml", 2), (".md", 478)];
+/// No folder holds more source files.
+const FILES_MAX: usize = 14;
+/// Folders that may: their files are equals, of which a reader opens the one that is wanted.
+const EQUALS: [(&str, &str); 6] = [
+    ("jobs/src/commands", "a file for each subcommand"),
+    ("jobs/tests", "a file for each promise of the program"),
+    ("pipeline/analysis/src/analyze", "a file for each analysis"),
+    ("pipeline/analysis/src/export", "a file for each format"),
+    ("tests/interop", "a script for each other tool"),
+    ("tests/tests", "a file for each promise of the whole"),
+];
+/// What each crate may import of the workspace: only what stands below it.
+const BELOW: [(&str, &[&str]); 10] = [
+    ("datasets/url", &[]),
+    ("datasets", &["url"]),
+    ("layers", &["url"]),
+    ("pipeline", &["datasets", "layers", "url"]),
+    ("pipeline/analysis", &["layers", "pipeline", "url"]),
+    ("serve/cells", &["layers", "url"]),
+    ("serve/codecs", &["cells", "layers", "url"]),
+    ("serve", &["cells", "layers", "url"]),
+    ("jobs", &["analysis", "cells", "codecs", "datasets", "layers", "pipeline", "serve", "url"]),
+    ("tests", &["analysis", "cells", "codecs", "datasets", "layers", "pipeline", "serve", "url"]),
+];
 
 /// Files of the project with one of the endings, without what Git ignores.
 fn files(endings: &[&str]) -> Vec<PathBuf> {
@@ -71,7 +101,149 @@ fn no_source_file_is_too_long() {
 }
 
 #[test]
-fn the_documents_show_every_subcommand() {
+fn lines_fit_in_a_window() {
+    let mut problems = Vec::new();
+    for (ending, known) in LONG_LINES {
+        let mut long = Vec::new();
+        for path in files(&[ending]) {
+            let text = read(&path);
+            let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > COLUMNS_MAX);
+            long.extend(lines.map(|(number, _)| format!("{}:{}", path.display(), number + 1)));
+        }
+        if long.len() > known {
+            problems.push(format!("{} lines of {ending} have more than {COLUMNS_MAX} columns:", long.len()));
+            problems.extend(long);
+            problems.push(format!("{known} at most may be so long"));
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn folders_are_small_or_hold_equals() {
+    let mut counts = BTreeMap::new();
+    for path in files(&[".rs", ".py"]) {
+        let folder = path.parent().unwrap().strip_prefix(workspace()).unwrap().to_string_lossy().into_owned();
+        *counts.entry(folder).or_insert(0) += 1;
+    }
+    let mut problems = Vec::new();
+    for (folder, count) in counts {
+        if count > FILES_MAX && !EQUALS.iter().any(|(equals, _)| *equals == folder) {
+            problems.push(format!("{folder}: {count} files, at most {FILES_MAX}"));
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn crates_import_downwards_only() {
+    let manifest = read(&workspace().join("Cargo.toml"));
+    let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).unwrap();
+    let mut problems = Vec::new();
+    for member in members.split('"').skip(1).step_by(2) {
+        let Some((_, below)) = BELOW.iter().find(|(name, _)| *name == member) else {
+            problems.push(format!("{member}: BELOW does not say what it may import"));
+            continue;
+        };
+        let own = read(&workspace().join(member).join("Cargo.toml"));
+        let dependencies = own.split("\n[").filter(|section| section.starts_with("dependencies]"));
+        for line in dependencies.flat_map(str::lines) {
+            let name = line.strip_prefix("webstrata-").and_then(|rest| rest.split(['.', ' ']).next());
+            if let Some(name) = name.filter(|name| !below.contains(name)) {
+                problems.push(format!("{member}: it may not import webstrata-{name}"));
+            }
+        }
+    }
+    complain(&problems);
+}
+
+/// The lines of tests, with their places: files of tests, and what stands below `cfg(test)` in others.
+fn lines_of_tests() -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    for path in files(&[".rs"]) {
+        let inside = path.strip_prefix(workspace()).unwrap();
+        let mut is_test = inside.iter().any(|part| part == "tests" || part == "tests.rs");
+        for (number, line) in read(&path).lines().enumerate() {
+            is_test |= line == "#[cfg(test)]";
+            if is_test {
+                lines.push((format!("{}:{}", inside.display(), number + 1), line.trim().to_owned()));
+            }
+        }
+    }
+    lines
+}
+
+/// A test that cannot run is ignored, and fails where it is asked for all the same: none passes without having run.
+#[test]
+fn no_test_passes_without_running() {
+    // Put together here, so that this file does not find itself.
+    let leaves = ["else { ", "return };"].concat();
+    let says = [["print", "ln!(\"skip"], ["print", "ln!(\"left out"]].map(|parts| parts.concat());
+    let mut problems = Vec::new();
+    let lines = lines_of_tests();
+    for (place, line) in &lines {
+        let is_absent = line.starts_with("let Some(") || line.starts_with("let (Some(");
+        if is_absent && line.ends_with(&leaves) || says.iter().any(|own| line.contains(own)) {
+            problems.push(format!("{place}: a test that leaves early passes: {line}"));
+        }
+    }
+    for window in lines.windows(3) {
+        let [(_, before), (place, line), (_, after)] = window else { continue };
+        if before.ends_with("else {") && line == "return;" && after == "};" {
+            problems.push(format!("{place}: a test that leaves early passes"));
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn ignored_tests_say_how_to_run_them_and_the_build_server_does() {
+    let run = read(&workspace().join(".ci/run"));
+    let mut problems = Vec::new();
+    for (place, line) in lines_of_tests().iter().filter(|(_, line)| line.starts_with("#[ignore")) {
+        let name = line.split_once("cargo test --test ").and_then(|(_, rest)| rest.strip_suffix(" -- --ignored\"]"));
+        match name {
+            None => problems.push(format!("{place}: its reason ends without `cargo test --test NAME -- --ignored`")),
+            Some(name) if !run.contains(&format!("--test {name} ")) => {
+                problems.push(format!("{place}: .ci/run has no --test {name}"));
+            }
+            Some(_) => {}
+        }
+    }
+    complain(&problems);
+}
+
+/// Whether a line cites a document of this name: its name with `.md`, or with a number or a section.
+fn cites(line: &str, document: &str) -> bool {
+    line.match_indices(document).any(|(at, _)| {
+        let begins = !line[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        let rest = line[at + document.len()..].trim_start_matches([',', ' ']);
+        let section = rest.starts_with("section") || rest.starts_with(|letter: char| letter.is_ascii_digit());
+        begins && (section || rest.starts_with('\u{a7}') || rest.starts_with(".md"))
+    })
+}
+
+#[test]
+fn no_file_cites_what_is_not_in_the_repository() {
+    // Put together here, so that this file does not find itself.
+    let documents = ["DES IGN", "FOR MATS", "FA CTS", "CEL LS", "LAB ELS", "PRO SE", "EXPLO RER"];
+    let documents = documents.map(|parts| parts.replace(' ', ""));
+    let plans = ["e plan asks", "e plan has", "e plan marks", "e plan samples", "e plan says", "e plan wants"];
+    let plans = plans.map(|words| format!("th{words}"));
+    let mut problems = Vec::new();
+    for path in files(&[".rs", ".md", ".toml", ".py", ".sh", ".proto", "run"]) {
+        for (number, line) in read(&path).lines().enumerate() {
+            let lower = line.to_lowercase();
+            if documents.iter().any(|own| cites(line, own)) || plans.iter().any(|own| lower.contains(own)) {
+                problems.push(format!("{}:{}: not here to be read: {}", path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    complain(&problems);
+}
+
+#[test]
+fn the_readme_or_the_manual_shows_every_subcommand() {
     let source = read(&workspace().join("jobs/src/cli.rs"));
     let body = source.split("enum Command {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
     let names: Vec<_> = body
@@ -81,10 +253,10 @@ fn the_documents_show_every_subcommand() {
         .map(|(name, _)| name.to_lowercase())
         .collect();
     assert!(names.len() >= 8, "{names:?}");
-    let documents = ["README.md", "docs/manual.md"].map(|name| read(&workspace().join(name))).concat();
-    let missing = names.iter().filter(|name| !documents.contains(&format!("webstrata {name}")));
-    let told = |name| format!("neither README.md nor docs/manual.md shows `webstrata {name}`");
-    complain(&missing.map(told).collect::<Vec<_>>());
+    let documents = ["README.md", "docs/manual.md"].map(|name| workspace().join(name));
+    let shown: String = documents.iter().filter(|path| path.exists()).map(|path| read(path)).collect();
+    let missing = names.iter().filter(|name| !shown.contains(&format!("webstrata {name}")));
+    complain(&missing.map(|name| format!("no document shows `webstrata {name}`")).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,11 +1,6 @@
-//! Histories of real sites, where they are at hand (`WEBSTRATA_SHARED`, see [`webstrata_tests::shared`]): all of them
-//! in one store, and a sample of its URLs against the oracle.
+//! Histories of real sites ([`webstrata_tests::shared`]): all of them in one store, and a sample of its URLs against the oracle.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test says what it skips, and stops at the first surprise"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
@@ -20,18 +15,14 @@ use webstrata_tests::stores::{compare_url, options, reader, totals, windows};
 /// URLs asked about; each gives about 20 to 40 questions.
 const URLS_ASKED: usize = 400;
 
-/// The sites' capture files, or `None` and a message.
-fn capture_files() -> Option<Vec<PathBuf>> {
-    let dir = webstrata_tests::shared().map(|dir| dir.join("data/real")).filter(|dir| dir.is_dir());
-    let Some(dir) = dir else {
-        eprintln!("skipped: no shared test data (set WEBSTRATA_SHARED)");
-        return None;
-    };
+/// The sites' capture files.
+fn capture_files() -> Vec<PathBuf> {
+    let dir = webstrata_tests::shared("data/real");
     let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_string_lossy().ends_with(".captures.jsonl.gz"));
     files.sort();
     assert!(!files.is_empty(), "the shared test data holds no capture files");
-    Some(files)
+    files
 }
 
 fn oracle(files: &[PathBuf]) -> Oracle {
@@ -50,8 +41,9 @@ fn oracle(files: &[PathBuf]) -> Oracle {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test real_data -- --ignored"]
 fn histories_of_real_sites_are_answered_as_the_oracle_answers() {
-    let Some(files) = capture_files() else { return };
+    let files = capture_files();
     let oracle = oracle(&files);
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");

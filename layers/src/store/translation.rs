@@ -10,7 +10,7 @@
 //! Invariants: runs do not overlap, neither in `old` nor in `new`; two UIDs never become one.
 //!
 //! The writer holds one row group of runs. A translation that is loaded holds 32 bytes a run; a look-up is a binary
-//! search in each merge on the way. Source: Najork 2009 (merges leave tables from old to new);
+//! search in each merge on the way. Source: Najork 2009 (merges leave tables from old to new).
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};

@@ -1,24 +1,20 @@
-//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the
-//! papers report. The graphs are `data/graphs` below `WEBSTRATA_SHARED`; without it, this is skipped.
+//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the papers
+//! report. The graphs are `data/graphs` of the shared test data.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "a test says what it skips, and stops at the first surprise"
+    reason = "a test says what it measures, and stops at the first surprise"
 )]
 
+#[path = "../../../tests/src/shared.rs"]
+mod shared;
+
+use shared::shared;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use webstrata_cells::links::lists::{LinkCodec, Lists};
 use webstrata_codecs::bench::transpose;
 use webstrata_codecs::codec::{self, CodecTag, bv_files};
-
-/// The directory of shared test data, if there is one.
-fn shared() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    let dir = std::env::var_os("WEBSTRATA_SHARED").map_or(beside, PathBuf::from);
-    dir.is_dir().then_some(dir)
-}
 
 fn open(tag: CodecTag, lists: &Lists) -> Box<dyn LinkCodec> {
     codec::open(tag, codec::encode(tag, lists, None).unwrap().into()).unwrap()
@@ -50,11 +46,7 @@ fn sizes(name: &str, lists: &Lists) -> BTreeMap<&'static str, f64> {
 }
 
 fn compare(name: &str) {
-    let Some(dir) = shared() else {
-        eprintln!("skipped: no shared test data (set WEBSTRATA_SHARED)");
-        return;
-    };
-    let forward = bv_files::import(&dir.join("data/graphs").join(name)).unwrap();
+    let forward = bv_files::import(&shared("data/graphs").join(name)).unwrap();
     let backward = transpose(&forward).unwrap();
     for (direction, lists) in [("forward", &forward), ("backward", &backward)] {
         let bits = sizes(&format!("{name}, {direction}"), lists);
@@ -65,11 +57,13 @@ fn compare(name: &str) {
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test real_graphs -- --ignored"]
 fn every_encoding_gives_what_link1_gives_on_one_domain() {
     compare("cnr-2000");
 }
 
 #[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test real_graphs -- --ignored"]
 fn every_encoding_gives_what_link1_gives_on_many_hosts() {
     compare("uk-2007-05@100000");
 }
