@@ -28,7 +28,7 @@ impl std::error::Error for Usage {}
 
 /// What does not go together is an error of the command line.
 pub(crate) fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    anyhow::Error::new(error).context(Usage("this cannot be written so"))
+    anyhow::Error::new(error).context(Usage("these options do not go together"))
 }
 
 /// How results are printed.
@@ -65,7 +65,9 @@ pub(crate) fn time_to(text: &str) -> Result<i64, String> {
 }
 
 fn time_error(text: &str) -> String {
-    format!("not a time of the years 1 to 9999: {text:?}; write 2006, 200606, 20060615120000 or 2006-06-15T12:00:00Z")
+    format!(
+        "not a time of the years 1 to 9999: {text:?}; write 2006, 2006-06, 2006-06-15, 20060615120000 or 2006-06-15T12:00:00Z"
+    )
 }
 
 /// The seconds between two that may be left out.
@@ -80,7 +82,7 @@ pub(crate) fn processors() -> usize {
 
 /// A number of bytes: `512M`, `2G`, `64 KiB`; the units are powers of 1024.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("{text:?} is no size; write a number of bytes, or for example 512M or 2G");
+    let wrong = || format!("not a size: {text:?}; write a number of bytes, or for example 512M or 2G");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let shift = match unit.trim().to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {

@@ -103,12 +103,12 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
     match found.len() {
         0 => {}
         1 => return Ok(found.remove(0)),
-        _ => bail!("{bare} is in the store with http and with https; write which one"),
+        _ => bail!("{bare} is in the store with http and with https; write the scheme"),
     }
     let near = present(links, &neighbours(&candidates))?;
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
     match near.first() {
-        Some(near) => bail!("{shown} is not in the store; {} is", near.url),
+        Some(near) => bail!("{shown} is not in the store, but {} is", near.url),
         None => bail!("{shown} is not in the store, neither as a page nor as the target of a link"),
     }
 }

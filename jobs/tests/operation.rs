@@ -100,7 +100,7 @@ fn ctrl_c_stops_cleanly_and_the_same_command_goes_on() {
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-    assert!(rest.contains("error: stopped; the same command goes on from the last finished stage"), "{rest}");
+    assert!(rest.contains("error: stopped; run the same command to resume after the last finished stage"), "{rest}");
     let output = place.build(CRAWL).output().unwrap();
     let said = said(&output);
     assert!(output.status.success() && said.contains("going on with an unfinished job"), "{said}");

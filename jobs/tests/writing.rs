@@ -139,7 +139,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         fs::write(place.path(name), bytes).unwrap();
     }
     for (inputs, said) in [
-        ("{}/empty", "/empty: no file is there"),
+        ("{}/empty", "/empty: no such file"),
         ("{}/junk", "/junk: unknown format, not a known format"),
         ("{}/none", "/none: unknown format, empty"),
         ("{}/broken.jsonl", "/broken.jsonl: bad JSON"),

@@ -68,7 +68,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A store is to be written inside another one.
-    #[error("{path} is inside the store {store}: choose a place outside of it", path = path.display(), store = store.display())]
+    #[error("{path} is inside the store {store}; choose a path outside the store", path = path.display(), store = store.display())]
     InsideStore {
         /// Where it was to be.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum Error {
         store: PathBuf,
     },
     /// A new store cannot be made in a directory that holds other things.
-    #[error("{path} is not empty and not a store: it holds {found:?}", path = path.display())]
+    #[error("{path} is not empty and not a store: it contains {found:?}; choose another directory", path = path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum Error {
         found: String,
     },
     /// CURRENT names no epoch.
-    #[error("{path} holds {text:?} where the number and the digest of an epoch are expected", path = path.display())]
+    #[error("{path} contains {text:?}; expected the number and the digest of an epoch", path = path.display())]
     BadCurrent {
         /// The CURRENT file.
         path: PathBuf,
@@ -93,8 +93,8 @@ pub enum Error {
     },
     /// A manifest is not the one that CURRENT, or the manifest of a later epoch, names.
     #[error(
-        "{path} is damaged: its digest is {got}, and the store names {expected}; put back the file that was written, or build \
-         the store again",
+        "{path} is damaged: digest {got}, expected {expected}; restore the file from a backup, \
+         or build the store again",
         path = path.display()
     )]
     DamagedManifest {
@@ -107,8 +107,8 @@ pub enum Error {
     },
     /// A file that was opened before is another one now.
     #[error(
-        "{path} was exchanged while it was in use: the store was removed and built anew, or its files were copied over; \
-         start again with what is there now",
+        "{path} was replaced while it was in use: the store was rebuilt, or files were copied over it; \
+         start again with the present store",
         path = path.display()
     )]
     Exchanged {
@@ -117,8 +117,8 @@ pub enum Error {
     },
     /// The store that the caller knows is gone, and another one is in its place.
     #[error(
-        "{path} is another store now: epoch {} was {}, {}; start again with the new one",
-        known.epoch, known.digest, found.map_or("and is not there any more".to_owned(), |found| format!("and is {}", found.digest)),
+        "{path} is another store now: epoch {} was {}, {}; start again with the new store",
+        known.epoch, known.digest, found.map_or("and no longer exists".to_owned(), |found| format!("and is {}", found.digest)),
         path = path.display()
     )]
     Replaced {
@@ -149,7 +149,7 @@ pub enum Error {
     },
     /// UIDs of an epoch cannot be translated: all was built anew since.
     #[error(
-        "{path} cannot translate UIDs of epoch {from}: all its URLs were numbered anew in epoch {first}",
+        "{path} cannot translate UIDs of epoch {from}: epoch {first} gave all URLs new UIDs",
         path = path.display()
     )]
     NoTranslation {
@@ -177,7 +177,7 @@ pub enum Error {
         flaw: ManifestFlaw,
     },
     /// The store was written by a later version.
-    #[error("{path} has format {found}, this program knows up to {known}", path = path.display())]
+    #[error("{path} has format {found}; this program reads formats up to {known}: install a newer version", path = path.display())]
     NewerFormat {
         /// The manifest.
         path: PathBuf,
@@ -187,7 +187,7 @@ pub enum Error {
         known: u32,
     },
     /// The store was written by an earlier version, whose format is no longer read.
-    #[error("{path} has format {found}, this program reads {known}: build the store again", path = path.display())]
+    #[error("{path} has format {found}; this program reads format {known}: build the store again", path = path.display())]
     OlderFormat {
         /// The manifest.
         path: PathBuf,
@@ -215,7 +215,7 @@ pub enum Error {
         owner: String,
     },
     /// The manifest of the next epoch is there already: another writer made it meanwhile.
-    #[error("{path} is there already: another writer has made this epoch", path = path.display())]
+    #[error("{path} exists already: another writer has committed this epoch; run the command again", path = path.display())]
     EpochTaken {
         /// The manifest.
         path: PathBuf,
@@ -231,7 +231,7 @@ pub enum Error {
         why: &'static str,
     },
     /// A location is no path and no URL of a known form.
-    #[error("{location}: {scheme:?} is no scheme of a store; write a path, file:///path or s3://bucket/prefix")]
+    #[error("{location}: unknown scheme {scheme:?}; expected a path, file:///path or s3://bucket/prefix")]
     UnknownScheme {
         /// As it was given.
         location: String,
@@ -293,7 +293,7 @@ pub enum Error {
         damage: Damage,
     },
     /// The UID names no URL of this epoch.
-    #[error("UID {uid} names no URL: epoch {epoch} has {urls}")]
+    #[error("unknown UID {uid}: epoch {epoch} has {urls} URLs")]
     UnknownUid {
         /// The UID.
         uid: u64,
@@ -303,7 +303,7 @@ pub enum Error {
         urls: u64,
     },
     /// The counts of a row in the manifest are not those of its files.
-    #[error("row {row}: the manifest counts {expected:?}, the files have {got:?}")]
+    #[error("row {row}: the manifest has the counts {expected:?}, the files have {got:?}")]
     Counts {
         /// The row.
         row: u32,
@@ -373,7 +373,7 @@ pub enum Damage {
         end: u64,
     },
     /// A required value is missing.
-    #[error("a value is null that must not be")]
+    #[error("a required value is null")]
     Null,
     /// A list of no unknown captures, or of no changes, that is empty and not null.
     #[error("an empty value where null is expected")]
@@ -387,7 +387,7 @@ pub enum Damage {
 fn room(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room there and give the same command again"
+            "; free some space there and run the same command again"
         }
         _ => "",
     }
@@ -397,7 +397,7 @@ fn room(source: &io::Error) -> &'static str {
 fn holder(owner: &str, path: &Path, outlives: bool) -> String {
     let who = if owner.is_empty() { String::new() } else { format!(": {owner}") };
     let what = if outlives {
-        format!("; if that job is dead, remove {} and try again", path.display())
+        format!("; if that job has died, remove {} and run the command again", path.display())
     } else {
         String::new()
     };

@@ -13,7 +13,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] webstrata_layers::Error),
     /// Temporary files cannot be written or read.
-    #[error("temporary files in {}: {source}; make room there or choose another place with --spill", directory.display())]
+    #[error("temporary files in {}: {source}; free some space there, or choose another directory with --spill", directory.display())]
     Spill {
         /// The directory.
         directory: PathBuf,
@@ -22,13 +22,13 @@ pub enum Error {
     },
     /// The job was committed, and a process has none of its temporary files any more.
     #[error(
-        "the epoch of this job is there, but a process has lost its temporary files; the others are removed now: start again"
+        "the job has committed its epoch, but one process lost its temporary files; the other temporary files are now removed: run the command again"
     )]
     LostState,
     /// An option of an update is not that of the store.
     #[error(
-        "{store} was built with --{name} \"{store_has}\", and this update is given \"{given}\": links would seem to come or \
-         go; leave the option out, or build another store"
+        "{store} was built with --{name} \"{store_has}\", and this update has --{name} \"{given}\": \
+         unchanged links would look new or removed; omit the option, or build another store"
     )]
     OtherOption {
         /// The store.
@@ -42,7 +42,7 @@ pub enum Error {
     },
     /// The manifest of a store has an option that this version does not know.
     #[error(
-        "{store} was built with the option {name} = {value:?}, which this version does not know; update it with the version that built it"
+        "{store} was built with the unknown option {name} = {value:?}; update the store with the version that built it"
     )]
     UnknownOption {
         /// The store.
@@ -53,7 +53,7 @@ pub enum Error {
         value: String,
     },
     /// The place for temporary files is not there.
-    #[error("temporary files go to {}, and {source}; make that directory, or name another one with --spill", directory.display())]
+    #[error("temporary files go to {}: {source}; create that directory, or choose another one with --spill", directory.display())]
     NoSpill {
         /// The directory.
         directory: PathBuf,
@@ -61,7 +61,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// No input holds anything that could be read.
-    #[error("nothing was read from {}; {FORMATS}", looked_at(paths, *inputs, first))]
+    #[error("no capture was read from {}; {FORMATS}", looked_at(paths, *inputs, first))]
     NothingRead {
         /// Where was looked.
         paths: Vec<PathBuf>,
@@ -71,14 +71,14 @@ pub enum Error {
         first: Vec<Example>,
     },
     /// Another process uses the scratch directory.
-    #[error("{} is in use by another job on the same store", directory.display())]
+    #[error("{} is in use by another job on the same store; wait for that job, or choose another directory with --spill", directory.display())]
     ScratchInUse {
         /// The directory.
         directory: PathBuf,
     },
     /// The budget is too small to work in.
     #[error(
-        "--memory of {} MiB is too little for {workers} workers: give at least {} MiB, or fewer workers",
+        "--memory of {} MiB is too little for {workers} workers: use at least {} MiB, or fewer workers",
         given >> 20, needed.div_ceil(1 << 20)
     )]
     TooLittleMemory {
@@ -91,8 +91,8 @@ pub enum Error {
     },
     /// The system lets this process have less than it was given.
     #[error(
-        "this process may have {} MiB of address space (ulimit -v), and --memory of {} MiB with {workers} workers needs {} MiB: \
-        raise the limit, or give less memory or fewer workers",
+        "--memory of {1} MiB with {workers} workers needs {2} MiB of address space, and the limit (ulimit -v) is {0} MiB: \
+        raise the limit, or choose less memory or fewer workers",
         limit >> 20, given >> 20, needed.div_ceil(1 << 20)
     )]
     TooLittleAddressSpace {
@@ -122,7 +122,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A process did not come at the start.
-    #[error("process {process} at {host} did not come within {seconds} s; is it started, and does it reach this one?")]
+    #[error(
+        "process {process} at {host} did not connect within {seconds} s; check that it runs and can reach this process"
+    )]
     NoProcess {
         /// Its number.
         process: usize,
@@ -143,8 +145,8 @@ pub enum Error {
     },
     /// The connection to a process has ended.
     #[error(
-        "process {process} at {host} has gone: killed, or stopped by an error that it names itself; \
-        start all processes again with the same command to go on from the last finished stage"
+        "process {process} at {host} is gone: it was killed, or printed an error of its own; \
+        start all processes again with the same command to resume after the last finished stage"
     )]
     ProcessGone {
         /// Its number.
@@ -153,13 +155,13 @@ pub enum Error {
         host: String,
     },
     /// Someone asked the job to stop.
-    #[error("stopped; the same command goes on from the last finished stage")]
+    #[error("stopped; run the same command to resume after the last finished stage")]
     Cancelled,
     /// Another worker has an error; never what a job reports.
     #[error("stopping")]
     Stopping,
     /// Two URLs have one fingerprint: no right links can be built from these inputs with this hash.
-    #[error("two URLs have one 128-bit fingerprint: {first} and {second}; leave one of them out of the input")]
+    #[error("two URLs have the same 128-bit fingerprint: {first} and {second}; remove one of them from the input")]
     SameFingerprint {
         /// One of them.
         first: String,
@@ -189,8 +191,8 @@ pub enum Error {
 }
 
 /// What inputs can be.
-const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, links files, JSON lines, capture Parquet, Archives Unleashed tables and \
-    LGA, plain or compressed with gzip or zstd";
+const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, links files, JSON lines, capture Parquet, \
+    Archives Unleashed tables and LGA, uncompressed or compressed with gzip or zstd";
 /// How many paths and inputs a message names.
 const NAMED: usize = 3;
 
@@ -203,7 +205,7 @@ fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
         text += &format!(" and {} others", paths.len() - NAMED);
     }
     text += &match inputs {
-        0 => ": no file is there".to_owned(),
+        0 => ": no such file".to_owned(),
         1 => ": the input has no record".to_owned(),
         _ => format!(": none of {inputs} inputs has a record"),
     };

@@ -127,7 +127,7 @@ pub(crate) struct ServeArgs {
 /// A number of seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e6).contains(seconds));
-    seconds.ok_or_else(|| format!("{text:?} is no number of seconds from 0.001 to 1000000"))
+    seconds.ok_or_else(|| format!("not a number of seconds from 0.001 to 1000000: {text:?}"))
 }
 
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -198,7 +198,7 @@ async fn reload(signals: Arc<Signals>, security: Security, files: SecurityOption
             Ok(()) => ask::note(
                 "certificates and tokens were read again; calls to other servers keep the certificate of the start",
             ),
-            Err(error) => ask::note(&format!("certificates and tokens stay as they were: {error}")),
+            Err(error) => ask::note(&format!("certificates and tokens were not reloaded: {error}")),
         }
     }
 }
@@ -230,7 +230,9 @@ async fn serve(
         end = server.ended() => return Ok(end?),
         () = ended.notified() => {}
     }
-    ask::note("ending when calls are answered and others have the cells; once more to end at once");
+    ask::note(
+        "draining: the server ends when calls are answered and other servers have the cells; press Ctrl-C again to end at once",
+    );
     tokio::select! {
         end = server.end() => Ok(end?),
         () = ended.notified() => Ok(End::Cut { connections: 0 }),

@@ -109,7 +109,7 @@ pub(crate) struct WatchArgs {
 /// A number of seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e6).contains(seconds));
-    seconds.ok_or_else(|| format!("{text:?} is no number of seconds from 0.001 to 1000000"))
+    seconds.ok_or_else(|| format!("not a number of seconds from 0.001 to 1000000: {text:?}"))
 }
 
 pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     });
     match ended.map_err(|error| explained(error, start)) {
         Err(error) if matches!(error.downcast_ref(), Some(Error::Job(JobError::Cancelled))) => {
-            ask::note("ended; the same command goes on after the last epoch that was written");
+            ask::note("stopped; run the same command to resume after the last epoch that was written");
             Ok(Outcome::Done)
         }
         ended => ended.map(|()| Outcome::Done),

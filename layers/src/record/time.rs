@@ -67,7 +67,7 @@ pub enum WindowError {
         to: i64,
     },
     /// It has a second outside of [`TIMES`].
-    #[error("{time} is no second since 1970 of the years 1 to 9999")]
+    #[error("{time} is outside the years 1 to 9999 (expected seconds since 1970)")]
     OutOfRange {
         /// The second.
         time: i64,

@@ -25,7 +25,7 @@ pub enum Error {
     #[error(transparent)]
     Unfit(#[from] crate::export::Unfit),
     /// What is watched of a store makes no sense.
-    #[error("{}: {source}; what is watched stands there", path.display())]
+    #[error("{}: {source}; this file registers a watched result", path.display())]
     Watch {
         /// The note.
         path: PathBuf,
@@ -33,14 +33,14 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// Another process follows the store under this name.
-    #[error("{} is locked: another process keeps this result right; end that one, or take another name", path.display())]
+    #[error("{} is locked: another process watches this result; stop that process, or choose another name", path.display())]
     Watched {
         /// The lock.
         path: PathBuf,
     },
     /// A standing result would not fit.
     #[error(
-        "to keep this result right over {links} links takes about {} MiB, and --memory is {} MiB: give more",
+        "watching this result over {links} links needs about {} MiB, and --memory is {} MiB: use more",
         needed.div_ceil(1 << 20), given >> 20
     )]
     TooLittleMemoryToWatch {
@@ -53,8 +53,8 @@ pub enum Error {
     },
     /// A standing result has grown past its budget.
     #[error(
-        "this result has grown to {} MiB, and --memory is {} MiB: begin again with more, and it goes on after the epoch \
-        that was written last",
+        "this result has grown to {} MiB, and --memory is {} MiB: start again with more memory; \
+        the watch resumes after the last epoch that was written",
         taken.div_ceil(1 << 20), given >> 20
     )]
     OutgrownWatch {
@@ -65,7 +65,7 @@ pub enum Error {
     },
     /// A graph does not fit.
     #[error(
-        "--memory of {} MiB is too little for this analysis of {links} links and {urls} URLs: give at least {} MiB",
+        "--memory of {} MiB is too little for this analysis of {links} links and {urls} URLs: use at least {} MiB",
         given >> 20, needed.div_ceil(1 << 20)
     )]
     GraphTooLarge {
@@ -79,7 +79,7 @@ pub enum Error {
         urls: u64,
     },
     /// There is no time at which to look.
-    #[error("the store has no capture in this time, so there is no date to analyze")]
+    #[error("the store has no capture in this window, so there is no date to analyze")]
     NoDates,
     /// Someone asked for a stop.
     #[error("stopped; nothing was written")]

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// An encoding that is a feature, in a binary without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the encoding {codec} is not in this binary, which was built without the feature {feature}; to get it: cargo install --locked --path jobs --features {feature}"
+    "this binary was built without the encoding {codec}; to add it: \
+     cargo install --locked --path jobs --features {feature}"
 )]
 pub struct Absent {
     /// The encoding.
@@ -62,7 +63,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file that is no image of a cell, or not a whole one.
-    #[error("{path}: {what}; write it again with `webstrata cells`", path = path.display())]
+    #[error("{path}: {what}; run `webstrata cells` to write the image again", path = path.display())]
     Image {
         /// The file.
         path: PathBuf,
@@ -70,7 +71,7 @@ pub enum Error {
         what: &'static str,
     },
     /// An image of another version.
-    #[error("{path} has version {got}, and only {expected} is read; `webstrata cells` writes images anew", path = path.display())]
+    #[error("{path} has version {got}, expected {expected}; run `webstrata cells` to write the image again", path = path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -88,7 +89,7 @@ pub enum Error {
         damage: Damage,
     },
     /// A cell that says something else than the layers that it names.
-    #[error("{path}: its {part} are not those of the layers; remove it and run `webstrata cells`", path = path.display())]
+    #[error("{path}: the {part} differ from the layers; remove the file and run `webstrata cells`", path = path.display())]
     Differs {
         /// The file.
         path: PathBuf,
@@ -96,14 +97,15 @@ pub enum Error {
         part: &'static str,
     },
     /// A cell that was made from other layers than those of the store's epoch.
-    #[error("{path}: it was made from other layers; `webstrata cells` makes it again", path = path.display())]
+    #[error("{path} was written from other layers; run `webstrata cells` to write the image again", path = path.display())]
     OtherLayers {
         /// The file.
         path: PathBuf,
     },
     /// An image that was just written and does not say what the layers say. It was removed.
     #[error(
-        "row {row}, partition {partition}: the cell does not read back as it was written, and was removed: {why}; report this as a defect, and try another encoding meanwhile: `webstrata cells --codec csr`"
+        "row {row}, partition {partition}: the cell does not read back as it was written, and was removed: {why}; \
+         please report this defect; until it is fixed, use another encoding: `webstrata cells --codec csr`"
     )]
     ReadBack {
         /// The row.
@@ -124,7 +126,8 @@ pub enum Error {
     Links(#[from] EncodeError),
     /// A URL that links lead to or come from has no record of its own in the same row.
     #[error(
-        "row {row}, partition {partition}: the layers ol and il do not mirror each other at UID {uid}; `webstrata check` tells more"
+        "row {row}, partition {partition}: the layers ol and il do not mirror each other at UID {uid}; \
+         run `webstrata check` for details"
     )]
     Unmatched {
         /// The row.
@@ -135,7 +138,7 @@ pub enum Error {
         uid: u64,
     },
     /// A cell that is not held here; another server has it.
-    #[error("the cell of row {row}, partition {partition} is not here")]
+    #[error("the cell of row {row}, partition {partition} is on another server")]
     NotHere {
         /// The row.
         row: u32,
@@ -152,7 +155,8 @@ pub enum Error {
     },
     /// What a peer sent is not the image that was asked for.
     #[error(
-        "the cell of row {row}, partition {partition} as another server sent it: {what}; ask a third one, or make it from the layers"
+        "the cell of row {row}, partition {partition}, received from another server: {what}; \
+         fetch it from a third server, or write it from the layers"
     )]
     Received {
         /// The row.
@@ -163,7 +167,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A store that has no directory, for images to lie in.
-    #[error("cells are written beside the layers, in a directory of this machine; {path} is none", path = path.display())]
+    #[error("cells are written beside the layers in a local directory; {path} is not a local directory", path = path.display())]
     NoDirectory {
         /// The store.
         path: PathBuf,

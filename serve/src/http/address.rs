@@ -21,7 +21,7 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
         let mut there = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
         let own = there.next();
         if let (Some((one, _)), Some((other, _))) = (&own, there.next()) {
-            return Err(bad(format!("url: {one} and {other} are in the store; write which one")));
+            return Err(bad(format!("url: {one} and {other} are in the store; write the scheme")));
         }
         // The rest of its answers are of this text, too.
         there.for_each(drop);
@@ -43,7 +43,7 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, u64), S
     let there = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
     let shown = if text.contains("://") { url.as_str() } else { text.trim() };
     let message = match there {
-        Some((_, near)) => format!("{shown} is not in the store; {near} is"),
+        Some((_, near)) => format!("{shown} is not in the store, but {near} is"),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
     };
     Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]))

@@ -240,7 +240,8 @@ pub enum Unfit {
     Basename(PathBuf),
     /// A format that is a feature, in a binary without it.
     #[error(
-        "the format {0} is not in this binary, which was built without the feature {0}; to get it: cargo install --locked --path jobs --features {0}"
+        "this binary was built without the format {0}; to add it: \
+         cargo install --locked --path jobs --features {0}"
     )]
     Absent(Format),
 }
