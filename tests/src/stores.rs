@@ -13,9 +13,7 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::{
-    Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
-};
+use webstrata_layers::{Batch, Counts, Direction, Links, Precision, Reader, Sample, Sampling, Store, Window};
 use webstrata_pipeline::{BuildOptions, RunOptions};
 
 /// Options of a plain build.

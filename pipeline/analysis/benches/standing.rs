@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use webstrata_analysis::standing::{Event, FollowOptions, Part, Standing, Start, follow};
-use webstrata_layers::{EpochId, Links, Page, RangeLength, Reader, Store, Window};
+use webstrata_layers::{EpochId, Links, Page, Reader, Store, Window};
 use webstrata_pipeline::{BuildOptions, Error, MergeOptions, Progress, RunOptions, build, merge, scheduled};
 
 const UPDATES: u64 = 12;
