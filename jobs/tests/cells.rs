@@ -3,14 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod servers;
+
+use servers::Server;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A command line given as one text; `{}` stands for a directory.
 fn command(dir: &Path, line: &str) -> Command {
@@ -99,60 +99,9 @@ fn check_finds_cells_that_are_damaged_or_of_other_layers() {
     says("it was made from other layers");
 }
 
-/// A server in its process, and what it says.
-struct Server {
-    child: Child,
-    address: String,
-    said: Receiver<String>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(dir: &Path) -> Self {
-        let mut serve = command(dir, "serve {}/store --listen 127.0.0.1:0 --data {}/images");
-        let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = out.next().unwrap().unwrap().strip_prefix("listening on ").unwrap().to_owned();
-        let (sender, said) = channel();
-        let errors = BufReader::new(child.stderr.take().unwrap()).lines();
-        thread::spawn(move || errors.map_while(Result::ok).for_each(|line| _ = sender.send(line)));
-        thread::spawn(move || out.for_each(drop));
-        Self { child, address, said }
-    }
-
-    /// The next line of its log that says so.
-    fn says(&self, what: &str) -> String {
-        loop {
-            let line =
-                self.said.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("it never says {what}"));
-            if line.contains(what) {
-                return line;
-            }
-        }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    /// Returns when it is ready; the last answer before that is an error.
-    fn ready(&self) {
-        let begun = Instant::now();
-        while !self.get("/readyz").starts_with("HTTP/1.1 200") {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{}", self.get("/readyz"));
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
+/// A server of the store in a directory.
+fn serve(dir: &Path) -> Server {
+    Server::start(&mut command(dir, "serve {}/store --listen 127.0.0.1:0 --data {}/images"), dir.join("log"))
 }
 
 #[test]
@@ -161,7 +110,7 @@ fn a_server_that_cannot_make_a_cell_says_why_and_waits_longer_each_time() {
     hub(dir.path(), 20);
     let layer = dir.path().join(LAYER);
     let whole = damage(&layer);
-    let server = Server::start(dir.path());
+    let server = serve(dir.path());
     for (tries, wait) in [(1, "1s"), (2, "2s")] {
         let line = server.says("a cell cannot be made or brought");
         for part in ["row=1", "partition=0", &format!("tries={tries}"), &format!("wait={wait}"), LAYER] {
@@ -170,17 +119,17 @@ fn a_server_that_cannot_make_a_cell_says_why_and_waits_longer_each_time() {
     }
     // The figures follow the log within a second.
     thread::sleep(Duration::from_millis(1200));
-    let ready = server.get("/readyz");
-    assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
+    let (status, ready) = server.get("/readyz").unwrap();
+    assert_eq!(status, 503, "{ready}");
     for part in ["not ready: 1 cells are missing", "row 1, partition 0 failed 2 times", "after 2 s", LAYER] {
         assert!(ready.contains(part), "{part}: {ready}");
     }
-    let metrics = server.get("/metrics");
+    let (_, metrics) = server.get("/metrics").unwrap();
     assert!(metrics.contains("\nwebstrata_cells_failed_total 2\n"), "{metrics}");
     assert!(metrics.contains("\nwebstrata_cells_wanted 1\n"), "{metrics}");
     fs::write(&layer, whole).unwrap();
-    server.ready();
-    assert!(server.get("/v1/links?url=http://hub.example/&direction=in").starts_with("HTTP/1.1 200"));
+    server.until(200);
+    assert_eq!(server.get("/v1/links?url=http://hub.example/&direction=in").unwrap().0, 200);
 }
 
 #[test]
@@ -189,10 +138,10 @@ fn a_server_makes_the_cell_whose_image_in_the_store_is_damaged_and_says_so() {
     hub(dir.path(), 400);
     succeeds(dir.path(), "cells {}/store");
     damage(&dir.path().join(IMAGE));
-    let server = Server::start(dir.path());
+    let server = serve(dir.path());
     let line = server.says("the image of a cell is not sound, and is not used");
     assert!(line.contains(IMAGE) && line.contains("does not have its checksum"), "{line}");
-    server.ready();
+    server.until(200);
     assert!(dir.path().join("images/cells/000001/part-00000.cell").exists());
-    assert!(server.get("/metrics").contains("\nwebstrata_cells_failed_total 0\n"));
+    assert!(server.get("/metrics").unwrap().1.contains("\nwebstrata_cells_failed_total 0\n"));
 }

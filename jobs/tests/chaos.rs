@@ -10,6 +10,7 @@
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
 
 mod cluster;
+mod servers;
 
 use cluster::{Cluster, run};
 use std::collections::BTreeMap;
@@ -41,16 +42,11 @@ fn setting() -> (u64, u64) {
     (seconds.parse().unwrap(), seed.parse().unwrap())
 }
 
-/// A moment of so many seconds.
-fn moment(random: &mut Random, seconds: f64) -> Duration {
-    Duration::from_secs_f64(seconds * random.below(1000) as f64 / 1000.0)
-}
-
 /// Adds batches until there are none, and merges and collects now and then; gives how often.
 fn write(story: &Story, batches: u64, mut random: Random, stop: &AtomicBool) -> BTreeMap<&'static str, u64> {
     let mut done: BTreeMap<&'static str, u64> = BTreeMap::new();
     for batch in 1..batches {
-        thread::sleep(Duration::from_secs(1) + moment(&mut random, 3.0));
+        thread::sleep(Duration::from_secs(1) + random.moment(3.0));
         if stop.load(SeqCst) {
             break;
         }
@@ -92,7 +88,7 @@ impl Events {
         *self.counts.entry("kills").or_default() += 1;
         self.failures.push(Instant::now());
         drop(cluster.take(&name));
-        thread::sleep(moment(random, 2.5));
+        thread::sleep(random.moment(2.5));
         cluster.start(random.once_in(2).then_some(name));
     }
 }
@@ -102,7 +98,7 @@ fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Insta
     let mut events = Events::default();
     while Instant::now() < end {
         cluster.whole(clerk, REPLICAS, WHOLE);
-        thread::sleep(moment(random, 1.0));
+        thread::sleep(random.moment(1.0));
         let at = usize::try_from(random.below(cluster.servers.len() as u64)).unwrap();
         let name = cluster.servers[at].name.clone();
         let event = match random.below(10) {
@@ -121,14 +117,14 @@ fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Insta
             "stops" => {
                 events.failures.push(Instant::now());
                 cluster.servers[at].signal("STOP");
-                thread::sleep(Duration::from_millis(300) + moment(random, 5.0));
+                thread::sleep(Duration::from_millis(300) + random.moment(5.0));
                 cluster.servers[at].signal("CONT");
             }
             // Who comes or goes does not fail: meanwhile another one may.
             "leaves" => {
                 let server = cluster.take(&name);
                 let leaving = thread::spawn(move || server.leave(WHOLE));
-                thread::sleep(moment(random, 1.5));
+                thread::sleep(random.moment(1.5));
                 if random.once_in(2) {
                     events.kill(cluster, random);
                 }
@@ -136,7 +132,7 @@ fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Insta
             }
             _ => {
                 cluster.start(None);
-                thread::sleep(moment(random, 1.5));
+                thread::sleep(random.moment(1.5));
                 if random.once_in(2) {
                     events.kill(cluster, random);
                 }

@@ -1,9 +1,10 @@
-//! Builds, updates and merges on disks that are too small, of the store and of temporary files: they say which place is full and what
-//! to do, the store stays as it was, and with more room the same command ends right. Exports and analyses say which place is
-//! full, and leave nothing there.
+//! Builds, updates and merges on disks that are too small, of the store and of temporary files: they say which place is
+//! full and what to do, the store stays as it was, and with more room the same command ends right. Exports and analyses
+//! say which place is full, and leave nothing there.
 //!
-//! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the right
-//! to make user namespaces, which not every machine has: the tests run where they are asked for, and fail without these.
+//! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the
+//! right to make user namespaces, which not every machine has: the tests run where they are asked for, and fail without
+//! these.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

@@ -9,8 +9,10 @@
 #![expect(clippy::print_stdout, reason = "what was measured")]
 
 mod cluster;
+mod servers;
 
-use cluster::{Cluster, Server, run};
+use cluster::{Cluster, run};
+use servers::Server;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -11,13 +11,14 @@ mod histories;
 mod processes;
 
 use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
-use processes::{Process, Random, number};
+use processes::{Process, chance, number};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
+use webstrata_tests::crawls::Random;
 
 /// When a job is killed: so long after one of its stages has begun (the first is its start), or after it has made or
 /// removed a manifest.
@@ -93,7 +94,7 @@ fn kill(mut command: Command, store: &Path, moment: Moment) -> bool {
 #[test]
 fn whatever_is_killed_leaves_an_epoch_and_ends_right_when_it_is_given_again() {
     let histories = Histories::new();
-    let mut random = Random::of_environment();
+    let mut random = chance();
     let undisturbed = JOBS.map(|job| Undisturbed::new(&histories, &job));
     assert_eq!(undisturbed.each_ref().map(|own| own.expected.answers.len()), [3, 2, 1, 2]);
     let spill = histories.path("spill");

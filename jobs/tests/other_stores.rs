@@ -3,12 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod servers;
+
 use serde_json::Value;
+use servers::Server;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -62,81 +64,26 @@ fn links_of(page: usize, step: usize) -> Vec<String> {
     links
 }
 
-/// A server in its process.
-struct Server {
-    child: Child,
-    address: String,
-    log: PathBuf,
+/// A server of a store, under a name.
+fn serve(dir: &Path, name: &str, store: &Path, args: &[&str]) -> Server {
+    let data = dir.join(format!("data-{name}"));
+    let mut command = webstrata(&["serve", store.to_str().unwrap(), "--data", data.to_str().unwrap()]);
+    command.args(["--name", name, "--watch", "0.2", "--gossip", "0.1", "--settle", "0.5"]).args(args);
+    if !args.contains(&"--listen") {
+        command.args(["--listen", "127.0.0.1:0"]);
+    }
+    Server::start(&mut command, dir.join(format!("{name}.log")))
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(dir: &Path, name: &str, store: &Path, args: &[&str]) -> Server {
-        let (data, log) = (dir.join(format!("data-{name}")), dir.join(format!("{name}.log")));
-        let mut command = webstrata(&["serve", store.to_str().unwrap(), "--data", data.to_str().unwrap()]);
-        command.args(["--name", name, "--watch", "0.2", "--gossip", "0.1", "--settle", "0.5"]).args(args);
-        if !args.contains(&"--listen") {
-            command.args(["--listen", "127.0.0.1:0"]);
-        }
-        let mut child = command.stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = out.next().and_then(Result::ok).unwrap_or_default();
-        let address = line.strip_prefix("listening on ").map(str::to_owned);
-        let address =
-            address.unwrap_or_else(|| panic!("{name} does not listen: {}", fs::read_to_string(&log).unwrap()));
-        std::thread::spawn(move || out.for_each(drop));
-        Server { child, address, log }
-    }
-
-    fn said(&self) -> String {
-        fs::read_to_string(&self.log).unwrap()
-    }
-
-    /// Status and body of an answer; `None` where there is none.
-    fn get(&self, path: &str) -> Option<(u16, String)> {
-        let mut stream = TcpStream::connect(&self.address).ok()?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).ok()?;
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
-    }
-
-    /// Returns when it is ready, or not.
-    fn until(&self, status: u16) -> String {
-        let begun = Instant::now();
-        loop {
-            if let Some((own, body)) = self.get("/readyz")
-                && own == status
-            {
-                return body;
-            }
-            assert!(
-                begun.elapsed() < SOON,
-                "/readyz does not come to {status}: {:?}, {}",
-                self.get("/readyz"),
-                self.said()
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// The links of a page as it answers them; `None` where it does not.
-    fn links(&self, page: usize) -> Option<Vec<String>> {
-        let (status, body) = self.get(&format!("/v1/links?url=http://p{page}.example/"))?;
-        let body: Value = serde_json::from_str(&body).ok()?;
-        let links = body["links"].as_array().filter(|_| status == 200)?;
-        let mut links: Vec<String> =
-            links.iter().map(|link| link.as_str().or_else(|| link["url"].as_str()).unwrap().to_owned()).collect();
-        links.sort_unstable();
-        Some(links)
-    }
+/// The links of a page as a server answers them; `None` where it does not.
+fn links_from(server: &Server, page: usize) -> Option<Vec<String>> {
+    let (status, body) = server.get(&format!("/v1/links?url=http://p{page}.example/"))?;
+    let body: Value = serde_json::from_str(&body).ok()?;
+    let links = body["links"].as_array().filter(|_| status == 200)?;
+    let mut links: Vec<String> =
+        links.iter().map(|link| link.as_str().or_else(|| link["url"].as_str()).unwrap().to_owned()).collect();
+    links.sort_unstable();
+    Some(links)
 }
 
 #[test]
@@ -145,11 +92,11 @@ fn a_server_whose_store_is_built_anew_answers_of_the_old_one_and_ends() {
     let (store, first, second) =
         (dir.path().join("store"), crawl(dir.path(), "1.jsonl", 1), crawl(dir.path(), "7.jsonl", 7));
     build(&store, &first);
-    let mut server = Server::start(dir.path(), "one", &store, &[]);
+    let mut server = serve(dir.path(), "one", &store, &[]);
     server.until(200);
-    assert_eq!(server.links(3), Some(links_of(3, 1)));
+    assert_eq!(links_from(&server, 3), Some(links_of(3, 1)));
     // A program that goes on asking.
-    let mut asking = webstrata(&["query", "--server", &server.address])
+    let mut asking = webstrata(&["query", "--server", &server.address.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -169,7 +116,7 @@ fn a_server_whose_store_is_built_anew_answers_of_the_old_one_and_ends() {
     let begun = Instant::now();
     let status = loop {
         for page in 0..20 {
-            let links = server.links(page);
+            let links = links_from(&server, page);
             assert!(links.as_ref().is_none_or(|links| *links == links_of(page, 1)), "{page}: {links:?}");
         }
         if let Some(status) = server.child.try_wait().unwrap() {
@@ -180,10 +127,10 @@ fn a_server_whose_store_is_built_anew_answers_of_the_old_one_and_ends() {
     assert_eq!(status.code(), Some(1));
     assert!(server.said().contains("is another store now"), "{}", server.said());
 
-    let address = server.address.clone();
-    let again = Server::start(dir.path(), "one", &store, &["--listen", &address]);
+    let address = server.address.to_string();
+    let again = serve(dir.path(), "one", &store, &["--listen", &address]);
     again.until(200);
-    assert_eq!(again.links(3), Some(links_of(3, 7)));
+    assert_eq!(links_from(&again, 3), Some(links_of(3, 7)));
     // Who knows the old store is told so, and gets nothing of the new one.
     if let Some(answer) = ask(3) {
         assert!(answer == known || answer.get("error").is_some(), "{answer}");
@@ -198,9 +145,9 @@ fn a_server_of_another_store_is_refused_and_both_say_why() {
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
     build(&one, &crawl(dir.path(), "1.jsonl", 1));
     build(&other, &crawl(dir.path(), "7.jsonl", 7));
-    let first = Server::start(dir.path(), "first", &one, &[]);
+    let first = serve(dir.path(), "first", &one, &[]);
     first.until(200);
-    let foreign = Server::start(dir.path(), "foreign", &other, &["--join", &first.address]);
+    let foreign = serve(dir.path(), "foreign", &other, &["--join", &first.address.to_string()]);
     let begun = Instant::now();
     while !(first.said().contains("another store") && foreign.said().contains("another store")) {
         assert!(begun.elapsed() < SOON, "{} | {}", first.said(), foreign.said());
@@ -210,11 +157,11 @@ fn a_server_of_another_store_is_refused_and_both_say_why() {
     let why = foreign.until(503);
     assert!(why.contains("another store"), "{why}");
     first.until(200);
-    assert_eq!(first.links(3), Some(links_of(3, 1)));
+    assert_eq!(links_from(&first, 3), Some(links_of(3, 1)));
     let (_, metrics) = first.get("/metrics").unwrap();
     assert!(metrics.contains("webstrata_servers_alive 1"), "{metrics}");
     // One of the same store is let in.
-    let second = Server::start(dir.path(), "second", &one, &["--join", &first.address]);
+    let second = serve(dir.path(), "second", &one, &["--join", &first.address.to_string()]);
     second.until(200);
     assert!(!second.said().contains("another store"), "{}", second.said());
 }
@@ -229,14 +176,16 @@ fn a_server_with_another_token_is_not_ready_and_says_why() {
         fs::write(&path, format!("{name}-0123456789abcdef0123456789\n")).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let first = Server::start(dir.path(), "first", &store, &["--tokens", &token("right")]);
+    let first = serve(dir.path(), "first", &store, &["--tokens", &token("right")]);
     first.until(200);
-    let second = Server::start(dir.path(), "second", &store, &["--tokens", &token("wrong"), "--join", &first.address]);
+    let second =
+        serve(dir.path(), "second", &store, &["--tokens", &token("wrong"), "--join", &first.address.to_string()]);
     std::thread::sleep(Duration::from_secs(3));
     let why = second.until(503);
     assert!(why.contains("token"), "{why}");
     assert!(second.said().contains("token"), "{}", second.said());
-    let third = Server::start(dir.path(), "third", &store, &["--tokens", &token("right"), "--join", &first.address]);
+    let third =
+        serve(dir.path(), "third", &store, &["--tokens", &token("right"), "--join", &first.address.to_string()]);
     third.until(200);
 }
 

@@ -4,9 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod ports;
+mod servers;
 
+use servers::Server;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -45,34 +48,16 @@ fn built(crawl: &Crawl) -> tempfile::TempDir {
     dir
 }
 
-/// A server in its process, killed at the end.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    /// Of the store in a directory; returns when it is ready.
-    fn start(dir: &Path) -> Server {
-        let words = "serve {}/store --listen 127.0.0.1:0 --data {}/data --settle 0.1 --gossip 0.1";
-        let mut child = program(dir, words).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let address = lines.next().unwrap().strip_prefix("listening on ").unwrap().to_owned();
-        assert!(lines.next().unwrap().starts_with("ready"));
-        std::thread::spawn(move || lines.for_each(drop));
-        Server { child, address }
-    }
+/// A server of the store in a directory that is ready.
+fn serve(dir: &Path) -> Server {
+    let words = "serve {}/store --listen 127.0.0.1:0 --data {}/data --settle 0.1 --gossip 0.1";
+    let server = Server::start(&mut program(dir, words), dir.join("log"));
+    server.until(200);
+    server
 }
 
 /// `query` of a server, and its pipes.
-fn asking(dir: &Path, server: &str) -> (Child, ChildStdin, BufReader<ChildStdout>) {
+fn asking(dir: &Path, server: SocketAddr) -> (Child, ChildStdin, BufReader<ChildStdout>) {
     let mut command = program(dir, &format!("query --server {server}"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (questions, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -119,7 +104,7 @@ fn servers_answer_many_questions_as_the_store_does_in_the_same_order() {
     let dir = built(&crawl);
     let path = dir.path().join("questions");
     fs::write(&path, questions(&crawl, 3000)).unwrap();
-    let server = Server::start(dir.path());
+    let server = serve(dir.path());
     let [of_store, of_server] = ["{}/store", &format!("--server {}", server.address)].map(|source| {
         let mut command = program(dir.path(), &format!("query {source}"));
         let output = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
@@ -136,8 +121,8 @@ fn servers_answer_many_questions_as_the_store_does_in_the_same_order() {
 #[test]
 fn a_program_can_ask_servers_one_question_after_another() {
     let dir = built(&crawl());
-    let server = Server::start(dir.path());
-    let (mut child, mut ask, mut answers) = asking(dir.path(), &server.address);
+    let server = serve(dir.path());
+    let (mut child, mut ask, mut answers) = asking(dir.path(), server.address);
     let question = |id: u32| format!(r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#);
     // The program stays, its pipe stays open: each answer comes before the next question, also where half of that, or
     // an empty line, is there already.
@@ -167,8 +152,8 @@ fn a_program_can_ask_servers_one_question_after_another() {
 #[test]
 fn a_server_that_dies_ends_the_run_after_the_answers_before() {
     let dir = built(&crawl());
-    let server = Server::start(dir.path());
-    let (mut child, mut ask, mut answers) = asking(dir.path(), &server.address);
+    let server = serve(dir.path());
+    let (mut child, mut ask, mut answers) = asking(dir.path(), server.address);
     for id in 0..3 {
         writeln!(ask, r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#).unwrap();
         assert_eq!(next(&mut answers)["id"], id);
@@ -221,9 +206,10 @@ fn a_server_that_is_not_there_is_named_at_once() {
 fn the_address_of_a_server_may_be_written_as_a_url() {
     let crawl = crawl();
     let dir = built(&crawl);
-    let server = Server::start(dir.path());
+    let server = serve(dir.path());
     let url = crawl.oracle().urls().first().unwrap().to_string();
-    for address in [server.address.clone(), format!("http://{}", server.address), format!("http://{}/", server.address)]
+    for address in
+        [server.address.to_string(), format!("http://{}", server.address), format!("http://{}/", server.address)]
     {
         let output = said(dir.path(), &format!("links --server {address} {url}")).0;
         assert!(output.status.success(), "{address}: {output:?}");

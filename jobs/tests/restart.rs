@@ -10,7 +10,7 @@ mod ports;
 mod processes;
 
 use ports::addresses;
-use processes::{Process, Random, number};
+use processes::{Process, chance, number};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use webstrata_tests::crawls::Random;
 
 const STAGES: [&str; 8] = ["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks", "commit"];
 /// Processes of a cluster notice within this time that one has gone.
@@ -44,7 +45,7 @@ impl Setting {
             let mut generate = webstrata(&["generate", &crawl, "--out"]);
             assert!(generate.arg(out).status().unwrap().success());
         }
-        let random = Random::of_environment();
+        let random = chance();
         let mut setting = Setting { dir, random, seconds: BTreeMap::new(), whole: 0.0 };
         let report = setting.path("report.json");
         let mut build = setting.build("one", 2);

@@ -17,6 +17,47 @@
 //! | [`location`] | where a store lies: a directory or a bucket, and files that are whole or not there |
 //! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
 //! | [`read`] | questions and their answers, scans, differences between epochs, checks |
+//!
+//! # Example
+//!
+//! ```
+//! use webstrata_layers::*;
+//!
+//! // A store of two URLs. One is a page: its capture of 2008 links to the other, its capture of 2009 to nothing.
+//! let dir = tempfile::tempdir()?;
+//! let time = |text| parse_time(text, false).expect("a time");
+//! let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
+//! let page = Page { uid: 1, timestamps, unknown: vec![], links: vec![0], changes };
+//! let ranges = vec![RangeLength::Month.start(time("20080601"))];
+//! let linked = InLinks { uid: 0, ranges, sources: vec![1], changes: vec![] };
+//!
+//! let writer = StoreWriter::open(dir.path(), "example", None)?;
+//! let row = writer.begin_row()?;
+//! let mut urls = UrlWriter::create(&row, 0)?;
+//! urls.push(0, "http://example.com/", "com,example)/")?;
+//! urls.push(1, "http://example.org/", "org,example)/")?;
+//! let first_key = urls.first_key();
+//! let mut out = OutlinksWriter::create(&row, 0)?;
+//! out.push(&page, &Evidence::default())?;
+//! let mut into = InlinksWriter::create(&row, 0)?;
+//! into.push(&linked)?;
+//! let files = [urls.finish()?, out.finish()?, into.finish()?].concat();
+//! let partitions = vec![PartitionEntry { partition: 0, first_uid: 0, urls: 2, first_record: 0, first_key, files }];
+//! let mut counts = Counts { urls: 2, ..Counts::default() };
+//! counts.add_page(&page);
+//! let rows = vec![RowEntry { row: row.row(), first_uid: 0, urls: 2, updates: 1, partitions, counts }];
+//! let (in_range, provenance) = (RangeLength::Month, Provenance::default());
+//! writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
+//!
+//! // Its answers.
+//! let reader = Reader::new(Store::open(dir.path())?, 64 << 20);
+//! let page = reader.uid("http://example.org/")?.expect("a URL of the store");
+//! let links = reader.out_links(page, Window::Seen { from: time("2008"), to: time("2009") })?;
+//! assert_eq!(reader.urls_of(&links)?, ["http://example.com/"]);
+//! assert!(reader.out_links(page, Window::AsOf(time("2010")))?.is_empty());
+//! assert_eq!(reader.in_links(links[0], Window::ALWAYS, Precision::Exact)?, [page]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 pub mod file;

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod files;
 mod small_store;
 
+use files::files_below;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -22,16 +24,6 @@ fn model() -> Model {
         ((3, 1_149_120_000), None),
     ]);
     Model::new(captures, 6, RangeLength::Month)
-}
-
-fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
-    }
-    found.sort();
-    found
 }
 
 /// Asks about everything, so that each file is read.

@@ -59,6 +59,23 @@ pub struct BuildOptions {
     pub partition_urls: Option<u64>,
 }
 
+impl BuildOptions {
+    /// A build of crawl files, with everything else as `webstrata build` has it.
+    pub fn new(run: RunOptions, inputs: Vec<PathBuf>) -> Self {
+        Self {
+            run,
+            inputs,
+            generate: Vec::new(),
+            update: false,
+            kinds: None,
+            url_bytes_max: None,
+            in_range: RangeLength::Month,
+            min_sources: None,
+            partition_urls: None,
+        }
+    }
+}
+
 /// What a build did, all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BuildReport {
@@ -219,6 +236,24 @@ impl Work for Build {
 /// gone; no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and
 /// no epoch is made. Damage inside inputs is counted in the report. After an error the store answers as before, and the
 /// same call goes on after the last finished stage.
+///
+/// ```
+/// use webstrata_layers::{Links, Reader, Store, Window};
+/// use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+///
+/// let dir = tempfile::tempdir()?;
+/// let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
+/// let capture = r#"{"url":"http://example.org/","ts":"20080601000000","links":["http://example.com/"]}"#;
+/// std::fs::write(&crawl, capture)?;
+/// let report = build(&BuildOptions::new(RunOptions::new(&store), vec![crawl]), &Progress::default())?;
+/// assert_eq!((report.counts.urls, report.counts.captures), (2, 1));
+///
+/// let reader = Reader::new(Store::open(&store)?, 64 << 20);
+/// let page = reader.uid("http://example.org/")?.expect("a URL of the store");
+/// let links = reader.out_links(page, Window::ALWAYS)?;
+/// assert_eq!(reader.urls_of(&links)?, ["http://example.com/"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
     let given = MeaningOptions { kinds, min_sources, url_bytes_max };

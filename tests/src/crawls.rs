@@ -6,6 +6,7 @@ use crate::oracle::{Oracle, Time};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// One capture: texts as a crawl file spells them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,11 @@ impl Random {
     /// True once in `n` times.
     pub fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
+    }
+
+    /// A moment within so many seconds.
+    pub fn moment(&mut self, seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds * self.below(1000) as f64 / 1000.0)
     }
 
     /// Puts a list into another order.

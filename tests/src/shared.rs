@@ -1,13 +1,13 @@
-//! Where the shared test data is: histories of real sites, graphs, and test files of other projects, which are too large
-//! for the repository.
+//! Where the shared test data is: histories of real sites, graphs, and test files of other projects, which are too
+//! large for the repository.
 //!
-//! Tests that read them are ignored unless they are asked for (`-- --ignored`), and then fail where the data is missing.
-//! Crates below `webstrata_tests` include this file by its path, so it imports nothing but `std`.
+//! Tests that read them are ignored unless they are asked for (`-- --ignored`), and then fail where the data is
+//! missing. Crates below `webstrata_tests` include this file by its path, so it imports nothing but `std`.
 
 use std::path::{Path, PathBuf};
 
-/// A file or directory of the shared test data: below `WEBSTRATA_SHARED` (a relative path begins at the workspace), else
-/// below `shared` beside the workspace.
+/// A file or directory of the shared test data: below `WEBSTRATA_SHARED` (a relative path begins at the workspace),
+/// else below `shared` beside the workspace.
 pub(crate) fn shared(name: &str) -> PathBuf {
     let mut ancestors = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let workspace = ancestors.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace has a Cargo.lock");

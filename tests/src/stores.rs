@@ -13,29 +13,17 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::{
-    Batch, Counts, Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window,
-};
+use webstrata_layers::{Batch, Counts, Direction, Links, Precision, Reader, Sample, Sampling, Store, Window};
 use webstrata_pipeline::{BuildOptions, RunOptions};
 
 /// Options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
-    BuildOptions {
-        run: run_options(store),
-        inputs,
-        generate: Vec::new(),
-        update: false,
-        url_bytes_max: None,
-        kinds: None,
-        in_range: RangeLength::Month,
-        min_sources: None,
-        partition_urls: None,
-    }
+    BuildOptions::new(run_options(store), inputs)
 }
 
 /// One worker with a gigabyte.
 pub fn run_options(store: &Path) -> RunOptions {
-    RunOptions { store: store.into(), workers: 1, memory_max: 1 << 30, spill: None, cluster: None }
+    RunOptions::new(store)
 }
 
 /// Opens a store for questions.

@@ -5,6 +5,10 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "how many damages were found is for the reader of its output")]
 
+#[path = "../../layers/tests/files/mod.rs"]
+mod files;
+
+use files::files_below;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,16 +51,6 @@ fn store_in(dir: &Path) -> PathBuf {
         write_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap();
     }
     store
-}
-
-fn files_below(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
-    }
-    found.sort();
-    found
 }
 
 /// What a store says of a URL.

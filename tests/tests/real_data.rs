@@ -1,4 +1,5 @@
-//! Histories of real sites ([`webstrata_tests::shared`]): all of them in one store, and a sample of its URLs against the oracle.
+//! Histories of real sites ([`webstrata_tests::shared`]): all of them in one store, and a sample of its URLs against
+//! the oracle.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

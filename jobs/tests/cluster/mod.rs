@@ -2,12 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use crate::servers::Server;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_serve::clerk::Clerk;
@@ -31,48 +29,11 @@ pub(crate) fn run(story: &Story, words: &str) {
     assert!(output.status.success(), "{words}: {output:?}");
 }
 
-/// A server in its process.
-pub(crate) struct Server {
-    pub(crate) name: String,
-    pub(crate) address: SocketAddr,
-    child: Child,
-    log: PathBuf,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    /// Sends it a signal, by name.
-    pub(crate) fn signal(&self, signal: &str) {
-        let status = Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status().unwrap();
-        assert!(status.success(), "{}: no signal {signal}: {}", self.name, self.said());
-    }
-
-    /// Lets it end by itself, and returns when it has.
-    pub(crate) fn leave(mut self, within: Duration) {
-        self.signal("TERM");
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begun.elapsed() < within, "{} does not end: {}", self.name, self.said());
-            thread::sleep(Duration::from_millis(10));
-        };
-        assert!(status.success(), "{}: {status}: {}", self.name, self.said());
-    }
-
-    /// The end of what it has logged.
-    fn said(&self) -> String {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
-    }
+/// The end of what a server has logged.
+fn last_said(server: &Server) -> String {
+    let text = server.said();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(30)..].join("\n")
 }
 
 /// Servers of one store.
@@ -100,20 +61,8 @@ impl Cluster {
             self.arguments
         ));
         self.servers.iter().for_each(|server| _ = command.arg("--join").arg(server.address.to_string()));
-        let log = self.dir.join(format!("{name}.log"));
-        let mut child = command
-            .stderr(File::options().create(true).append(true).open(&log).unwrap())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = out.next().and_then(Result::ok).unwrap_or_default();
-        let address = line.strip_prefix("listening on ").and_then(|address| address.parse().ok());
-        let said = || std::fs::read_to_string(&log).unwrap_or_default();
-        let address = address.unwrap_or_else(|| panic!("{name} does not listen: {line}, {}", said()));
-        // A server that nobody listens to would end.
-        thread::spawn(move || out.for_each(drop));
-        self.servers.push(Server { name, address, child, log });
+        let server = Server::start(&mut command, self.dir.join(format!("{name}.log")));
+        self.servers.push(server);
         self.servers.last().unwrap()
     }
 
@@ -138,7 +87,7 @@ impl Cluster {
             }
             if begun.elapsed() > within {
                 let logs: Vec<String> =
-                    self.servers.iter().map(|server| format!("{}:\n{}", server.name, server.said())).collect();
+                    self.servers.iter().map(|server| format!("{}:\n{}", server.name, last_said(server))).collect();
                 panic!("{names:?} are not whole after {within:?}: {map:#?}\n{}", logs.join("\n"));
             }
             thread::sleep(Duration::from_millis(20));

@@ -6,33 +6,17 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use webstrata_tests::crawls::Random;
 
 /// A number that an environment variable says.
 pub(crate) fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Numbers that are the same for the same seed (xorshift).
-pub(crate) struct Random(u64);
-
-impl Random {
-    /// As `WEBSTRATA_SEED` says (1).
-    pub(crate) fn of_environment() -> Random {
-        Random(number("WEBSTRATA_SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    /// A moment in so many seconds.
-    pub(crate) fn moment(&mut self, seconds: f64) -> Duration {
-        Duration::from_secs_f64(seconds * self.below(1000) as f64 / 1000.0)
-    }
+/// Chance, as `WEBSTRATA_SEED` says (1).
+pub(crate) fn chance() -> Random {
+    Random(number("WEBSTRATA_SEED", 1))
 }
 
 /// A running process and what it says on standard error.

@@ -28,6 +28,8 @@ use crate::store::Store;
 use crate::store::manifest::{FileEntry, PartitionEntry};
 
 /// Answers questions about one epoch of a store from its files.
+///
+/// The [example of the crate](crate#example) writes a store, and asks it with a reader.
 pub struct Reader {
     pub(crate) store: Store,
     /// Those of all rows, row after row.

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, Start, follow};
-use webstrata_layers::{EpochId, Links, Page, RangeLength, Reader, Store, Window};
+use webstrata_layers::{EpochId, Links, Page, Reader, Store, Window};
 use webstrata_pipeline::{BuildOptions, Error, MergeOptions, Progress, RunOptions, build, merge, scheduled};
 
 const UPDATES: u64 = 12;
@@ -252,17 +252,7 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
         }
         std::fs::write(&input, text).unwrap();
         let run = RunOptions { store: store.into(), workers: 2, memory_max: 1 << 30, spill: None, cluster: None };
-        let options = BuildOptions {
-            run: run.clone(),
-            inputs: vec![input.clone()],
-            generate: Vec::new(),
-            update: month > 0,
-            kinds: None,
-            url_bytes_max: None,
-            in_range: RangeLength::Month,
-            min_sources: None,
-            partition_urls: None,
-        };
+        let options = BuildOptions { update: month > 0, ..BuildOptions::new(run.clone(), vec![input.clone()]) };
         build(&options, &Progress::default()).unwrap();
         let rows = scheduled(&Store::open(store).unwrap().manifest().rows);
         if rows > 1 {

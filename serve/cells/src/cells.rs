@@ -34,6 +34,33 @@ use crate::image::{Image, Residence};
 use crate::links::encoding::Encodings;
 
 /// All cells of an epoch.
+///
+/// ```
+/// use webstrata_cells::Cells;
+/// use webstrata_cells::image::Residence;
+/// use webstrata_cells::image::label::partitions;
+/// use webstrata_cells::image::load::{Options, write_cell};
+/// use webstrata_cells::links::encoding::Encodings;
+/// use webstrata_layers::{Links, Store, Window};
+/// use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+///
+/// let dir = tempfile::tempdir()?;
+/// let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
+/// let capture = r#"{"url":"http://example.org/","ts":"20080601000000","links":["http://example.com/"]}"#;
+/// std::fs::write(&crawl, capture)?;
+/// build(&BuildOptions::new(RunOptions::new(&store), vec![crawl]), &Progress::default())?;
+///
+/// // An image beside the layers for each partition, and all of them mapped into memory.
+/// let layers = Store::open(&store)?;
+/// for (row, partition) in partitions(&layers) {
+///     write_cell(&layers, &store, row, partition, Options::default())?;
+/// }
+/// let cells = Cells::open(&layers, Residence::Mapped, Encodings::STRATA)?.expect("an image of each partition");
+/// let page = cells.uid("http://example.org/")?.expect("a URL of the store");
+/// let links = cells.out_links(page, Window::ALWAYS)?;
+/// assert_eq!(cells.urls_of(&links)?, ["http://example.com/"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Cells {
     epoch: u64,
     in_range: RangeLength,

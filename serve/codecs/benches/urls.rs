@@ -15,6 +15,7 @@ use sux::dict::rear_coded_list::{RearCodedListBuilder, RearCodedListSliceU8};
 use sux::func::LcpMmphfSliceU8;
 use sux::traits::{IndexedDict, TryIntoUnaligned};
 use webstrata_cells::UrlsError;
+use webstrata_cells::bench::Random;
 use webstrata_cells::url_store::{Options, UrlStore, encode};
 
 const LOOK_UPS: usize = 1_000_000;
@@ -87,13 +88,8 @@ fn compare(keys: &[Vec<u8>], options: Options) {
     println!("{count} URLs, {:.1} bytes a key\n", bytes as f64 / count as f64);
     println!("| | bytes a URL | number to key ns | to URL ns | key to number ns | absent key ns | encoding us a URL |");
     println!("|---|---|---|---|---|---|---|");
-    let mut state = 0x2545_f491_4f6c_dd1du64;
-    let mut random = move |bound: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % bound as u64) as usize
-    };
+    let mut numbers = Random::new(1);
+    let mut random = |bound: usize| numbers.below(bound as u64) as usize;
     let order: Vec<usize> = (0..LOOK_UPS).map(|_| random(count)).collect();
     // One byte altered anywhere but at the end.
     let absent: Vec<Vec<u8>> = keys

@@ -1,5 +1,5 @@
-//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the papers
-//! report. The graphs are `data/graphs` of the shared test data.
+//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the
+//! papers report. The graphs are `data/graphs` of the shared test data.
 
 #![expect(
     clippy::unwrap_used,

@@ -19,6 +19,36 @@ use crate::dial::Dialer;
 const URLS: usize = 4096;
 
 /// One epoch of a cluster, asked from a thread that waits.
+///
+/// ```
+/// use webstrata_layers::{Links, Location, Window};
+/// use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+/// use webstrata_serve::clerk::{ClerkOptions, Remote};
+/// use webstrata_serve::cluster::ClusterOptions;
+/// use webstrata_serve::dial::Dialer;
+/// use webstrata_serve::server::{Server, ServerOptions};
+///
+/// let dir = tempfile::tempdir()?;
+/// let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
+/// let capture = r#"{"url":"http://example.org/","ts":"20080601000000","links":["http://example.com/"]}"#;
+/// std::fs::write(&crawl, capture)?;
+/// build(&BuildOptions::new(RunOptions::new(&store), vec![crawl]), &Progress::default())?;
+///
+/// // A server at a free port, as `webstrata serve` starts it.
+/// let runtime = tokio::runtime::Runtime::new()?;
+/// let options = ServerOptions::new(ClusterOptions::new(dir.path().join("data")));
+/// let server = Server::start(Location::from(&store), ([127, 0, 0, 1], 0).into(), options);
+/// let server = runtime.block_on(server)?;
+///
+/// let remote = Remote::connect(&[server.address().to_string()], Dialer::default(), ClerkOptions::default())?;
+/// let page = remote.uid("http://example.org/")?.expect("a URL of the store");
+/// let links = remote.out_links(page, Window::ALWAYS)?;
+/// assert_eq!(remote.urls_of(&links)?, ["http://example.com/"]);
+/// drop(remote);
+/// # let _inside = runtime.enter();
+/// # drop(server);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Remote {
     pinned: Pinned,
     runtime: Runtime,

@@ -1,6 +1,7 @@
 //! The URL store against a sorted list of keys; damaged images; the worked example.
 
 use super::*;
+use crate::bench::Random;
 use crate::error::UrlsError;
 use proptest::prelude::*;
 use webstrata_layers::key;
@@ -184,13 +185,7 @@ fn ask_all(image: Vec<u8>, keys: &[Vec<u8>]) {
 
 #[test]
 fn damaged_images_give_errors_or_wrong_answers() {
-    let mut state = 9u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = Random::new(9);
     for keys in [made_up(700), keys((0..30).map(|n| format!("http://a.example/{}", "xy".repeat(n * n))))] {
         let sound = image(&keys, Options::default());
         for length in (0..sound.len()).step_by(sound.len() / 200) {
@@ -198,14 +193,14 @@ fn damaged_images_give_errors_or_wrong_answers() {
         }
         for _ in 0..3000 {
             let mut damaged = sound.clone();
-            for _ in 0..1 + random() % 4 {
-                let at = usize::try_from(random()).unwrap() % damaged.len();
+            for _ in 0..1 + random.below(4) {
+                let at = usize::try_from(random.next()).unwrap() % damaged.len();
                 // Half of them where parts are described.
-                let at = if random() % 2 == 0 { at } else { at % 200 };
-                damaged[at] = match random() % 3 {
+                let at = if random.below(2) == 0 { at } else { at % 200 };
+                damaged[at] = match random.below(3) {
                     0 => 0xff,
-                    1 => damaged[at] ^ 1 << (random() % 8),
-                    _ => (random() & 0xff) as u8,
+                    1 => damaged[at] ^ 1 << random.below(8),
+                    _ => (random.next() & 0xff) as u8,
                 };
             }
             ask_all(damaged, &keys);
