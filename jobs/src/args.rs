@@ -34,10 +34,10 @@ pub(crate) fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> an
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text, for people
     #[default]
     Text,
-    /// For programs
+    /// JSON, for programs
     Json,
 }
 
@@ -66,7 +66,8 @@ pub(crate) fn time_to(text: &str) -> Result<i64, String> {
 
 fn time_error(text: &str) -> String {
     format!(
-        "not a time of the years 1 to 9999: {text:?}; write 2006, 2006-06, 2006-06-15, 20060615120000 or 2006-06-15T12:00:00Z"
+        "not a time of the years 1 to 9999: {text:?}; write 2006, 2006-06, 2006-06-15, 20060615120000 or \
+         2006-06-15T12:00:00Z"
     )
 }
 

@@ -31,13 +31,13 @@ pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<
 /// How servers are called.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CallerArgs {
-    /// Servers are trusted whose certificate is signed by this one
+    /// CA certificate that signs the certificates of the servers (PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
-    /// The name in their certificates
+    /// Host name in the certificates of the servers
     #[arg(long, value_name = "NAME", default_value = "localhost")]
     pub(crate) tls_name: String,
-    /// File of bearer tokens, one a line: the first is sent, all are valid
+    /// File of bearer tokens, one per line: clients send the first, servers accept all
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct SourceArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location(), required_unless_present = "server")]
     pub(crate) store: Option<Location>,
-    /// Ask servers at this HOST:PORT, instead of a store; as often as needed
+    /// Ask the server at this HOST:PORT, not a store; repeat for more servers
     #[arg(long, value_name = "ADDR", conflicts_with = "store")]
     pub(crate) server: Vec<String>,
     #[command(flatten)]

@@ -12,12 +12,13 @@ use std::io::Write;
 
 const OVERVIEW: &str = "\
 Examples:
-  webstrata demo                                  see it work on a small crawl
+  webstrata demo                                  try it on a small crawl
   webstrata build --out STORE crawl/*.warc.gz     build a store from crawl files
   webstrata links STORE http://example.org/ --from 2006 --to 2008
-  webstrata links STORE http://example.org/ --in --at 20070601
+  webstrata links STORE http://example.org/ --in --at 2008-06-01
 
-A STORE is a directory of Parquet files. `webstrata help COMMAND` tells more.";
+A STORE is a directory of Parquet files. `webstrata help COMMAND` describes a
+command.";
 
 /// The subcommands as `--help` lists them: what a person wants to do, and what does that.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -67,13 +68,13 @@ pub(crate) enum Command {
     Build(build::BuildArgs),
     /// Add the captures of another crawl to a store
     Update(update::UpdateArgs),
-    /// Merge rows into one
+    /// Merge rows of a store into one
     Merge(merge::MergeArgs),
     /// Export a store to files of other tools
     Export(export::ExportArgs),
     /// Print SQL views of a store for DuckDB or Spark
     Sql(sql::SqlArgs),
-    /// Write the cells of a store, to answer questions from memory
+    /// Write the cells of a store, which answer queries from memory
     Cells(cells::CellsArgs),
     /// Show what a store holds
     Info(info::InfoArgs),
@@ -93,11 +94,11 @@ pub(crate) enum Command {
     Captures(captures::CapturesArgs),
     /// Print the captures of a page as a Memento TimeMap
     Timemap(timemap::TimemapArgs),
-    /// List URLs and their UIDs by host, domain, path or time
+    /// List URLs and UIDs by host, domain, path or time
     Uids(uids::UidsArgs),
-    /// Answer questions from standard input, as JSON lines
+    /// Answer JSON-lines queries from standard input
     Query(query::QueryArgs),
-    /// Answer questions over the network, alone or in a cluster
+    /// Answer queries over the network, alone or in a cluster
     Serve(serve::ServeArgs),
     /// Run an analysis on the graph as of a date, or over time
     Analyze(analyze::AnalyzeArgs),
@@ -105,9 +106,9 @@ pub(crate) enum Command {
     Fold(fold::FoldArgs),
     /// Write a synthetic crawl as WARC, JSON lines or Parquet
     Generate(generate::GenerateArgs),
-    /// Generate a small crawl, build a store, ask three questions
+    /// Generate a small crawl, build a store, run three queries
     Demo(demo::DemoArgs),
-    /// Measure encodings and cells beside other implementations
+    /// Measure encodings of links, and the cells of a store
     Bench(bench::BenchArgs),
 }
 

@@ -70,7 +70,8 @@ fn answer(mut stream: &TcpStream, progress: &Progress) -> io::Result<()> {
     let body = text(progress);
     let length = body.len();
     let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        "HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text; version=1.0.0; \
+         charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     let mut rest = answer.as_bytes();
     while !rest.is_empty() && Instant::now() < end {

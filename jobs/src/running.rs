@@ -17,25 +17,25 @@ use crate::args::{processors, size};
 pub(crate) struct RunArgs {
     #[arg(short, long, help = workers_help(), value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
-    /// Memory of this process, all in all; the rest goes to disk
+    /// Memory limit of this process; data that does not fit goes to temporary files
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,
-    /// Where temporary files go; as TMPDIR says if not given
+    /// Directory for temporary files [default: TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR")]
     pub(crate) spill: Option<PathBuf>,
-    /// File with host:port of each process that works on this job
+    /// File with the HOST:PORT of each process of this job, one per line
     #[arg(long, value_name = "FILE", requires = "process")]
     pub(crate) hosts: Option<PathBuf>,
-    /// Which line of --hosts this process is, from 0
+    /// Line of --hosts that is this process, counted from 0
     #[arg(long, value_name = "K", requires = "hosts")]
     pub(crate) process: Option<usize>,
-    /// Serve figures for Prometheus at this address while it runs
+    /// Serve Prometheus metrics at this address while the job runs
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) metrics: Option<String>,
-    /// Write what each stage did to this file, as JSON
+    /// Write the figures of each stage to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Log to standard error: error, warn, info, debug or trace
+    /// Log to standard error at this level: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<tracing::Level>,
 }
@@ -44,8 +44,7 @@ pub(crate) struct RunArgs {
 fn workers_help() -> String {
     let [process, one] = [0, 1].map(|workers| memory_needed(workers) >> 20);
     format!(
-        "Threads that work; if not given, as many as there are processors and\n--memory is enough for ({process} MiB, and {} \
-        MiB each)",
+        "Worker threads [default: one per processor, if --memory is enough for all: {process} MiB, and {} MiB each]",
         one - process
     )
 }

@@ -171,7 +171,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ("pagerank --at 2006 --every month", 2, "cannot be used with"),
         ("degrees --from 2007 --to 2006", 2, "--from is later than --to"),
         ("ranks", 2, "invalid value 'ranks'"),
-        ("harmonic --memory 1M", 1, "give at least"),
+        ("harmonic --memory 1M", 1, "use at least"),
         ("wcc --every month --from 2050", 1, "no capture in this time"),
     ] {
         let output = place.analyze(words, None).output().unwrap();

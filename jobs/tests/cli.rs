@@ -199,7 +199,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     let last = damaged.len() / 2;
     damaged[last] ^= 1;
     fs::write(&image, &damaged).unwrap();
-    assert!(fails(dir.path(), questions[0], 1).contains("write it again"));
+    assert!(fails(dir.path(), questions[0], 1).contains("write the image again"));
     succeeds(dir.path(), "cells {}/store --codec link3");
     assert_eq!(answers(), of_layers);
 
@@ -298,9 +298,9 @@ fn a_url_that_is_not_there_gets_a_hint() {
     let dir = built();
     assert_eq!(succeeds(dir.path(), "captures {}/store d.example/"), "20060601000000\n");
     let error = fails(dir.path(), "links {}/store http://d.example/", 1);
-    assert_eq!(error, "http://d.example/ is not in the store; https://d.example/ is");
+    assert_eq!(error, "http://d.example/ is not in the store, but https://d.example/ is");
     let error = fails(dir.path(), "links {}/store http://www.a.example/", 1);
-    assert!(error.ends_with("; http://a.example/ is"), "{error}");
+    assert!(error.ends_with(", but http://a.example/ is"), "{error}");
     let error = fails(dir.path(), "links {}/store nowhere.example", 1);
     assert!(error.contains("nowhere.example is not in the store"), "{error}");
     let error = fails(dir.path(), "links {}/store ftp://a.example/", 1);

@@ -164,7 +164,7 @@ fn uids_go_through_merges_and_back() {
     assert!(fails(dir.path(), "uids {}/store --translate 5 1").ends_with("store has no epoch 5"));
     succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
     let error = fails(dir.path(), "uids {}/store --translate 4 1");
-    assert!(error.ends_with("cannot translate UIDs of epoch 4: all its URLs were numbered anew in epoch 5"), "{error}");
+    assert!(error.ends_with("cannot translate UIDs of epoch 4: epoch 5 gave all URLs new UIDs"), "{error}");
 }
 
 #[test]
@@ -254,9 +254,7 @@ fn a_diff_shows_what_an_epoch_added() {
     let usage = start(&mut webstrata(dir.path(), "diff {}/store --from 2 --to 1")).wait_with_output().unwrap();
     assert_eq!(usage.status.code(), Some(2), "{usage:?}");
     succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
-    assert!(
-        fails(dir.path(), "diff {}/store").contains("cannot translate UIDs of epoch 3: all its URLs were numbered")
-    );
+    assert!(fails(dir.path(), "diff {}/store").contains("cannot translate UIDs of epoch 3: epoch "));
     succeeds(dir.path(), "gc {}/store --keep 1");
     let error = fails(dir.path(), "diff {}/store");
     assert!(error.contains("epoch 3 of ") && error.ends_with("is retired; the current one is 4"), "{error}");

@@ -149,7 +149,7 @@ fn a_full_disk_of_a_store() {
                 if ended.0 == Some(0) {
                     break;
                 }
-                is_full(&ended, &store, "make room there and give the same command again");
+                is_full(&ended, &store, "free some space there and run the same command again");
                 expected.inspect(&store);
                 failed += 1;
             }
@@ -197,7 +197,7 @@ fn a_full_disk_of_temporary_files() {
                 if ended.0 == Some(0) {
                     break ended;
                 }
-                is_full(&ended, &disk.0, "make room there or choose another place with --spill");
+                is_full(&ended, &disk.0, "free some space there, or choose another directory with --spill");
                 expected.inspect(&store);
                 failed += 1;
                 kib += kib.max(64) / 4;

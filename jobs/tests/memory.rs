@@ -314,7 +314,7 @@ fn too_little_address_space_is_said_before_the_work() {
         let output = shell.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{words}: {said}");
-        let named = said.contains(" MiB of address space (ulimit -v), and --memory of ");
+        let named = said.contains(" MiB of address space, and the limit (ulimit -v) is ");
         assert_eq!(named, code == 1, "{said}");
     }
 }
@@ -333,7 +333,7 @@ fn the_readme_tells_the_memory_that_is_needed() {
         String::from_utf8(place.command(&words).output().unwrap().stderr).unwrap()
     };
     for (workers, least) in [(1, one), (2, two)] {
-        assert!(build(least - 1, workers).contains(&format!("give at least {least} MiB")));
+        assert!(build(least - 1, workers).contains(&format!("use at least {least} MiB")));
         assert!(!build(least, workers).contains("error"));
     }
     let help = place.lines("build --help").join(" ");

@@ -139,7 +139,7 @@ fn figures_while_it_runs_and_a_report_after() {
 fn too_little_memory_is_said_before_the_work() {
     let place = Place::new();
     let error = error(&mut place.build(&format!("-w 4 --memory 100M {CRAWL}")));
-    assert!(error.contains("--memory of 100 MiB is too little for 4 workers: give at least "), "{error}");
+    assert!(error.contains("--memory of 100 MiB is too little for 4 workers: use at least "), "{error}");
     assert!(!place.path("store").exists());
 }
 

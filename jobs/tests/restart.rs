@@ -243,7 +243,7 @@ fn kill_one(setting: &mut Setting, stage: &str, processes: usize, attempt: u32) 
         assert!(ended < killed + NOTICED_MAX, "{stage}: {:?}", ended - killed);
         // Those that stop make others stop, so another one may be named first.
         let error = said.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
-        assert!(error.contains("process ") && error.contains(" has gone"), "{stage}: {said}");
+        assert!(error.contains("process ") && error.contains(" is gone"), "{stage}: {said}");
     }
     Some((name, hosts))
 }
@@ -332,7 +332,7 @@ fn a_process_that_is_asked_to_stop_stops_the_others() {
     let asked = Instant::now();
     assert!(Command::new("kill").args(["-INT", &all[1].child.id().to_string()]).status().unwrap().success());
     let ends: Vec<_> = all.into_iter().map(Process::end).collect();
-    let errors = ["process 1 at ", "stopped; the same command goes on"];
+    let errors = ["process 1 at ", "stopped; run the same command to resume"];
     for (end, error) in ends.into_iter().zip(errors) {
         let (code, said, ended) = end.join().unwrap();
         assert_eq!(code, Some(1), "{said}");

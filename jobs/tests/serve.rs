@@ -56,7 +56,7 @@ fn hangups_read_tokens_again_and_end_nothing() {
     server.says("certificates and tokens were read again");
     fs::write(dir.path().join("tokens"), "").unwrap();
     server.signal("HUP");
-    let said = server.says("stay as they were");
+    let said = server.says("were not reloaded");
     assert!(said.contains("has no token"), "{said}");
     assert_eq!(server.get("/readyz").unwrap().0, 200);
     server.leave(Duration::from_secs(60));

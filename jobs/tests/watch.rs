@@ -248,14 +248,14 @@ fn what_cannot_be_watched_is_said() {
     fails(dir, "watch {}/store degrees --k 3", 2);
     fails(dir, "watch {}/store newlinks --host not/one", 2);
     fails(dir, "watch {}/store degrees --as ../x", 2);
-    assert!(fails(dir, "watch {}/store components --memory 1", 1).contains("give more"));
+    assert!(fails(dir, "watch {}/store components --memory 1", 1).contains("use more"));
     assert!(succeeds(dir, "watch {}/store components --once --forget").is_empty());
     succeeds(dir, "watch {}/store hosts --by domain --once");
     assert!(fails(dir, "watch {}/store hosts --by host", 1).contains("registered as hosts --by domain"));
     assert!(fails(dir, "watch {}/store hosts --out {}", 1).contains("--forget it first"));
     let mut running = Watch::start(dir, "watch {}/store degrees");
     running.line();
-    assert!(fails(dir, "watch {}/store degrees", 1).contains("another process keeps this result"));
+    assert!(fails(dir, "watch {}/store degrees", 1).contains("another process watches this result"));
     running.end();
     // What epoch 1 had is lost with it, and numbers of epoch 2 are others.
     succeeds(dir, "build --out {}/store {}/crawl.jsonl");

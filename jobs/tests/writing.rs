@@ -144,7 +144,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         ("{}/none", "/none: unknown format, empty"),
         ("{}/broken.jsonl", "/broken.jsonl: bad JSON"),
         ("{}/junk {}/a.cdx", "none of 2 inputs has a record"),
-        ("-", "nothing was read from -"),
+        ("-", "no capture was read from -"),
     ] {
         for words in ["", " -w 2"] {
             let error = place.fails(&format!("build --out {{}}/new{words} {inputs}"), 1);
@@ -257,7 +257,7 @@ fn nothing_is_written_into_a_store() {
         "update {}/store {}/crawl.jsonl --report {}/store/x.json",
     ] {
         let error = place.fails(line, 1);
-        assert!(error.contains("inside the store") && error.contains("outside of it"), "{line}: {error}");
+        assert!(error.contains("inside the store") && error.contains("outside the store"), "{line}: {error}");
         assert_eq!(files(), before, "{line}");
     }
 }

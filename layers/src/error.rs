@@ -68,7 +68,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// A store is to be written inside another one.
-    #[error("{path} is inside the store {store}; choose a path outside the store", path = path.display(), store = store.display())]
+    #[error(
+        "{path} is inside the store {store}; choose a path outside the store",
+        path = path.display(), store = store.display()
+    )]
     InsideStore {
         /// Where it was to be.
         path: PathBuf,
@@ -76,7 +79,10 @@ pub enum Error {
         store: PathBuf,
     },
     /// A new store cannot be made in a directory that holds other things.
-    #[error("{path} is not empty and not a store: it contains {found:?}; choose another directory", path = path.display())]
+    #[error(
+        "{path} is not empty and not a store: it contains {found:?}; choose another directory",
+        path = path.display()
+    )]
     NotEmpty {
         /// The directory.
         path: PathBuf,
@@ -177,7 +183,10 @@ pub enum Error {
         flaw: ManifestFlaw,
     },
     /// The store was written by a later version.
-    #[error("{path} has format {found}; this program reads formats up to {known}: install a newer version", path = path.display())]
+    #[error(
+        "{path} has format {found}; this program reads formats up to {known}: install a newer version",
+        path = path.display()
+    )]
     NewerFormat {
         /// The manifest.
         path: PathBuf,
@@ -187,7 +196,10 @@ pub enum Error {
         known: u32,
     },
     /// The store was written by an earlier version, whose format is no longer read.
-    #[error("{path} has format {found}; this program reads format {known}: build the store again", path = path.display())]
+    #[error(
+        "{path} has format {found}; this program reads format {known}: build the store again",
+        path = path.display()
+    )]
     OlderFormat {
         /// The manifest.
         path: PathBuf,
@@ -215,7 +227,10 @@ pub enum Error {
         owner: String,
     },
     /// The manifest of the next epoch is there already: another writer made it meanwhile.
-    #[error("{path} exists already: another writer has committed this epoch; run the command again", path = path.display())]
+    #[error(
+        "{path} exists already: another writer has committed this epoch; run the command again",
+        path = path.display()
+    )]
     EpochTaken {
         /// The manifest.
         path: PathBuf,

@@ -264,7 +264,7 @@ mod tests {
         let text = |location: &str| Location::parse(location).unwrap_err().to_string();
         assert_eq!(
             text("gs://bucket/x"),
-            "gs://bucket/x: \"gs\" is no scheme of a store; write a path, file:///path or s3://bucket/prefix"
+            "gs://bucket/x: unknown scheme \"gs\"; expected a path, file:///path or s3://bucket/prefix"
         );
         for (wrong, why) in [
             ("", "it is empty"),

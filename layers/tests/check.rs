@@ -85,9 +85,9 @@ fn uids_outside() {
 #[test]
 fn manifests_that_count_wrong() {
     let found = problems(|_| {}, |epoch| epoch.rows[0].counts.occurrences += 1);
-    assert!(found.len() == 1 && found[0].starts_with("row 1: the manifest counts "), "{found:?}");
+    assert!(found.len() == 1 && found[0].starts_with("row 1: the manifest has the counts "), "{found:?}");
     let found = problems(|_| {}, |epoch| epoch.rows[0].counts.last_time = None);
-    assert!(found.len() == 1 && found[0].starts_with("row 1: the manifest counts "), "{found:?}");
+    assert!(found.len() == 1 && found[0].starts_with("row 1: the manifest has the counts "), "{found:?}");
 }
 
 #[test]

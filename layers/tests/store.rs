@@ -146,7 +146,10 @@ fn manifests_that_lie_are_refused() {
     open(&good).unwrap();
     let newer = with("\"format\": 3", "\"format\": 7").unwrap_err();
     assert!(matches!(newer, Error::NewerFormat { found: 7, known: 3, .. }));
-    assert!(newer.to_string().ends_with("has format 7, this program knows up to 3"), "{newer}");
+    assert!(
+        newer.to_string().ends_with("has format 7; this program reads formats up to 3: install a newer version"),
+        "{newer}"
+    );
     // A newer format may look quite different: the version is still what is said.
     assert!(matches!(open("{\"format\": 4, \"strata\": []}"), Err(Error::NewerFormat { found: 4, .. })));
     let older = with("\"format\": 3", "\"format\": 1").unwrap_err();

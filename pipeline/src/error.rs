@@ -13,7 +13,10 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] webstrata_layers::Error),
     /// Temporary files cannot be written or read.
-    #[error("temporary files in {}: {source}; free some space there, or choose another directory with --spill", directory.display())]
+    #[error(
+        "temporary files in {}: {source}; free some space there, or choose another directory with --spill",
+        directory.display()
+    )]
     Spill {
         /// The directory.
         directory: PathBuf,
@@ -22,7 +25,8 @@ pub enum Error {
     },
     /// The job was committed, and a process has none of its temporary files any more.
     #[error(
-        "the job has committed its epoch, but one process lost its temporary files; the other temporary files are now removed: run the command again"
+        "the job has committed its epoch, but one process lost its temporary files; the other temporary files are \
+         now removed: run the command again"
     )]
     LostState,
     /// An option of an update is not that of the store.
@@ -53,7 +57,10 @@ pub enum Error {
         value: String,
     },
     /// The place for temporary files is not there.
-    #[error("temporary files go to {}: {source}; create that directory, or choose another one with --spill", directory.display())]
+    #[error(
+        "temporary files go to {}: {source}; create that directory, or choose another one with --spill",
+        directory.display()
+    )]
     NoSpill {
         /// The directory.
         directory: PathBuf,
@@ -71,7 +78,10 @@ pub enum Error {
         first: Vec<Example>,
     },
     /// Another process uses the scratch directory.
-    #[error("{} is in use by another job on the same store; wait for that job, or choose another directory with --spill", directory.display())]
+    #[error(
+        "{} is in use by another job on the same store; wait for that job, or choose another directory with --spill",
+        directory.display()
+    )]
     ScratchInUse {
         /// The directory.
         directory: PathBuf,
@@ -91,7 +101,8 @@ pub enum Error {
     },
     /// The system lets this process have less than it was given.
     #[error(
-        "--memory of {1} MiB with {workers} workers needs {2} MiB of address space, and the limit (ulimit -v) is {0} MiB: \
+        "--memory of {1} MiB with {workers} workers needs {2} MiB of address space, and the limit (ulimit -v) is \
+         {0} MiB: \
         raise the limit, or choose less memory or fewer workers",
         limit >> 20, given >> 20, needed.div_ceil(1 << 20)
     )]

@@ -219,7 +219,8 @@ fn after_random_damage_answers_are_right_or_errors() {
         fs::write(&files[at], &sound[at]).unwrap();
     }
     println!(
-        "{count} damages: of {refused} the store does not open, after {failed} some questions fail, after {unseen} all are answered; \
+        "{count} damages: of {refused} the store does not open, after {failed} some questions fail, after \
+         {unseen} all are answered; \
          check finds {seen_by_check}; no answer is wrong"
     );
     for right in &rights {

@@ -356,7 +356,7 @@ async fn what_is_not_understood_is_refused() {
             "/v1/links?url=c.example/x",
             404,
             "NOT_IN_STORE",
-            "c.example/x is not in the store; https://www.c.example/x is",
+            "c.example/x is not in the store, but https://www.c.example/x is",
         ),
         ("/v1/captures?url=http://d.example/", 404, "NOT_IN_STORE", "http://d.example/ is not in the store, neither"),
         ("/v1/links?url=a.example&epoch=2", 400, "EPOCH_UNKNOWN", "epoch 2 is not here yet"),

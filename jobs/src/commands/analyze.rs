@@ -15,12 +15,14 @@ use webstrata_analysis::{
 use webstrata_layers::{Location, RangeLength, Window, format_time};
 
 const EXAMPLES: &str = "\
-The graph has every URL of the store, also those without links at the time.
---out writes Parquet, CSV or Arrow, as the name ends (.parquet, .csv, .csv.gz,
-.arrow, .feather): uid, url and the values, one row a URL; with --every, for each
-date, after a column `at`. growth writes one row a period, menus one a link of a
-menu. --out - writes CSV to standard output; --format is of the report, which
-then goes to standard error.
+The graph has every URL of the store, including URLs without links at that time.
+
+--out writes Parquet, CSV or Arrow, depending on the ending of the file name:
+.parquet, .csv, .csv.gz, .arrow or .feather. There is one row per URL, with
+uid, url and the values. With --every, there is one row per date and URL, and
+the column `at` comes first. growth writes one row per period, menus one row
+per link of a menu. `--out -` writes CSV to standard output, and the report
+then goes to standard error. --format is the format of the report.
 
 Examples:
   webstrata analyze STORE pagerank --at 2010 --out ranks.parquet
@@ -36,46 +38,44 @@ pub(crate) struct AnalyzeArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// What to compute
+    /// Analysis to run
     #[arg(value_enum)]
     pub(crate) name: Name,
-    /// The graph as it was at this time; the latest if no time is given
+    /// Graph as of this time [default: the latest]
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to", "every"])]
     pub(crate) at: Option<i64>,
-    /// Links seen from this time on; with --every, dates from it on
+    /// Links captured at or after this time; with --every, the first date
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
-    /// Links seen up to this time; with --every, dates up to it
+    /// Links captured at or before this time; with --every, the last date
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
-    /// The graph at the end of every month, year, day, or so many days; of
-    /// growth the length of its periods
+    /// Analyze the graph at the end of every month, year, day, or N days; for growth, the length of
+    /// a period
     #[arg(long, value_name = "LENGTH")]
     pub(crate) every: Option<RangeLength>,
     /// File for the values, or - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Leave out the column url
+    /// Omit the column url
     #[arg(long, requires = "out")]
     pub(crate) no_urls: bool,
     /// pagerank: probability of following a link [default: 0.85]
     #[arg(long, value_name = "P", value_parser = share)]
     pub(crate) damping: Option<f64>,
-    /// pagerank, hits: iterations, at most [default: 1000]
+    /// pagerank, hits: maximum number of iterations [default: 1000]
     #[arg(long, value_name = "N")]
     pub(crate) iterations: Option<usize>,
-    /// pagerank, hits: end when all values together move by no more [default:
-    /// 1e-10]
+    /// pagerank, hits: stop when the sum of all changes is at most this [default: 1e-10]
     #[arg(long, value_name = "D")]
     pub(crate) tolerance: Option<f64>,
-    /// harmonic: counters have 2 to this power registers, a byte each [default:
-    /// 8]
+    /// harmonic: each counter has 2 to the power B registers of one byte [default: 8]
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(4..=14))]
     pub(crate) log2m: Option<u32>,
-    /// menus: on which part of the pages links stand together [default: 0.8]
+    /// menus: share of the pages that must have the links together [default: 0.8]
     #[arg(long, value_name = "P", value_parser = share)]
     pub(crate) share: Option<f64>,
-    /// menus: pages of a directory, at least [default: 5]
+    /// menus: minimum number of pages of a directory [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) min_pages: Option<u64>,
     #[command(flatten)]
@@ -89,21 +89,21 @@ pub(crate) struct AnalyzeArgs {
 pub(crate) enum Name {
     /// In-links and out-links of each URL
     Degrees,
-    /// With which probability one is at a URL who follows links
+    /// Probability that a random surfer is at a URL
     Pagerank,
-    /// Hubs and authorities (Kleinberg)
+    /// Hubs and authorities (HITS, Kleinberg)
     Hits,
-    /// Hubs and authorities (Lempel and Moran)
+    /// Hubs and authorities (SALSA, Lempel and Moran)
     Salsa,
     /// Strongly connected components
     Scc,
     /// Weakly connected components
     Wcc,
-    /// Harmonic centrality, by HyperLogLog counters
+    /// Harmonic centrality, with HyperLogLog counters
     Harmonic,
-    /// Triangles of links without direction
+    /// Triangles of links, without direction
     Triangles,
-    /// Links that are born and die, and how long they live
+    /// Births and deaths of links, and their lifetimes
     Mortality,
     /// Links added and removed from capture to capture
     Churn,
@@ -111,13 +111,13 @@ pub(crate) enum Name {
     Locality,
     /// Captures, pages, URLs and links by period
     Growth,
-    /// Links that stand together on most pages of a directory
+    /// Links that occur together on most pages of a directory
     Menus,
 }
 
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share: &f64| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "write a number from 0 to 1".to_owned())
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// The analysis with its options; those of another one make no sense.
@@ -125,19 +125,19 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
     let AnalyzeArgs { name, .. } = *args;
     let iterates = matches!(name, Name::Pagerank | Name::Hits);
     let misplaced = [
-        (args.damping.is_some() && name != Name::Pagerank, "--damping is for pagerank"),
-        (args.iterations.is_some() && !iterates, "--iterations is for pagerank and hits"),
-        (args.tolerance.is_some() && !iterates, "--tolerance is for pagerank and hits"),
-        (args.log2m.is_some() && name != Name::Harmonic, "--log2m is for harmonic"),
-        (args.share.is_some() && name != Name::Menus, "--share is for menus"),
-        (args.min_pages.is_some() && name != Name::Menus, "--min-pages is for menus"),
+        (args.damping.is_some() && name != Name::Pagerank, "--damping is an option of pagerank only"),
+        (args.iterations.is_some() && !iterates, "--iterations is an option of pagerank and hits only"),
+        (args.tolerance.is_some() && !iterates, "--tolerance is an option of pagerank and hits only"),
+        (args.log2m.is_some() && name != Name::Harmonic, "--log2m is an option of harmonic only"),
+        (args.share.is_some() && name != Name::Menus, "--share is an option of menus only"),
+        (args.min_pages.is_some() && name != Name::Menus, "--min-pages is an option of menus only"),
         (
             args.every.is_some() && matches!(name, Name::Mortality | Name::Churn),
-            "mortality and churn are of all dates together: no --every",
+            "mortality and churn cover all dates together: omit --every",
         ),
         (
             name == Name::Growth && (args.at.is_some() || args.from.is_some() || args.to.is_some()),
-            "growth is of all periods: no --at, --from and --to",
+            "growth covers all periods: omit --at, --from and --to",
         ),
     ];
     if let Some((_, text)) = misplaced.into_iter().find(|(wrong, _)| *wrong) {

@@ -27,9 +27,9 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Encodings of links: size and speed of each, all answers compared
+    /// Compare the size, speed and answers of encodings of links
     Codecs(CodecsArgs),
-    /// Cells of a store: how long questions take
+    /// Measure how long queries to the cells of a store take
     Cells(CellsArgs),
 }
 
@@ -39,13 +39,13 @@ struct CellsArgs {
     /// Store: a directory with cells
     #[arg(value_parser = location())]
     store: Location,
-    /// Questions of each kind
+    /// Number of queries of each kind
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     questions: usize,
-    /// Seed of the dice
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Read images into memory instead of mapping them
+    /// Read cells into memory; do not map them
     #[arg(long)]
     in_memory: bool,
 }
@@ -55,14 +55,14 @@ struct CellsArgs {
                         webstrata bench codecs cnr-2000 uk-2007-05 --svg codecs.svg\n  \
                         webstrata bench codecs STORE")]
 struct CodecsArgs {
-    /// Stores, and graphs without time: basenames of WebGraph files
-    /// (BASENAME.graph and BASENAME.properties), which need the feature webgraph
+    /// Stores, or WebGraph graphs without time: BASENAME of BASENAME.graph and BASENAME.properties
+    /// (needs the feature webgraph)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Write the figures as JSON, too
+    /// Also write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw size against speed, too
+    /// Also draw size against speed, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -79,14 +79,14 @@ fn cells(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let residence = if args.in_memory { Residence::Memory } else { Residence::Mapped };
     let start = Instant::now();
     let Some(cells) = Cells::open(&store, residence, ENCODINGS)? else {
-        bail!("{} has no cells of its layers; `webstrata cells` writes them", args.store);
+        bail!("{} has no cells for its current epoch; run `webstrata cells` to write them", args.store);
     };
     let counts = store.manifest().counts;
     writeln!(out, "ready in {:.1} ms\n", start.elapsed().as_secs_f64() * 1e3)?;
     let times = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
     writeln!(out, "| question | p50 us | p99 us | CPU ns a question | answers a question | million answers a CPU s |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
-    ask::note(&format!("asking {} questions of each kind", args.questions));
+    ask::note(&format!("running {} queries of each kind", args.questions));
     for row in bench::measure(&cells, args.questions, args.seed, times)? {
         writeln!(
             out,

@@ -16,14 +16,18 @@ use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
 const PLACES_SHOWN: usize = 2;
 
 const EXAMPLES: &str = "\
-Formats are told by content, not by name: WARC, ARC, WAT, links files, JSON
-lines, capture Parquet, Archives Unleashed tables, LGA; plain, gzip or zstd.
+build detects the format from the content, not from the name: WARC, ARC, WAT,
+links files, JSON lines, capture Parquet, Archives Unleashed tables and LGA.
+Inputs may be plain, or compressed with gzip or zstd.
 
-Dates: 14 digits are YYYYMMDDhhmmss; texts may be shorter or ISO 8601; numbers of
-JSON and of integer columns may have 10 digits (seconds since 1970) or 13
-(milliseconds). Anything else, and any year but 1 to 9999, is damage.
+Dates of captures:
+  14 digits   YYYYMMDDhhmmss
+  text        also fewer digits, or ISO 8601
+  numbers     in JSON and integer columns also 10 digits (seconds since 1970)
+              or 13 digits (milliseconds)
+Other dates, and years outside 1 to 9999, count as damage.
 
-Damaged records are counted and passed over, the good ones around them kept.
+build counts and skips damaged records. It keeps the good records around them.
 
 Examples:
   webstrata build --out STORE crawl/ more/*.warc.gz
@@ -39,17 +43,17 @@ Examples:
 pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// Store: a directory, or s3://bucket/prefix; one that is there gets a new
-    /// epoch, which has these captures alone (see update)
+    /// Store to write: a directory, or s3://bucket/prefix; an existing store gets a new epoch with
+    /// only these captures (update adds captures)
     #[arg(long, value_name = "STORE", value_parser = location())]
     pub(crate) out: Location,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// In-link ranges: month, day, year, or a number of days
+    /// Length of the time ranges of in-links: month, day, year, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     pub(crate) in_range: RangeLength,
-    /// About how many URLs make a partition, one file a layer; by default a row
-    /// has 8 partitions, of 8192 to 524288 URLs each
+    /// Approximate number of URLs per partition [default: 8 partitions per row, of 8192 to 524288
+    /// URLs each]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
@@ -62,18 +66,18 @@ pub(crate) struct ReadArgs {
     /// Crawl files, directories, globs, or - for standard input
     #[arg(required_unless_present = "generate", value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Read a made-up crawl, without files: see `webstrata help generate`
+    /// Read a synthetic crawl: see `webstrata help generate`
     #[arg(long, value_name = "CRAWL")]
     pub(crate) generate: Vec<GenerateOptions>,
-    /// Kinds of links, besides anchors; of an update those of the store
+    /// Kinds of links to keep, besides anchors [default of update: those of the store]
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     pub(crate) links: Vec<Kind>,
-    /// Leave out URLs never captured and linked from fewer pages; of an update
-    /// as of the store, among URLs that the store does not know
+    /// Omit URLs that were never captured and that fewer pages link to; update applies this to new
+    /// URLs [default of update: that of the store]
     #[arg(long, value_name = "PAGES")]
     pub(crate) min_sources: Option<u64>,
-    /// Leave out pages and links with URLs of more bytes, 65536 if not given;
-    /// of an update as of the store
+    /// Omit pages and links whose URLs are longer than this [default: 65536; of update: that of the
+    /// store]
     #[arg(long, value_name = "BYTES", value_parser = url_bytes)]
     pub(crate) url_bytes: Option<usize>,
     /// Exit with code 1 if any input is damaged
@@ -84,7 +88,7 @@ pub(crate) struct ReadArgs {
 /// A kind of link that a user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// a, area, frame, iframe; always there
+    /// a, area, frame, iframe; included unless no-anchors is given
     Anchors,
     /// Location headers and meta refresh
     Redirects,
@@ -92,7 +96,7 @@ pub(crate) enum Kind {
     Embeds,
     /// Heritrix outlink lines in metadata records
     Outlinks,
-    /// Only the other kinds given
+    /// Omit anchors: keep only the other kinds given
     NoAnchors,
 }
 
@@ -100,7 +104,7 @@ pub(crate) enum Kind {
 fn url_bytes(text: &str) -> Result<usize, String> {
     const URL_BYTES_MIN: usize = 300;
     let given = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
-    given.ok_or_else(|| format!("write a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
+    given.ok_or_else(|| format!("expected a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
 }
 
 /// `None` where none are given.
@@ -144,7 +148,7 @@ pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -
     let damaged = report.tally.damaged();
     if strict && damaged > 0 {
         out.flush()?;
-        writeln!(io::stderr(), "error: {damaged} damaged places in the input (--strict)")?;
+        writeln!(io::stderr(), "error: the input has {damaged} damaged places, and --strict is given")?;
         return Ok(Outcome::Failed);
     }
     Ok(Outcome::Done)
@@ -190,7 +194,7 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
         writeln!(out, "  from {} to {}", format_time(first), format_time(last))?;
     }
     if report.counts.captures == 0 {
-        writeln!(out, "  no captures: the store is empty; below is what the input held instead")?;
+        writeln!(out, "  no captures: the store is empty; the input contained only")?;
         return print_tally(&report.tally, out);
     }
     let most = report.largest_over_mean;
@@ -235,7 +239,7 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
     if all.len() > shown.len() {
         writeln!(
             out,
-            "  and more; --format json names up to {} of each kind",
+            "  and more; --format json lists up to {} of each kind",
             webstrata_datasets::EXAMPLES_PER_KIND_MAX
         )?;
     }

@@ -9,11 +9,15 @@ use webstrata_layers::format_time;
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  webstrata captures STORE http://example.org/", allow_missing_positional = true)]
+#[command(
+    after_help = "Examples:\n  webstrata captures STORE http://example.org/\n  \
+                        webstrata captures STORE example.org --format json",
+    allow_missing_positional = true
+)]
 pub(crate) struct CapturesArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// The page; http and https are tried where the scheme is missing
+    /// URL of the page; without a scheme, http and https are tried
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -36,7 +40,7 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
                 writeln!(out, "{}{unknown}", format_time(capture.time))?;
             }
             if captures.is_empty() {
-                ask::note(&format!("{} was never captured; it is only linked to", page.url));
+                ask::note(&format!("{} was never captured; other pages link to it", page.url));
             }
         }
     }

@@ -14,19 +14,19 @@ use webstrata_codecs::CodecTag;
 use webstrata_layers::{Location, Store};
 
 const ABOUT: &str = "\
-A cell is one partition of a row of the store, compressed: URLs and links in
-both directions, with time. Images of cells lie in STORE/cells; `links` and
-`query` use them when all are there and belong to the store as it is. They are
-mapped into memory, so that questions need no time to load.
+A cell is the compressed image of one partition of a row: its URLs, and its
+links in both directions with their times. Cells are files in STORE/cells.
+`links` and `query` read them when the current epoch has all its cells. They
+map cells into memory, so that no time is spent on loading.
 
-A row that was built or updated earlier keeps its cells: only those are written
-that are not there yet, are damaged, or were made with other options. Each is
-read back from disk and compared with the layers before it gets its name.
+Cells of rows from earlier epochs are kept. This command writes only cells that
+are missing, damaged, or made with other options. It reads each new cell back
+from disk and compares it with the layers before it renames the file into place.
 
-Of the encodings, strata is by far the smallest, and strata-speed a tenth larger
-and faster. The others are those of the literature, with times in plain arrays
-beside them; they give the same answers, and are there to be compared. bv needs a binary that
-was installed with --features webgraph.
+strata is by far the smallest encoding. strata-speed is faster and about 10 %
+larger. The other encodings are from the literature and are there for
+comparison: they give the same answers, and store times in plain arrays. bv
+needs a binary that was installed with --features webgraph.
 
 Example:
   webstrata cells STORE --codec strata-speed";
@@ -41,10 +41,10 @@ pub(crate) struct CellsArgs {
     /// Encoding of links
     #[arg(long, value_name = "NAME", default_value = CodecTag::Strata.name(), value_parser = codec())]
     pub(crate) codec: CodecTag,
-    /// URLs in a block, 4 to 64: more are smaller and slower
+    /// URLs per block, 4 to 64: larger blocks are smaller and slower
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=64))]
     pub(crate) url_block: u8,
-    /// Cells made at a time [default: number of processors]
+    /// Cells to make in parallel [default: number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) workers: Option<u16>,
     #[command(flatten)]

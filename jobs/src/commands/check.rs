@@ -13,10 +13,10 @@ use webstrata_layers::{Location, Store};
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-check verifies the layers of the current epoch. It also verifies the cells in
-STORE/cells, if there are any: each must open, and say what its layers say.
+check verifies every layer file of the current epoch. It also opens each cell in
+STORE/cells, if there are any, and compares the cell with its layers.
 
-Exit code 0: sound. 1: problems, each named with its file.
+Exit code 0: no problems. 1: problems, one line each, with the name of the file.
 
 Example:
   webstrata check STORE")]

@@ -23,7 +23,7 @@ const URLS_SEEN: u64 = 3000;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  webstrata demo --dir /tmp/try-webstrata")]
 pub(crate) struct DemoArgs {
-    /// Where the crawl and the store go; a new temporary directory
+    /// Directory for the crawl and the store [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

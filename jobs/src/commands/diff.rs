@@ -12,12 +12,12 @@ use std::io::{self, Write};
 use webstrata_layers::{CaptureChange, ChangedPage, Changes, Diff, Links, Location, Reader, Store, format_time};
 
 const EXAMPLES: &str = "\
-Both epochs must be there, see `webstrata log`. With --captures and --links
-there is a line for each:
-  + PAGE TIME           a capture that was not there
-  ~ PAGE TIME           one whose links are not what they were, and how
-  + PAGE LINK           a link that no capture of the page had
-  - PAGE LINK           one that none has any more: its captures came again
+The store must still have both epochs: `webstrata log` lists them. --captures
+and --links print one line per change:
+  + PAGE TIME           a new capture
+  ~ PAGE TIME           a capture whose links changed, and how
+  + PAGE LINK           a new link, which no earlier capture of the page had
+  - PAGE LINK           a lost link: the captures that had it were read again
 
 Examples:
   webstrata diff STORE
@@ -31,16 +31,16 @@ pub(crate) struct DiffArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// The earlier epoch; if not given, the one before the latest update
+    /// Earlier epoch [default: the epoch before the latest update]
     #[arg(long, value_name = "EPOCH")]
     pub(crate) from: Option<u64>,
-    /// The later epoch; if not given, the current one
+    /// Later epoch [default: the current epoch]
     #[arg(long, value_name = "EPOCH")]
     pub(crate) to: Option<u64>,
-    /// Print the captures that are new or not as they were
+    /// Print the captures that are new or have changed
     #[arg(long)]
     pub(crate) captures: bool,
-    /// Print the links that pages have gained and lost
+    /// Print the links that pages gained and lost
     #[arg(long)]
     pub(crate) links: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let update = newer.manifest().history.iter().rev().find(|past| past.translation.is_none());
     let from = args.from.unwrap_or_else(|| update.map_or(to - 1, |past| past.epoch));
     if from == 0 {
-        bail!("{}: epoch {to} is the first one, there is none before it", args.store);
+        bail!("{}: epoch {to} is the first epoch, so there is no earlier one to compare with", args.store);
     }
     let older = Store::open_epoch(&args.store, from)?;
     let [older, newer] = [older, newer].map(|store| Reader::new(store, ask::READ_MEMORY / 2));

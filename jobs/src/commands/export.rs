@@ -16,44 +16,45 @@ use webstrata_analysis::{
 use webstrata_layers::{Location, Window};
 
 const ABOUT: &str = "\
-What records are:
-  edges    a page and a link: src, dst, first_seen, last_seen, captures,
+Records (--what), one row for each:
+  edges    page and link: src, dst, first_seen, last_seen, captures,
            captures_with_link
-  events   a link that appears or goes: src, dst, timestamp, present
-  nodes    a URL: id, url, surt, host, domain, first_capture, last_capture,
+  events   link that appears or disappears: src, dst, timestamp, present
+  nodes    URL: id, url, surt, host, domain, first_capture, last_capture,
            captures
   hosts    two hosts (or what --fold says): src, dst, pages, links,
            occurrences, first_seen, last_seen
-  layers   a page: uid, url, timestamps, known, and its lifespans, a list of
-           link, first, last, captures
+  layers   page: uid, url, timestamps, known, and lifespans, a list of link,
+           first, last, captures
 
-How they are written:
-  parquet, csv, arrow   all of these (layers not as csv)
-  graphml, gexf         edges or hosts as a graph; gexf with the time of each
-  webgraph              edges as BV files: FILE.graph, .properties, .offsets,
-                        .ef, the same of FILE-t, turned, and FILE.urls;
-                        needs a binary installed with --features webgraph
-  mtx                   edges as a Matrix Market pattern, numbers from 1
-  networkit             edges as an EdgeListTabOne, numbers from 1
+Formats (--format):
+  parquet, csv, arrow   all records (layers not as csv)
+  graphml, gexf         edges or hosts as a graph; gexf with times
+  webgraph              edges as BV files: FILE.graph, .properties, .offsets and
+                        .ef, the transpose as FILE-t, and FILE.urls; needs a
+                        binary installed with --features webgraph
+  mtx                   edges as a Matrix Market pattern, numbered from 1
+  networkit             edges as an EdgeListTabOne, numbered from 1
 
-UIDs are numbers of this epoch. --names calls columns as a tool wants them; with
-aut, edges have a row for each capture: crawl_date, src, dest. A time counts the
-captures in it alone.
+UIDs are those of the exported epoch. --names sets the column names that a tool
+expects; with aut, edges have one row per capture: crawl_date, src, dest. With
+--at, --from or --to, only captures in that window count.
 
-FILE ends with .parquet, .csv, .arrow, .feather, .graphml, .gexf or .mtx, unless
---format is given; .gz after it (.csv.gz) compresses text. --out - writes text to
-standard output. FILE gets its name when it is whole, and is not in a store.
+The ending of FILE selects the format unless --format is given: .parquet, .csv,
+.arrow, .feather, .graphml, .gexf or .mtx. A further .gz compresses text
+(.csv.gz). `--out -` writes text to standard output. FILE appears only when it
+is complete. FILE must not be inside a store.
 
-One thread writes a file. With --parts each worker writes one, into a directory:
-FILE/part-00000.parquet and so on, one after the other the same table. Several
-processes (--hosts) can do so together on a disk that they share.
+A single file is written by one thread. With --parts, each worker writes a part
+into a directory: FILE/part-00000.parquet and so on. The parts in this order are
+the table. Several processes (--hosts) can write parts to a shared disk.
 
 Examples:
   webstrata export STORE --out edges.parquet
   webstrata export STORE --what nodes --out nodes.parquet
   webstrata export STORE --from 2006 --to 2006 --format gexf --out 2006.gexf
   webstrata export STORE --what hosts --fold domain --format csv --out -
-  webstrata export STORE --at 20070601 --format webgraph --out graph
+  webstrata export STORE --at 2008-06-01 --format webgraph --out graph
   webstrata export STORE --parts --format parquet --out edges";
 
 /// Arguments of `export`.
@@ -63,34 +64,34 @@ pub(crate) struct ExportArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// What the records are
+    /// Records to write
     #[arg(long, value_name = "WHAT", default_value = What::Edges.name(), value_parser = what())]
     pub(crate) what: What,
-    /// How they are written; if not given, as the ending of --out says
+    /// Format of the file [default: by the ending of --out]
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub(crate) format: Option<Format>,
-    /// How columns are called
+    /// Column names
     #[arg(long, value_name = "NAMES", default_value = Names::Default.name(), value_parser = names())]
     pub(crate) names: Names,
     /// File to write, or - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Only the latest capture of each page up to this time
+    /// Only the latest capture of each page at or before this time
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to"])]
     pub(crate) at: Option<i64>,
-    /// Only captures from this time on
+    /// Only captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
-    /// Only captures up to this time
+    /// Only captures at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
-    /// For --what hosts: host, domain or prefix:N
+    /// With --what hosts: group by host, domain or prefix:N
     #[arg(long, value_name = "FOLD")]
     pub(crate) fold: Option<Fold>,
-    /// Give URLs in place of UIDs, in tables of edges and events
+    /// Write URLs, not UIDs, in tables of edges and events
     #[arg(long)]
     pub(crate) urls: bool,
-    /// Make FILE a directory of parts of a table
+    /// Write parts of a table into the directory FILE
     #[arg(long)]
     pub(crate) parts: bool,
     #[command(flatten)]
@@ -158,7 +159,8 @@ fn tell(options: &ExportOptions, report: ExportReport, out: &mut dyn Write) -> i
     if options.format == Format::Gexf && report.nodes > DRAWN_MAX {
         let (nodes, max) = (HumanCount(report.nodes), HumanCount(DRAWN_MAX));
         ask::note(&format!(
-            "{nodes} nodes; tools that draw graphs get slow above {max}, so choose a shorter time or hosts"
+            "the graph has {nodes} nodes; most drawing tools are slow above {max}: use a shorter window, or --what \
+             hosts"
         ));
     }
     let Target::File(path) = &options.target else { return Ok(()) };

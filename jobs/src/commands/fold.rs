@@ -10,10 +10,15 @@ use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold};
 use webstrata_layers::{Location, RangeLength, Window};
 
 const EXAMPLES: &str = "\
-A row is a period and two parts with a link between them: period, src, dst,
-pages (of src that linked to dst), links (of a page to a URL), captures (that
-had one), occurrences (links in captures). Domains are registrable ones by the
-public suffix list; Parquet files name its version.
+Each row is one period and two hosts (or what --by says) with links from src to
+dst. Its columns are:
+  period, src, dst
+  pages         pages of src that linked to dst
+  links         links from a page to a URL
+  captures      captures that had such a link
+  occurrences   links in captures
+--by domain means registrable domains, by the public suffix list. Parquet files
+record the version of the list.
 
 Examples:
   webstrata fold STORE --by domain --every year --out domains.parquet
@@ -27,17 +32,16 @@ pub(crate) struct FoldArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// What URLs are folded into: host, domain, or prefix:N for the host and N
-    /// directories
+    /// Group URLs by host, domain, or prefix:N, which is the host and N directories
     #[arg(long, value_name = "WHAT", default_value = "host")]
     pub(crate) by: Fold,
-    /// Length of the periods: year, month, day, or a number of days
+    /// Length of a period: year, month, day, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "year")]
     pub(crate) every: RangeLength,
-    /// Captures from this time on
+    /// Captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
-    /// Captures up to this time
+    /// Captures at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
     /// File for the rows, or - for standard output (as CSV): .parquet, .csv,

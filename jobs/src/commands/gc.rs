@@ -9,13 +9,13 @@ use webstrata_layers::Location;
 use webstrata_layers::store::gc::{Collected, collect, foretell};
 
 const ABOUT: &str = "\
-Kept are the newest epochs, and older ones that a reader has open. Everything
-else goes: manifests first, then rows and cells that no epoch has any more. It
-can be stopped at any moment; the next gc, build or update finishes it. It fails
-while another command writes to the store. UIDs of epochs that are gone can
-still be translated, see `webstrata uids --help`.
+gc keeps the newest epochs, and older epochs that a reader has open. It removes
+all other epochs: first their manifests, then rows and cells that no remaining
+epoch uses. It can be stopped at any time; the next gc, build or update finishes
+the removal. It fails while another command writes to the store. UIDs of removed
+epochs can still be translated: see `webstrata help uids`.
 
-In S3 a reader that was killed counts as one for 15 minutes.
+In S3, the epoch of a reader that was killed is kept for 15 minutes.
 
 Examples:
   webstrata gc STORE --dry-run
@@ -28,10 +28,10 @@ pub(crate) struct GcArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// How many of the newest epochs to keep, at least 1
+    /// Number of newest epochs to keep, at least 1
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: u32,
-    /// Only say what would be removed
+    /// Print what gc would remove, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

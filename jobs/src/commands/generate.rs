@@ -10,20 +10,20 @@ use webstrata_datasets::generate::{write_jsonl, write_parquet, write_warc};
 use webstrata_datasets::{GenerateOptions, Generator};
 
 const HELP: &str = "\
-A crawl is a profile, and after a colon what is not as usual:
-  occurrences=N   links in captures, all together, about (100000)
-  seed=N          another number makes another crawl (1)
-  months=N        how long the crawl goes on, up to 1200 (12)
-  from=N, to=N    only the captures of these months of it, from 1 (all)
+CRAWL is a profile, optionally followed by a colon and options:
+  occurrences=N   approximate number of links in all captures (100000)
+  seed=N          seed of the random numbers (1)
+  months=N        length of the crawl in months, up to 1200 (12)
+  from=N, to=N    only captures of these months, counted from 1 (all)
 
 Profiles:
-  uk              monthly, little change, like the UK crawls of 2006-07
-  hard            monthly, much change
-  irregular       1 to 50 captures of a page, at any second
+  uk              monthly, few changes, like the UK crawls of 2006-07
+  hard            monthly, many changes
+  irregular       1 to 50 captures per page, at any second
 
-The same options give the same bytes. What is written follows from the ending of
-FILE: .jsonl, .jsonl.gz, .warc, .warc.gz or .parquet. A WARC file is compressed
-with either ending, a gzip member a record.
+The same options give the same bytes. The ending of FILE selects the form:
+.jsonl, .jsonl.gz, .warc, .warc.gz or .parquet. WARC files are compressed with
+either ending, one gzip member per record.
 
 Examples:
   webstrata generate uk:occurrences=1000000 --out crawl.jsonl
@@ -34,11 +34,10 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct GenerateArgs {
-    /// What to make up, see below
+    /// Synthetic crawl: a profile and its options, see below
     #[arg(value_name = "CRAWL", default_value = "uk")]
     pub(crate) crawl: GenerateOptions,
-    /// What to write; as the ending of --out says if not given, JSON lines to
-    /// standard output
+    /// Form of the crawl [default: by the ending of --out; JSON lines on standard output]
     #[arg(long = "as", value_name = "FORM", value_enum)]
     pub(crate) form: Option<Form>,
     /// File to write; - for standard output
@@ -49,11 +48,11 @@ pub(crate) struct GenerateArgs {
 /// A form of crawl file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// WARC 1.0, a gzip member a record
+    /// WARC 1.0, one gzip member per record
     Warc,
-    /// One capture a line: url, ts, links
+    /// JSON lines, one capture per line: url, ts, links
     Jsonl,
-    /// A table of captures: url, ts, links; needs --out FILE
+    /// Table of captures: url, ts, links; needs --out FILE
     Parquet,
 }
 
@@ -69,7 +68,7 @@ impl GenerateArgs {
         match (self.form, format_of(path)) {
             (None, named) => named.map_err(unfit),
             (Some(form), Ok(named)) if form != named => {
-                Err(Usage("--as and the ending of --out say different things: leave one of them out").into())
+                Err(Usage("--as and the ending of --out name different forms: omit --as, or change the ending").into())
             }
             (Some(form), _) => Ok(form),
         }

@@ -10,13 +10,14 @@ use std::io::Write;
 use webstrata_layers::{Direction, Lifespan, Links, Precision, Sample, Sampling, Window, format_time};
 
 const EXAMPLES: &str = "\
-Times have 4 to 14 digits or are RFC 3339. A short time is a whole period: for
---from its first second counts, for --to and --at its last. With no time given,
-every capture counts. Both ends belong to the window.
+A time is written 2008, 2008-06, 2008-06-01, 20080601120000 or
+2008-06-01T12:00:00Z. A year, month or day is a whole period: --from means its
+first second, --to and --at mean its last. Both ends are included. Without a
+time, every capture counts.
 
 Examples:
-  webstrata links STORE http://example.org/ --from 2006 --to 200803
-  webstrata links STORE http://example.org/ --in --at 20070601
+  webstrata links STORE http://example.org/ --from 2006 --to 2008-03
+  webstrata links STORE http://example.org/ --in --at 2008-06-01
   webstrata links STORE http://example.org/ --lifespans
   webstrata links STORE http://example.org/ --in --sample 100
   webstrata links --server 127.0.0.1:7400 http://example.org/";
@@ -27,37 +28,37 @@ Examples:
 pub(crate) struct LinksArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// The URL; http and https are tried where the scheme is missing
+    /// URL to look up; without a scheme, http and https are tried
     pub(crate) url: String,
-    /// Pages that link to the URL, instead of links of the page
+    /// Show the pages that link to the URL, not the links of the page
     #[arg(long = "in")]
     pub(crate) inward: bool,
-    /// Links of captures from this time on
+    /// Links of captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "at")]
     pub(crate) from: Option<i64>,
-    /// Links of captures up to this time
+    /// Links of captures at or before this time
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "at")]
     pub(crate) to: Option<i64>,
-    /// Links of the latest capture not after this time
+    /// Links of the latest capture at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) at: Option<i64>,
-    /// When each link was there: first and last capture of a run
+    /// Show when each link existed: the first and last capture of each run of captures with the
+    /// link
     #[arg(long, conflicts_with = "at")]
     pub(crate) lifespans: bool,
-    /// With --in: faster, and may name pages too many
+    /// With --in: answer faster, to the precision of time ranges; the answer may have extra pages
     #[arg(long, requires = "inward", conflicts_with = "lifespans")]
     pub(crate) range_precision: bool,
-    /// How many links, instead of which
+    /// Print only the number of links
     #[arg(long, conflicts_with = "lifespans")]
     pub(crate) count: bool,
-    /// So many of the links, pages with like links giving like samples
+    /// Show a sample of N links; pages with similar links give similar samples
     #[arg(long, value_name = "N", conflicts_with_all = ["lifespans", "count"])]
     pub(crate) sample: Option<usize>,
-    /// Draw another sample each time, unless --seed is given
+    /// Draw a new sample on each call, unless --seed is given
     #[arg(long, requires = "sample")]
     pub(crate) random: bool,
-    /// The same number draws the same sample, another one another [default: 0
-    /// without --random]
+    /// Seed of the sample: the same seed draws the same sample [default: 0 without --random]
     #[arg(long, value_name = "S", requires = "sample")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -177,9 +178,9 @@ fn remarks(links: &dyn Links, args: &LinksArgs, asked: &Found, window: Window) -
         Window::AsOf(at) => time <= at,
     };
     if captures.is_empty() {
-        ask::note(&format!("{} was never captured; it is only linked to (see --in)", asked.url));
+        ask::note(&format!("{} was never captured; use --in to see the pages that link to it", asked.url));
     } else if !captures.iter().any(|capture| inside(capture.time)) {
-        ask::note(&format!("{} has {} captures, none of them in that time", asked.url, captures.len()));
+        ask::note(&format!("{} has {} captures, none of them in this window", asked.url, captures.len()));
     } else if ask::is_unknown(links, asked.uid, window)? {
         ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
     }

@@ -8,9 +8,12 @@ use webstrata_layers::store::log::{Committed, log};
 use webstrata_layers::{Location, Manifest, Origin, format_time};
 
 const ABOUT: &str = "\
-An epoch is one state of the store. It was built (anew), updated (rows were
-added to those of the epoch before) or merged (rows became one, with new UIDs).
-Times are those of the files, in UTC: a copy of a store has its own.
+An epoch is a committed state of the store. Its origin is one of these:
+  built     a new set of rows, from crawl files
+  updated   the rows of the epoch before, and one new row
+  merged    the rows of the epoch before, some of them merged, with new UIDs
+Times are the modification times of the files, in UTC: a copy of a store shows
+the times of the copy.
 
 Examples:
   webstrata log STORE

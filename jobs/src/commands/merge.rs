@@ -12,13 +12,14 @@ use webstrata_layers::{Location, Store};
 use webstrata_pipeline::{MergeOptions, MergeReport, merge, scheduled};
 
 const EXAMPLES: &str = "\
-A merge makes a new epoch, with the same answers from fewer rows. UIDs of the
-merged rows change; `webstrata uids STORE --translate EPOCH` tells how.
+A merge makes a new epoch, with fewer rows and the same answers. URLs of the
+merged rows get new UIDs; `webstrata uids STORE --translate EPOCH` translates
+the UIDs of an earlier epoch.
 
 Examples:
-  webstrata merge STORE                   the rows that are due, if any
-  webstrata merge STORE --rows all        one row, as a build of everything
-  webstrata merge STORE --rows 3";
+  webstrata merge STORE                   merge the rows that are due, if any
+  webstrata merge STORE --rows all        merge all rows, as in a new build
+  webstrata merge STORE --rows 3          merge the three newest rows";
 
 /// Arguments of `merge`.
 #[derive(Args, Debug)]
@@ -27,14 +28,14 @@ pub(crate) struct MergeArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// How many of the newest rows, or all; if not given, those that are due by
-    /// the schedule of updates
+    /// Number of newest rows to merge, or all [default: the rows that are due, see `webstrata help
+    /// update`]
     #[arg(long, value_name = "N|all", value_parser = rows)]
     pub(crate) rows: Option<Rows>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// About how many URLs make a partition, one file a layer; by default a row
-    /// has 8 partitions, of 8192 to 524288 URLs each
+    /// Approximate number of URLs per partition [default: 8 partitions per row, of 8192 to 524288
+    /// URLs each]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
@@ -52,7 +53,7 @@ fn rows(text: &str) -> Result<Rows, String> {
     match text.parse() {
         _ if text == "all" => Ok(Rows::All),
         Ok(count) if count > 1 => Ok(Rows::Newest(count)),
-        _ => Err("write a number of rows from 2, or all".to_owned()),
+        _ => Err("expected a number of rows, at least 2, or all".to_owned()),
     }
 }
 

@@ -17,21 +17,22 @@ use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::canonical;
 
-const FORMS: &str = r#"A question is one line:
+const FORMS: &str = r#"Each input line is one query:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
-        links of any capture in [from, to]; both ends may be left out
+        links of captures in [from, to]; "from" and "to" may be omitted
   {"id", "op": "links", "url", "direction": "out"|"in", "at"}
-        links of the latest capture not after that time
+        links of the latest capture at or before "at"
   {"id", "op": "captures", "url"}
-An answer is one line:
+        times of the captures of a page
+Each output line is one answer, in the same order:
   {"id", "links": [URL, ...]}   {"id", "captures": [TIME, ...]}
   {"id", "error": TEXT}         {"line": NUMBER, "error": TEXT}
-"unknown" in an answer: true for as-of links, or a list of captures, where
-links are not known.
+"unknown" in an answer means that links are not known: it is true for a query
+with "at", and a list of captures for a query for captures.
 
-Example:
-  webstrata query STORE < questions.jsonl > answers.jsonl
-  webstrata query --server 127.0.0.1:7400 < questions.jsonl"#;
+Examples:
+  webstrata query STORE < queries.jsonl > answers.jsonl
+  webstrata query --server 127.0.0.1:7400 < queries.jsonl"#;
 
 /// Arguments of `query`.
 #[derive(Args, Debug)]
@@ -39,7 +40,7 @@ Example:
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Memory for pages that were read lately, where there are no cells
+    /// Memory for recently read pages, if the store has no cells
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(crate) memory: usize,
 }

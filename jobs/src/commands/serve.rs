@@ -19,23 +19,28 @@ use crate::signals::{self, Signals};
 use crate::spans;
 
 const ABOUT: &str = "\
-Answers gRPC and HTTP/JSON on one port: see `curl http://HOST:PORT/`, and
-`grpcurl -plaintext HOST:PORT list`. More servers of the same store join by
---join with the address of any of them; each cell of the store is then on
---replicas of them, and one less than that may be lost without a failed call.
-New epochs of the store are loaded as they come. SIGTERM and Ctrl-C let others
-take over, and end the server when its calls are answered. SIGHUP reads the
-certificates, the key and the tokens again.
+The server answers gRPC and HTTP/JSON on one port. `curl http://HOST:PORT/`
+lists the HTTP paths, `grpcurl -plaintext HOST:PORT list` the gRPC services.
 
-A server that joins nobody needs neither --advertise nor --tls-ca. Without them,
-where it listens at all addresses or speaks TLS, no other server can join it.
+To form a cluster, start servers of the same store, each with --join and the
+address of any member. Each cell of the store is on --replicas servers. With N
+replicas, N - 1 servers may fail without a failed call. The servers load new
+epochs of the store automatically.
 
-Cells come from STORE/cells, from other servers, or are made from the layers.
+SIGTERM and Ctrl-C drain the server: other servers take over its cells, and it
+exits when its calls are answered. SIGHUP reloads the certificates, the key and
+the tokens.
+
+A server without --join needs neither --advertise nor --tls-ca. Without them, a
+server that listens at all addresses or speaks TLS cannot be joined by others.
+
+Cells are read from STORE/cells, copied from other servers, or made from the
+layers.
 
 Examples:
   webstrata serve STORE
   webstrata serve STORE --listen 10.0.0.2:7400 --join 10.0.0.1:7400
-  webstrata serve STORE --listen 0.0.0.0:7400 --admin 127.0.0.1:7401 \
+  webstrata serve STORE --listen 0.0.0.0:7400 --admin 127.0.0.1:7401 \\
     --tls-cert cert.pem --tls-key key.pem --tokens tokens
   webstrata links --server 10.0.0.1:7400 http://example.org/";
 
@@ -46,80 +51,79 @@ pub(crate) struct ServeArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     store: Location,
-    /// Where to listen: IP:PORT, port 0 for any that is free
+    /// IP:PORT to listen on; port 0 is any free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400")]
     listen: SocketAddr,
-    /// Where other servers and clerks reach it, if not at --listen; needed in a
-    /// cluster where --listen is at all addresses
+    /// IP:PORT at which other servers and clients reach this one [default: that of --listen];
+    /// needed in a cluster if --listen is at all addresses
     #[arg(long, value_name = "ADDR")]
     advertise: Option<SocketAddr>,
-    /// Also answer /livez, /readyz, /metrics and gRPC health here, in plain
-    /// text and without tokens
+    /// IP:PORT for /livez, /readyz, /metrics and gRPC health, without TLS and tokens
     #[arg(long, value_name = "ADDR")]
     admin: Option<SocketAddr>,
-    /// Servers of the cluster to join: HOST:PORT, as often as needed
+    /// HOST:PORT of a server of the cluster to join; repeat for more servers
     #[arg(long, value_name = "ADDR")]
     join: Vec<String>,
-    /// Its name, the same after a restart [default: its address]
+    /// Name of this server, the same after a restart [default: its address]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     name: String,
-    /// Name of the cluster; servers of others are not let in
+    /// Name of the cluster; servers of other clusters are rejected
     #[arg(long, value_name = "NAME", default_value = "webstrata")]
     cluster: String,
-    /// Servers that have each cell
+    /// Number of servers that hold each cell
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     replicas: u16,
-    /// Memory for cells; what does not fit is read from mapped files
+    /// Memory for cells; cells that do not fit are read from mapped files
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
     memory: usize,
-    /// The one epoch to answer, instead of the newest
+    /// Serve this epoch only, not the newest
     #[arg(long, value_name = "E")]
     epoch: Option<u64>,
-    /// Directory for images of cells [default: in the user's cache]
+    /// Directory for copies of cells [default: in the user's cache directory]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Seconds for which an epoch is answered after the next
+    /// Seconds to serve an epoch after the next one is ready
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     grace: f64,
-    /// Seconds between looks for a new epoch
+    /// Seconds between checks for a new epoch
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     watch: f64,
-    /// Seconds for which members must be the same before cells move
+    /// Seconds without a change of members before cells move
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = seconds)]
     settle: f64,
     /// Seconds between rounds of gossip
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
     gossip: f64,
-    /// Calls at once of each kind; more wait, and more still are refused
-    /// [default: 16 for each processor]
+    /// Concurrent calls of each kind; further calls wait, at most 32 times as many [default: 16 per
+    /// processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     calls: Option<u16>,
-    /// Open connections, at most; one caller has half of them, of places of
-    /// calls and of calls that wait [default: by the processors, from 1024]
+    /// Maximum number of open connections; one client gets at most half of the connections and
+    /// calls [default: by the processors, at least 1024]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     connections: Option<u32>,
-    /// UIDs or URLs in one call, at most
+    /// Maximum number of UIDs or URLs in one call
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     batch: u32,
-    /// Seconds for calls to end, and for others to take over, at the end
+    /// Maximum seconds to drain: to finish calls and hand over cells
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]
     drain: f64,
-    /// Certificate of this server, in PEM: speaks TLS
+    /// Certificate of this server (PEM); turns TLS on
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Its private key
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Callers must have a certificate signed by this one
+    /// CA certificate (PEM): clients must have a certificate that it signed
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
     caller: CallerArgs,
-    /// Log to standard error: off, error, warn, info, debug or trace, of this
-    /// program; others by name, as in info,h2=debug
+    /// Log to standard error at this level: off, error, warn, info, debug or trace; other modules
+    /// by name, as in info,h2=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = spans::filter)]
     log: tracing_subscriber::filter::Targets,
-    /// Send spans of calls to this collector, as OpenTelemetry's OTLP
+    /// Send traces of calls to this OpenTelemetry (OTLP) collector
     #[arg(long, value_name = "http://HOST:PORT")]
     otlp: Option<String>,
 }
@@ -183,7 +187,8 @@ fn warn_of_strangers(args: &ServeArgs) {
     if !args.listen.ip().is_loopback() && is_open {
         let plain = if args.tls_cert.is_none() { ", in plain text" } else { "" };
         tracing::warn!(
-            "everybody who reaches {} can call this server{plain}: give --tokens or --tls-client-ca where the network is not \
+            "everybody who reaches {} can call this server{plain}: give --tokens or --tls-client-ca where the \
+             network is not \
              trusted",
             args.listen
         );
@@ -231,7 +236,8 @@ async fn serve(
         () = ended.notified() => {}
     }
     ask::note(
-        "draining: the server ends when calls are answered and other servers have the cells; press Ctrl-C again to end at once",
+        "draining: the server ends when calls are answered and other servers have the cells; press Ctrl-C again to \
+         end at once",
     );
     tokio::select! {
         end = server.end() => Ok(end?),
@@ -292,7 +298,8 @@ fn files(args: &ServeArgs) -> SecurityOptions {
 fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
-    let caches = caches.ok_or(Usage("--data is needed: there is no HOME to keep images of cells in"))?;
+    let caches =
+        caches.ok_or(Usage("--data is needed: neither XDG_CACHE_HOME nor HOME is set for the copies of cells"))?;
     let mut name: String = store.to_string();
     if let Some(directory) = store.directory() {
         name = std::path::absolute(directory)?.display().to_string();

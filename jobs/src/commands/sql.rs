@@ -25,20 +25,20 @@ const SPARK_COLUMNS: [(Layer, &str); 5] = [
 ];
 
 const ABOUT: &str = "\
-Views over the Parquet files of the current epoch, in DuckDB or Spark 4:
+The views read the Parquet files of the current epoch, in DuckDB or Spark 4:
   urls            uid, url, surt, host
   pages           uid, url, captures, known_captures, first_capture,
                   last_capture
   captures        uid, timestamp, known, revisit
   links           src, dst, first_seen, last_seen, captures,
                   captures_with_link
-  link_intervals  src, dst, first_seen, last_seen, captures: a row for each run
-                  of captures that have the link
-  link_captures   src, dst, timestamp: a row for each capture that has it
+  link_intervals  src, dst, first_seen, last_seen, captures: one row per run of
+                  captures that have the link
+  link_captures   src, dst, timestamp: one row per capture that has the link
 
-They name files of this epoch: print them again after an update or a merge.
-docs/sql.md answers the usual questions with them. For other engines, export
-edges or layers.
+Views contain the names of the files: print them again after an update or a
+merge. docs/sql.md has queries for common questions. For other engines, use
+`webstrata export` with edges or layers.
 
 Examples:
   webstrata sql STORE > views.sql
@@ -54,10 +54,10 @@ pub(crate) struct SqlArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// The engine that reads the views
+    /// SQL dialect
     #[arg(long, value_name = "DIALECT", value_enum, default_value_t)]
     pub(crate) dialect: Dialect,
-    /// File to write, whose name ends with .sql; - for standard output
+    /// File to write, with the ending .sql; - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
 }
@@ -68,7 +68,7 @@ pub(crate) enum Dialect {
     /// DuckDB
     #[default]
     Duckdb,
-    /// Apache Spark 4.0 or later; s3a:// in place of s3://
+    /// Apache Spark 4.0 or later; s3:// becomes s3a://
     Spark,
 }
 

@@ -14,11 +14,12 @@ use std::io::{self, Write};
 use webstrata_layers::{format_iso, format_time};
 
 const ABOUT: &str = "\
-A memento is PREFIX, the 14 digits of a capture, a slash, and the URL.
-  link   application/link-format, as RFC 7089 has it
-  json   as MemGator has it: original_uri, self, mementos, timemap_uri,
+The URL of a memento is PREFIX, the 14 digits of the capture time, a slash, and
+the URL of the page. Formats:
+  link   application/link-format (RFC 7089)
+  json   the JSON of MemGator: original_uri, self, mementos, timemap_uri,
          timegate_uri
-  text   a memento a line
+  text   one memento URL per line
 
 Examples:
   webstrata timemap STORE http://example.org/
@@ -31,18 +32,18 @@ Examples:
 pub(crate) struct TimemapArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// The page; http and https are tried where the scheme is missing
+    /// URL of the page; without a scheme, http and https are tried
     pub(crate) url: String,
-    /// How to print the TimeMap
+    /// Format of the TimeMap
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: TimemapFormat,
-    /// With what URLs of mementos begin
+    /// Prefix of memento URLs: the replay service of an archive
     #[arg(long, value_name = "URL", default_value = "https://web.archive.org/web/")]
     pub(crate) prefix: String,
-    /// Captures from this time on
+    /// Captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
-    /// Captures up to this time
+    /// Captures at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
 }
@@ -50,12 +51,12 @@ pub(crate) struct TimemapArgs {
 /// How a TimeMap is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimemapFormat {
-    /// As RFC 7089 has it
+    /// application/link-format (RFC 7089)
     #[default]
     Link,
-    /// As MemGator has it
+    /// The JSON of MemGator
     Json,
-    /// A memento a line
+    /// One memento URL per line
     Text,
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &TimemapArgs, out: &mut dyn Write) -> anyhow::Result<Out
     let times: Vec<i64> = captures.filter(|time| (from..=to).contains(time)).collect();
     let archive = Archive { prefix: &args.prefix, url: &page.url };
     let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
-        bail!("{} has no capture in that time; it has no TimeMap", page.url);
+        bail!("{} has no capture in this window, so there is no TimeMap", page.url);
     };
     match args.format {
         TimemapFormat::Link => link_format(&archive, &times, (first, last), out)?,

@@ -13,7 +13,7 @@ use webstrata_layers::{Location, Store, Translations};
 /// The options of `uids` that are about translation.
 #[derive(Args, Debug)]
 pub(crate) struct TranslateArgs {
-    /// Translate UIDs of this epoch to the current one
+    /// Translate UIDs of this epoch to UIDs of the current epoch
     #[arg(
         long,
         value_name = "EPOCH",
@@ -21,10 +21,10 @@ pub(crate) struct TranslateArgs {
         help_heading = "Translation"
     )]
     pub(crate) translate: Option<u64>,
-    /// The other way: from the current epoch to that one
+    /// Translate from the current epoch to that epoch instead
     #[arg(long, requires = "translate", help_heading = "Translation")]
     pub(crate) back: bool,
-    /// UIDs to translate [default: those on standard input]
+    /// UIDs to translate [default: read them from standard input]
     #[arg(value_name = "UID", requires = "translate")]
     pub(crate) uids: Vec<u64>,
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(
     }
     for (number, line) in (1u64..).zip(input.lines()) {
         let line = line.with_context(|| format!("standard input, line {number}"))?;
-        let uid = line.trim().parse().map_err(|_| anyhow!("standard input, line {number}: {line:?} is no UID"))?;
+        let uid = line.trim().parse().map_err(|_| anyhow!("standard input, line {number}: not a UID: {line:?}"))?;
         answer(uid)?;
     }
     Ok(())

@@ -15,15 +15,16 @@ use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
 use webstrata_url::canonical;
 
 const EXAMPLES: &str = "\
-A line is a UID and a URL. UIDs are numbers in the order of the store, which
-keeps URLs of one host together; another build may give others. Times are as in
-`webstrata links`.
+Each line is a UID and a URL. A UID is the number of a URL in this store; URLs
+of one host are close together. Another build may assign other UIDs. For times,
+see `webstrata help links`.
 
-A merge gives new UIDs. --translate tells what UIDs of an earlier epoch are now,
-one a line, and `-` where there is none; the epoch itself may be gone.
+A merge assigns new UIDs. --translate prints the current UID for each UID of an
+earlier epoch, one per line, or `-` if there is none. It also works for epochs
+that gc removed.
 
 Examples:
-  webstrata uids STORE --from 2006 --to 200803
+  webstrata uids STORE --from 2006 --to 2008-03
   webstrata uids STORE --domain example.org --all
   webstrata uids STORE --prefix http://example.org/news/
   webstrata uids STORE --translate 6 < uids-of-epoch-6.txt
@@ -36,13 +37,13 @@ pub(crate) struct UidsArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// Pages with a capture from this time on
+    /// Pages with a capture at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
-    /// Pages with a capture up to this time
+    /// Pages with a capture at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
-    /// Also URLs that were linked to and never captured
+    /// Include URLs that pages link to, but that were never captured
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub(crate) all: bool,
     /// Only URLs of this host
@@ -51,7 +52,7 @@ pub(crate) struct UidsArgs {
     /// Only URLs of this host and its subdomains
     #[arg(long, value_name = "HOST", group = "part")]
     pub(crate) domain: Option<String>,
-    /// Only URLs that begin so, of any scheme and port
+    /// Only URLs that start with this URL, with any scheme and port
     #[arg(long, value_name = "URL", group = "part")]
     pub(crate) prefix: Option<String>,
     #[command(flatten)]
@@ -107,13 +108,16 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 /// With what the keys of the wanted URLs begin.
 fn prefix(args: &UidsArgs) -> anyhow::Result<Option<Vec<u8>>> {
     let of_host = |host: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
-        ask::host(host).and_then(|host| prefix(&host)).ok_or(Usage("--host and --domain want the name of a host"))
+        ask::host(host)
+            .and_then(|host| prefix(&host))
+            .ok_or(Usage("--host and --domain need the name of a host, for example example.org"))
     };
     Ok(match (&args.host, &args.domain, &args.prefix) {
         (Some(host), ..) => Some(of_host(host, host_prefix)?),
         (_, Some(host), _) => Some(of_host(host, domain_prefix)?),
         (.., Some(url)) => {
-            let url = canonical(None, url).map_err(|_| Usage("--prefix wants a URL with its scheme"))?;
+            let url = canonical(None, url)
+                .map_err(|_| Usage("--prefix needs a URL with its scheme, for example http://example.org/news/"))?;
             Some(url_prefix(&url))
         }
         _ => None,

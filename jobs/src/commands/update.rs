@@ -12,12 +12,14 @@ use webstrata_layers::{Location, RangeLength, Store};
 use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, build, scheduled};
 
 const EXAMPLES: &str = "\
-Known URLs keep their UIDs, new ones get the next. Captures may be older than
-what the store has; those that it has already are counted and change nothing.
+URLs that the store has keep their UIDs, and new URLs get the next UIDs.
+Captures may be older than those in the store. Captures that the store already
+has are counted and change nothing.
 
-An update makes a new epoch. Then the newest rows are merged, so that there are
-few: after update e, with m trailing zeros in e, the m + 1 newest. One that was
-killed is given again, with the same words, and does what was left to do.
+An update makes a new epoch. Then it merges the newest rows, so that a store
+has few rows: if e, the number of the update, is divisible by 2 to the power m,
+it merges the m + 1 newest rows. If an update is killed, run the same command
+again: it finishes the work.
 
 Examples:
   webstrata update STORE crawl-2026-11/
@@ -34,11 +36,11 @@ pub(crate) struct UpdateArgs {
     pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Leave the new row as it is
+    /// Do not merge rows after the update
     #[arg(long)]
     pub(crate) no_merge: bool,
-    /// About how many URLs make a partition, one file a layer; by default a row
-    /// has 8 partitions, of 8192 to 524288 URLs each
+    /// Approximate number of URLs per partition [default: 8 partitions per row, of 8192 to 524288
+    /// URLs each]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]

@@ -22,24 +22,26 @@ use webstrata_layers::{EpochId, Error as StoreError, Location};
 use webstrata_pipeline::{Error as JobError, Progress};
 
 const ABOUT: &str = "\
-A page counts with the links of its latest capture whose links are known.
-  degrees     links out of and into each URL
-  top         the --k most linked URLs, and those linked as much as the last
-  components  for each URL with links the URL that names its component
+Results, from the latest capture of each page whose links are known:
+  degrees     out-links and in-links of each URL
+  top         the --k most linked URLs, and further URLs with as many links as
+              the last of them
+  components  for each URL with links, the URL that names its component
   hosts       links between hosts, or as --by says
-  newlinks    links to --host or --domain that no capture had before
+  newlinks    links to --host or --domain that no earlier capture had
 
-The whole result comes first, then of each epoch the rows that have changed,
-with their values now and before. With --out these are Parquet files:
+watch first writes the whole result. For each later epoch it writes the rows
+that changed, with their new and old values. With --out these are Parquet
+files:
   DIR/top-000006.parquet          the result at epoch 6
-  DIR/top-000006-000007.parquet   what epoch 7 changed of it
-Without --out they are JSON lines, each part ended by a line with its \"rows\".
+  DIR/top-000006-000007.parquet   the changes of epoch 7
+Without --out they are JSON lines; a line with \"rows\" ends each epoch.
 
-What is watched stands in STORE/watches with the last epoch that was written;
-given again, also by its name alone, a watch goes on after that. Ctrl-C and
-SIGTERM end it. Without a name, all that are registered are listed. In a
-directory a name is followed by one process at a time; in S3 by the one that
-was started last, and the one before ends when it has something to write.
+A watch is registered in STORE/watches with the last epoch that it wrote. To
+resume after that epoch, run the same command again, or give the name alone.
+Ctrl-C and SIGTERM stop a watch. `webstrata watch STORE` lists all watches. In a
+directory, only one process at a time can run a watch. In S3, the process that
+was started last takes over, and the one before stops at its next write.
 
 Examples:
   webstrata watch STORE degrees --out tables
@@ -54,52 +56,51 @@ pub(crate) struct WatchArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     store: Location,
-    /// degrees, top, components, hosts, newlinks, or a registered name
+    /// degrees, top, components, hosts, newlinks, or the name of a watch
     name: Option<String>,
-    /// How many URLs are the top [default: 100]
+    /// top: number of URLs [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     k: Option<u64>,
-    /// Of hosts: host, domain or prefix:N [default: host]
+    /// hosts: group by host, domain or prefix:N [default: host]
     #[arg(long, value_name = "FOLD")]
     by: Option<Fold>,
-    /// New links to URLs of this host
+    /// newlinks: links to URLs of this host
     #[arg(long, value_name = "HOST", conflicts_with = "domain")]
     host: Option<String>,
-    /// New links to URLs of this host and its subdomains
+    /// newlinks: links to URLs of this host and its subdomains
     #[arg(long, value_name = "HOST")]
     domain: Option<String>,
-    /// Name to register it under [default: what it is]
+    /// Name of the watch [default: the name of the result]
     #[arg(long = "as", value_name = "NAME")]
     register: Option<String>,
-    /// Directory for tables; JSON lines if not given
+    /// Directory for Parquet files [default: JSON lines to standard output]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write each epoch's whole result, too
+    /// Also write the whole result of each epoch
     #[arg(long)]
     whole: bool,
-    /// Epoch to begin with, for a new watch [default: the current one]
+    /// First epoch of a new watch [default: the current epoch]
     #[arg(long, value_name = "EPOCH")]
     from: Option<u64>,
-    /// Begin again with a whole result, whatever was written
+    /// Start again with a whole result, even if epochs were written before
     #[arg(long)]
     anew: bool,
-    /// End when all epochs that are there are written
+    /// Exit when all present epochs are written
     #[arg(long)]
     once: bool,
-    /// End when this epoch is written
+    /// Exit when this epoch is written
     #[arg(long, value_name = "EPOCH")]
     until_epoch: Option<u64>,
-    /// Forget a registered watch; its tables stay
+    /// Remove the watch from the store; keep its tables
     #[arg(long, requires = "name")]
     forget: bool,
-    /// Seconds between looks for a new epoch
+    /// Seconds between checks for a new epoch
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     every: f64,
-    /// Threads that work; if not given, as many as there are processors
+    /// Worker threads [default: number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
-    /// Memory of this process; a store that needs more is refused, and one that
-    /// comes to need more ends it
+    /// Memory limit of this process; watch does not start, or stops, if it needs more
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
     memory: usize,
     #[command(flatten)]
@@ -121,10 +122,9 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     webstrata_layers::Store::open(&args.store)?;
     if let Some(out) = &args.out {
         if format_of::<TableFormat>(out).is_ok() && !out.is_dir() {
-            return Err(Usage(
-                "--out of watch is a directory, for Parquet files: give a name without the ending of a file",
-            )
-            .into());
+            return Err(
+                Usage("--out of watch is a directory for Parquet files: use a name without a file ending").into()
+            );
         }
         outside_stores(out)?;
     }
@@ -133,12 +133,12 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let is_sound =
         |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     if !is_sound(name) {
-        return Err(Usage("a watch is named by letters, digits, - and _").into());
+        return Err(Usage("the name of a watch may contain letters, digits, - and _ only").into());
     }
     if args.forget || wanted.is_none() {
         let all = registered(&args.store)?;
         if all.iter().all(|(known, _)| known != name) {
-            bail!("{}: nothing is registered as {name}; `webstrata watch STORE` lists what is", args.store);
+            bail!("{}: there is no watch {name}; `webstrata watch STORE` lists the watches", args.store);
         }
     }
     let (registered, known) = Registered::take(&args.store, name)?;
@@ -149,7 +149,12 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let mut registration = settled(args, name, wanted, known)?;
     let start = match (registration.epoch.filter(|_| !args.anew), args.from) {
         (Some(epoch), None) => Start::After(epoch),
-        (Some(_), Some(_)) => return Err(Usage("--from is for a new watch, or with --anew").into()),
+        (Some(_), Some(_)) => {
+            return Err(Usage(
+                "--from needs a new watch or --anew: this watch resumes after the epoch that it wrote last",
+            )
+            .into());
+        }
         (None, Some(epoch)) => Start::At(epoch),
         (None, None) => Start::Now,
     };
@@ -192,7 +197,7 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
     let allowed = |k: bool, by: bool, host: bool| {
         let has_host = args.host.is_some() || args.domain.is_some();
         if (args.k.is_some() && !k) || (args.by.is_some() && !by) || (has_host && !host) {
-            return Err(Usage("--k is for top, --by for hosts, --host and --domain for newlinks"));
+            return Err(Usage("--k is an option of top, --by of hosts, --host and --domain of newlinks"));
         }
         Ok(())
     };
@@ -212,7 +217,8 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
         "newlinks" => {
             allowed(false, false, true)?;
             let Some(host) = args.host.as_ref().or(args.domain.as_ref()) else { return Ok(None) };
-            let host = ask::host(host).ok_or(Usage("--host and --domain want the name of a host"))?;
+            let host =
+                ask::host(host).ok_or(Usage("--host and --domain need the name of a host, for example example.org"))?;
             Standing::NewLinks { host, subdomains: args.domain.is_some() }
         }
         _ => {
@@ -231,14 +237,18 @@ fn settled(
 ) -> anyhow::Result<Registration> {
     let out = args.out.as_deref().map(std::path::absolute).transpose()?;
     let Some(known) = known else {
-        let standing = wanted.with_context(|| format!("nothing is registered as {name}"))?;
+        let standing = wanted.with_context(|| format!("there is no watch {name}; newlinks needs --host or --domain, and other results are degrees, top, components and hosts"))?;
         return Ok(Registration { standing, out, whole: args.whole, epoch: None });
     };
     let has_options = args.k.is_some() || args.by.is_some() || args.host.is_some() || args.domain.is_some();
     let same = wanted
         .is_none_or(|wanted| wanted == known.standing || (!has_options && wanted.kind() == known.standing.kind()));
     if !same || out.is_some_and(|out| known.out != Some(out)) || (args.whole && !known.whole) {
-        bail!("{name} is registered as {}; give that, another name with --as, or --forget it first", described(&known));
+        bail!(
+            "the watch {name} exists with other options: {}; use these options, choose another name with --as, or \
+             remove it with --forget",
+            described(&known)
+        );
     }
     Ok(known)
 }
@@ -262,9 +272,9 @@ fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
     );
     match start {
         Start::After(EpochId { epoch, .. }) if lost => error.context(format!(
-            "what has changed since epoch {epoch} cannot be told any more; --anew begins again with a whole result"
+            "the changes since epoch {epoch} are no longer known; use --anew to start again with a whole result"
         )),
-        _ if lost => error.context("what has changed cannot be told; --anew begins again with a whole result"),
+        _ if lost => error.context("the changes are not known; use --anew to start again with a whole result"),
         _ => error,
     }
 }

@@ -203,7 +203,8 @@ pub fn format_iso(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// A time from text: 4, 6, 8, 10, 12 or 14 digits (`2006`, `200605`, ... to the second), or RFC 3339.
+/// A time from text: 4, 6, 8, 10, 12 or 14 digits (`2006`, `200605`, ... to the second), `2006-05`, `2006-05-01`, or
+/// RFC 3339.
 ///
 /// With `end`, the last second of what the digits name (of that year, month, day, hour, minute), else the first. `None`
 /// for other text, for days and hours that do not exist, and outside of [`TIMES`]. Fractions of a second are dropped.
@@ -212,6 +213,11 @@ pub fn parse_time(text: &str, end: bool) -> Option<i64> {
 }
 
 fn parse_any_time(text: &str, end: bool) -> Option<i64> {
+    // A month and a day may be written with hyphens.
+    let hyphens = text.bytes().enumerate().filter(|(at, byte)| *byte == b'-' && (*at == 4 || *at == 7)).count();
+    let is_date = matches!((text.len(), hyphens), (7, 1) | (10, 2));
+    let digits = if is_date { text.replace('-', "") } else { text.to_owned() };
+    let text = digits.as_str();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return chrono::DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp());
     }
@@ -261,6 +267,8 @@ mod tests {
             ("200402", "20040201000000", "20040229235959"),
             ("200612", "20061201000000", "20061231235959"),
             ("20060501", "20060501000000", "20060501235959"),
+            ("2004-02", "20040201000000", "20040229235959"),
+            ("2006-05-01", "20060501000000", "20060501235959"),
             ("2006050112", "20060501120000", "20060501125959"),
             ("200605011234", "20060501123400", "20060501123459"),
             ("20060501123456", "20060501123456", "20060501123456"),
@@ -288,7 +296,12 @@ mod tests {
             "200605011260",
             "20060501125960",
             "2006050112595900",
-            "2006-05",
+            "2006-5",
+            "2006-13",
+            "2006-05-",
+            "2006-0501",
+            "20-06-05-01",
+            "2006-02-29",
             "may 2006",
             "+2006",
             "-2006",

@@ -35,7 +35,8 @@ fn main() {
     let links: u64 = at.map_or(1_500_000, |at| args[at + 1].parse().unwrap());
     let each = args.contains(&"--each");
     println!(
-        "| churn, result | pairs -, + | rows | load s, MiB | read ms | dataflow ms | named ms | peak MiB | merge ms | recompute: read ms | compute ms | peak MiB |"
+        "| churn, result | pairs -, + | rows | load s, MiB | read ms | dataflow ms | named ms | peak MiB | merge ms \
+         | recompute: read ms | compute ms | peak MiB |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (churn, recrawl) in [(0.0001, false), (0.001, false), (0.01, false), (0.08, false), (0.01, true)] {
@@ -55,7 +56,8 @@ fn main() {
                 println!("{what}, {churn}{all}: recompute {}", series(&old));
             }
             println!(
-                "| {} %{all}, {what} | {pairs} | {} | {:.1}, {:.0} | {:.1} | {:.1} | {:.1} | {:.0} | {:.1} | {:.1} | {:.1} | {:.0} |",
+                "| {} %{all}, {what} | {pairs} | {} | {:.1}, {:.0} | {:.1} | {:.1} | {:.1} | {:.0} | {:.1} | {:.1} \
+                 | {:.1} | {:.0} |",
                 churn * 100.0,
                 median(&updates, "rows"),
                 load["all"].as_f64().unwrap() / 1000.0,

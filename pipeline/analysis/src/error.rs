@@ -33,7 +33,10 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// Another process follows the store under this name.
-    #[error("{} is locked: another process watches this result; stop that process, or choose another name", path.display())]
+    #[error(
+        "{} is locked: another process watches this result; stop that process, or choose another name",
+        path.display()
+    )]
     Watched {
         /// The lock.
         path: PathBuf,

@@ -71,7 +71,10 @@ pub enum Error {
         what: &'static str,
     },
     /// An image of another version.
-    #[error("{path} has version {got}, expected {expected}; run `webstrata cells` to write the image again", path = path.display())]
+    #[error(
+        "{path} has version {got}, expected {expected}; run `webstrata cells` to write the image again",
+        path = path.display()
+    )]
     Version {
         /// The file.
         path: PathBuf,
@@ -89,7 +92,10 @@ pub enum Error {
         damage: Damage,
     },
     /// A cell that says something else than the layers that it names.
-    #[error("{path}: the {part} differ from the layers; remove the file and run `webstrata cells`", path = path.display())]
+    #[error(
+        "{path}: the {part} differ from the layers; remove the file and run `webstrata cells`",
+        path = path.display()
+    )]
     Differs {
         /// The file.
         path: PathBuf,
@@ -97,7 +103,10 @@ pub enum Error {
         part: &'static str,
     },
     /// A cell that was made from other layers than those of the store's epoch.
-    #[error("{path} was written from other layers; run `webstrata cells` to write the image again", path = path.display())]
+    #[error(
+        "{path} was written from other layers; run `webstrata cells` to write the image again",
+        path = path.display()
+    )]
     OtherLayers {
         /// The file.
         path: PathBuf,
@@ -167,7 +176,10 @@ pub enum Error {
         what: &'static str,
     },
     /// A store that has no directory, for images to lie in.
-    #[error("cells are written beside the layers in a local directory; {path} is not a local directory", path = path.display())]
+    #[error(
+        "cells are written beside the layers in a local directory; {path} is not a local directory",
+        path = path.display()
+    )]
     NoDirectory {
         /// The store.
         path: PathBuf,

@@ -201,7 +201,8 @@ fn compare(keys: &[Vec<u8>], options: Options) {
     );
     let share = |bytes: u64| bytes as f64 / count as f64;
     println!(
-        "\nURL store: data {:.2}, index {:.2}, dictionary {:.2} bytes a URL, and {:.2} in memory for the dictionary expanded; open {open:.2} ms",
+        "\nURL store: data {:.2}, index {:.2}, dictionary {:.2} bytes a URL, and {:.2} in memory for the dictionary \
+         expanded; open {open:.2} ms",
         share(sizes.data),
         share(sizes.index),
         share(sizes.dictionary),
@@ -224,7 +225,8 @@ fn cells(keys: &[Vec<u8>], options: Options) {
         let mean = |of: fn(&(f64, f64)) -> f64| bytes.iter().map(of).sum::<f64>() / bytes.len() as f64;
         let most = |of: fn(&(f64, f64)) -> f64| bytes.iter().map(of).fold(0.0, f64::max);
         println!(
-            "cells of {size}: image mean {:.2}, worst {:.2}; with the dictionary expanded mean {:.2}, worst {:.2} bytes a URL",
+            "cells of {size}: image mean {:.2}, worst {:.2}; with the dictionary expanded mean {:.2}, worst {:.2} \
+             bytes a URL",
             mean(|bytes| bytes.0),
             most(|bytes| bytes.0),
             mean(|bytes| bytes.1),

@@ -47,7 +47,8 @@ impl fmt::Display for Lacks {
         match self {
             Self { failed: Some(CellFailure { row, partition, tries, why, wait, .. }), cells, .. } => write!(
                 formatter,
-                "{cells} cells are missing; row {row}, partition {partition} failed {tries} times, next try after {} s: {why}",
+                "{cells} cells are missing; row {row}, partition {partition} failed {tries} times, next try after \
+                 {} s: {why}",
                 wait.as_secs()
             ),
             Self { leaving: true, .. } => formatter.write_str("the server is about to end"),

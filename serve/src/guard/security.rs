@@ -96,7 +96,10 @@ pub enum SecurityError {
         now: i64,
     },
     /// A file holds something else than it should.
-    #[error("{path} holds no {what} in PEM: it should have a line \"-----BEGIN ... {what}-----\"", path = path.display())]
+    #[error(
+        "{path} holds no {what} in PEM: it should have a line \"-----BEGIN ... {what}-----\"",
+        path = path.display()
+    )]
     Pem {
         /// The file.
         path: PathBuf,
@@ -112,7 +115,10 @@ pub enum SecurityError {
         source: Why,
     },
     /// The key is not that of the certificate, or one of both is damaged.
-    #[error("{cert} and {key} do not make an identity: is the key that of the first certificate?", cert = cert.display(), key = key.display())]
+    #[error(
+        "{cert} and {key} do not make an identity: is the key that of the first certificate?",
+        cert = cert.display(), key = key.display()
+    )]
     Identity {
         /// The file of the certificate.
         cert: PathBuf,
@@ -123,7 +129,8 @@ pub enum SecurityError {
     },
     /// A line of the token file is none.
     #[error(
-        "{path}, line {line}: no token; write one a line, of letters, digits and -._~+/ with = at its end alone, or a comment after #",
+        "{path}, line {line}: no token; write one a line, of letters, digits and -._~+/ with = at its end alone, or \
+         a comment after #",
         path = path.display()
     )]
     Token {

@@ -112,7 +112,8 @@ impl Params {
         let time = parse_time(text, end).ok_or_else(|| {
             let hint = if text.contains(' ') { "; a + is written %2B" } else { "" };
             bad(format!(
-                "{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is RFC 3339{hint}"
+                "{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is \
+                 RFC 3339{hint}"
             ))
         });
         time.map(Some)

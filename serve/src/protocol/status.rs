@@ -144,7 +144,8 @@ pub fn not_here(row: u32, partition: u32) -> Status {
 /// The caller knows another store than the one that is served.
 pub fn other_store(asked: &str, served: &str) -> Status {
     let message = format!(
-        "this server serves another store: {served}, not {asked}; the store was built anew, or the address is that of another \
+        "this server serves another store: {served}, not {asked}; the store was built anew, or the address is \
+         that of another \
          cluster: connect again"
     );
     let metadata = [("asked", asked.to_owned()), ("served", served.to_owned())];

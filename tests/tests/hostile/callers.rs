@@ -230,7 +230,8 @@ fn answers_are_compressed_for_who_wants_that_and_questions_may_be() {
         for (accepted, expected) in [("gzip", true), ("identity", false)] {
             let mut stream = TcpStream::connect(at).await.unwrap();
             let request = format!(
-                "GET /v1/openapi.json HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\naccept-encoding: {accepted}\r\n\r\n"
+                "GET /v1/openapi.json HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\naccept-encoding: \
+                 {accepted}\r\n\r\n"
             );
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut answer = Vec::new();

@@ -366,7 +366,8 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
             let [offered, sent, answered, refused, late, failed] = row.a_second;
             let [p50, p99] = row.times.map(|time| time as f64 / 1000.0);
             println!(
-                "{name:<12} {times:>6} {offered:>9.0} {sent:>8.0} {answered:>9.0} {refused:>8.0} {late:>6.0} {failed:>7.0} \
+                "{name:<12} {times:>6} {offered:>9.0} {sent:>8.0} {answered:>9.0} {refused:>8.0} {late:>6.0} \
+                 {failed:>7.0} \
                  {p50:>9.1} {p99:>9.1} {:>5.2}",
                 answered / most
             );

@@ -7,8 +7,7 @@ pub struct Window {
 }
 /// Nested message and enum types in `Window`.
 pub mod window {
-    /// Links of any capture in the closed interval; a missing end is open. Seconds outside of the years 1 to 9999 are
-    /// refused.
+    /// Links of any capture in the closed interval; a missing end is open. Seconds outside of the years 1 to 9999 are refused.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
     pub struct Seen {
         #[prost(int64, optional, tag = "1")]
@@ -67,9 +66,8 @@ pub struct GetLinksRequest {
     /// Links in the answer, at most; 0: as many as the server gives.
     #[prost(uint32, tag = "5")]
     pub limit: u32,
-    /// `next_page_token` of the answer before, to go on where it ended: in the epoch of that answer, whichever is
-    /// current now. Fields but `epoch` and `limit` must be as they were, else it is refused; where its epoch is
-    /// retired, so is it.
+    /// `next_page_token` of the answer before, to go on where it ended: in the epoch of that answer, whichever is current now.
+    /// Fields but `epoch` and `limit` must be as they were, else it is refused; where its epoch is retired, so is it.
     #[prost(string, tag = "6")]
     pub page_token: ::prost::alloc::string::String,
 }
@@ -121,8 +119,7 @@ pub struct SampleLinksRequest {
     /// Anew for each page; otherwise consistent: pages with like links have like samples.
     #[prost(bool, tag = "6")]
     pub random: bool,
-    /// The same seed, the same sample. Without it a random sample is another one each time, and a consistent one that
-    /// of seed 0.
+    /// The same seed, the same sample. Without it a random sample is another one each time, and a consistent one that of seed 0.
     #[prost(uint64, optional, tag = "7")]
     pub seed: ::core::option::Option<u64>,
 }
@@ -184,8 +181,8 @@ pub struct GetCapturesResponse {
 pub struct ListUidsRequest {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// Only UIDs of pages captured in the closed interval; a missing end is open, both missing: of all URLs, also those
-    /// that were never captured.
+    /// Only UIDs of pages captured in the closed interval; a missing end is open, both missing: of all URLs, also those that
+    /// were never captured.
     #[prost(int64, optional, tag = "2")]
     pub from: ::core::option::Option<i64>,
     #[prost(int64, optional, tag = "3")]
@@ -580,15 +577,14 @@ pub struct LinkLists {
     /// The lists, one after the other: of each its first link, then how many UIDs lie between two, as varints.
     #[prost(bytes = "bytes", tag = "2")]
     pub links: ::prost::bytes::Bytes,
-    /// Of out-links: for each UID, whether it has captures in this row; of as-of questions, whether one is not after
-    /// that time.
+    /// Of out-links: for each UID, whether it has captures in this row; of as-of questions, whether one is not after that time.
     #[prost(bool, repeated, tag = "3")]
     pub found: ::prost::alloc::vec::Vec<bool>,
     /// Of out-links as of a time: for each UID, the time of the capture that answers, where it was found.
     #[prost(int64, repeated, tag = "4")]
     pub times: ::prost::alloc::vec::Vec<i64>,
-    /// Of exact in-links: places in `links` of sources whose cells the server does not have. Whether they link in the
-    /// window is to be asked of those.
+    /// Of exact in-links: places in `links` of sources whose cells the server does not have. Whether they link in the window is to
+    /// be asked of those.
     #[prost(uint32, repeated, tag = "5")]
     pub unsure: ::prost::alloc::vec::Vec<u32>,
     /// Instead of links, where `count` was asked for.
@@ -685,8 +681,7 @@ pub struct GossipRequest {
     /// host:port where the sender is reached.
     #[prost(string, tag = "1")]
     pub from: ::prost::alloc::string::String,
-    /// After the hash of the rest and of the cluster's name, 8 bytes: what is not of a member is not taken for a
-    /// message.
+    /// After the hash of the rest and of the cluster's name, 8 bytes: what is not of a member is not taken for a message.
     #[prost(bytes = "vec", tag = "2")]
     pub message: ::prost::alloc::vec::Vec<u8>,
     /// The store that the sender serves, as in the topology. Servers of another one are refused.
@@ -1055,8 +1050,7 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "ListUids"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Counts of the graph and of its servers and cells. (SHS NumServers, NumUrls, NumLinks, MaxDegree, MinUid,
-        /// MaxUid)
+        /// Counts of the graph and of its servers and cells. (SHS NumServers, NumUrls, NumLinks, MaxDegree, MinUid, MaxUid)
         pub async fn stats(
             &mut self,
             request: impl tonic::IntoRequest<super::StatsRequest>,
@@ -1257,8 +1251,7 @@ pub mod links_server {
             &self,
             request: tonic::Request<super::ListUidsRequest>,
         ) -> std::result::Result<tonic::Response<Self::ListUidsStream>, tonic::Status>;
-        /// Counts of the graph and of its servers and cells. (SHS NumServers, NumUrls, NumLinks, MaxDegree, MinUid,
-        /// MaxUid)
+        /// Counts of the graph and of its servers and cells. (SHS NumServers, NumUrls, NumLinks, MaxDegree, MinUid, MaxUid)
         async fn stats(
             &self,
             request: tonic::Request<super::StatsRequest>,
