@@ -164,15 +164,15 @@ fn ctrl_c_leaves_nothing() {
 fn what_makes_no_sense_is_refused_with_a_reason() {
     let place = Place::new(10_000);
     for (words, code, reason) in [
-        ("scc --damping 0.5", 2, "--damping is for pagerank"),
+        ("scc --damping 0.5", 2, "--damping is an option of pagerank only"),
         ("pagerank --damping 1.5", 2, "from 0 to 1"),
-        ("mortality --every month", 2, "no --every"),
-        ("growth --at 2006", 2, "growth is of all periods"),
+        ("mortality --every month", 2, "omit --every"),
+        ("growth --at 2006", 2, "growth covers all periods"),
         ("pagerank --at 2006 --every month", 2, "cannot be used with"),
         ("degrees --from 2007 --to 2006", 2, "--from is later than --to"),
         ("ranks", 2, "invalid value 'ranks'"),
         ("harmonic --memory 1M", 1, "use at least"),
-        ("wcc --every month --from 2050", 1, "no capture in this time"),
+        ("wcc --every month --from 2050", 1, "no capture in this window"),
     ] {
         let output = place.analyze(words, None).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{words}: {}", said(&output));

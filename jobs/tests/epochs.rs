@@ -153,8 +153,8 @@ fn uids_go_through_merges_and_back() {
     let output = from_input(b"");
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
     for (input, line, stands) in [
-        (&b"4\nfour\n"[..], "line 2: \"four\" is no UID", "2\n"),
-        (b"-1", "line 1: \"-1\"", ""),
+        (&b"4\nfour\n"[..], "line 2: not a UID: \"four\"", "2\n"),
+        (b"-1", "line 1: not a UID: \"-1\"", ""),
         (b"1\n2\n\xff", "line 3", "1\n3\n"),
     ] {
         let output = from_input(input);
@@ -249,7 +249,7 @@ fn a_diff_shows_what_an_epoch_added() {
     let merged = succeeds(dir.path(), "diff {}/store --from 2 --captures --links");
     let (title, counts) = merged.split_once('\n').unwrap();
     assert!(title.ends_with("epoch 2 to 3") && counts.lines().all(|line| line.ends_with(" 0")), "{merged:?}");
-    assert!(fails(dir.path(), "diff {}/store --to 1").contains("epoch 1 is the first one"));
+    assert!(fails(dir.path(), "diff {}/store --to 1").contains("epoch 1 is the first epoch"));
     assert!(fails(dir.path(), "diff {}/store --from 4").contains("has no epoch 4"));
     let usage = start(&mut webstrata(dir.path(), "diff {}/store --from 2 --to 1")).wait_with_output().unwrap();
     assert_eq!(usage.status.code(), Some(2), "{usage:?}");

@@ -81,6 +81,12 @@ impl Setting {
         self.random.moment(self.seconds.get(stage).copied().unwrap_or(0.0))
     }
 
+    /// Whether the store is there, and nothing of the build that another one could go on from.
+    fn is_done(&self, name: &str) -> bool {
+        let left = fs::read_dir(self.spill(name)).is_ok_and(|mut left| left.next().is_some());
+        self.path(name).join("CURRENT").exists() && !left
+    }
+
     /// The store `name` has the bytes that one process makes, one row, and nothing is left of temporary files.
     fn is_as_by_one(&self, name: &str) {
         let files = |name: &str| {
@@ -136,8 +142,8 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
             let mut child = Process::start(&mut setting.build(&name, 2));
             thread::sleep(setting.random.moment(setting.whole));
             child.child.kill().unwrap();
-            // It may have been done before.
-            killed = child.end().join().unwrap().0.is_none();
+            // It may have been done before, and then killed on its way out: the same build would make another epoch.
+            killed = child.end().join().unwrap().0.is_none() && !setting.is_done(&name);
             if !killed {
                 break;
             }

@@ -243,7 +243,7 @@ fn what_cannot_be_watched_is_said() {
     let dir = dir.path();
     assert!(fails(dir, "watch {}/nothing degrees", 1).contains("is not a store"));
     assert!(!dir.join("nothing").exists());
-    assert!(fails(dir, "watch {}/store nobody", 1).contains("nothing is registered as nobody"));
+    assert!(fails(dir, "watch {}/store nobody", 1).contains("there is no watch nobody"));
     assert!(!dir.join("store/watches").exists());
     fails(dir, "watch {}/store degrees --k 3", 2);
     fails(dir, "watch {}/store newlinks --host not/one", 2);
@@ -251,8 +251,8 @@ fn what_cannot_be_watched_is_said() {
     assert!(fails(dir, "watch {}/store components --memory 1", 1).contains("use more"));
     assert!(succeeds(dir, "watch {}/store components --once --forget").is_empty());
     succeeds(dir, "watch {}/store hosts --by domain --once");
-    assert!(fails(dir, "watch {}/store hosts --by host", 1).contains("registered as hosts --by domain"));
-    assert!(fails(dir, "watch {}/store hosts --out {}", 1).contains("--forget it first"));
+    assert!(fails(dir, "watch {}/store hosts --by host", 1).contains("exists with other options: hosts --by domain"));
+    assert!(fails(dir, "watch {}/store hosts --out {}", 1).contains("--forget"));
     let mut running = Watch::start(dir, "watch {}/store degrees");
     running.line();
     assert!(fails(dir, "watch {}/store degrees", 1).contains("another process watches this result"));
@@ -260,7 +260,7 @@ fn what_cannot_be_watched_is_said() {
     // What epoch 1 had is lost with it, and numbers of epoch 2 are others.
     succeeds(dir, "build --out {}/store {}/crawl.jsonl");
     let error = fails(dir, "watch {}/store hosts --once", 1);
-    assert!(error.contains("what has changed since epoch 1 cannot be told any more; --anew"), "{error}");
+    assert!(error.contains("the changes since epoch 1 are no longer known; use --anew"), "{error}");
     succeeds(dir, "gc {}/store --keep 1");
     let error = fails(dir, "watch {}/store hosts --once", 1);
     assert!(error.contains("--anew") && error.contains("is retired"), "{error}");

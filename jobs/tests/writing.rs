@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -283,21 +283,32 @@ fn drafts_of_killed_commands_go_and_those_of_others_stay() {
     assert!(place.names("tmp").is_empty(), "{:?}", place.names("tmp"));
 
     // One that is alive, stopped in its draft, is not disturbed by others.
-    let mut alive =
-        place.command("export {}/store --urls --out {}/out/alive.csv").stdout(Stdio::null()).spawn().unwrap();
-    while place.drafts("out") == 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
-    let signal = |name: &str| {
+    let signal = |alive: &Child, name: &str| {
         let sent = Command::new("kill").arg(name).arg(alive.id().to_string()).status().unwrap();
         assert!(sent.success());
     };
-    signal("-STOP");
-    assert_eq!(place.drafts("out"), 1, "it was over too soon");
+    let mut alive = loop {
+        let mut alive =
+            place.command("export {}/store --urls --out {}/out/alive.csv").stdout(Stdio::null()).spawn().unwrap();
+        while place.drafts("out") == 0 && alive.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if alive.try_wait().unwrap().is_some() {
+            continue;
+        }
+        signal(&alive, "-STOP");
+        // The signal arrives a little later; by then it may be over.
+        thread::sleep(Duration::from_millis(50));
+        if place.drafts("out") == 1 {
+            break alive;
+        }
+        signal(&alive, "-CONT");
+        alive.wait().unwrap();
+    };
     place.succeeds("export {}/store --at 2006 --urls --out {}/out/alive.csv");
     assert_eq!(place.drafts("out"), 1);
     let before = fs::metadata(place.path("out/alive.csv")).unwrap().len();
-    signal("-CONT");
+    signal(&alive, "-CONT");
     assert!(alive.wait().unwrap().success());
     assert!(fs::metadata(place.path("out/alive.csv")).unwrap().len() > before);
     assert_eq!(place.drafts("out"), 0);

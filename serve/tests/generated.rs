@@ -3,8 +3,6 @@
 //! After a change of the reference, or of the generator: `WEBSTRATA_REGENERATE=1 cargo test -p webstrata-serve --test
 //! generated` writes both anew. Needs no `protoc`.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use prost::Message;
 use std::fs;
 use std::path::Path;

@@ -237,7 +237,12 @@ fn settled(
 ) -> anyhow::Result<Registration> {
     let out = args.out.as_deref().map(std::path::absolute).transpose()?;
     let Some(known) = known else {
-        let standing = wanted.with_context(|| format!("there is no watch {name}; newlinks needs --host or --domain, and other results are degrees, top, components and hosts"))?;
+        let standing = wanted.with_context(|| {
+            format!(
+                "there is no watch {name}; newlinks needs --host or --domain, and the other results are degrees, top, \
+                 components and hosts"
+            )
+        })?;
         return Ok(Registration { standing, out, whole: args.whole, epoch: None });
     };
     let has_options = args.k.is_some() || args.by.is_some() || args.host.is_some() || args.domain.is_some();

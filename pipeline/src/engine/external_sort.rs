@@ -287,6 +287,7 @@ impl Sorted {
     }
 
     /// The next record, key and payload, or `None` at the end.
+    #[expect(clippy::should_implement_trait, reason = "records borrow from it")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         match self {
             Sorted::Memory { sorter, next, bytes } => {

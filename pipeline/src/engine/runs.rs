@@ -176,6 +176,7 @@ impl RunReader {
     }
 
     /// Goes to the next record and gives it; `None` at the end.
+    #[expect(clippy::should_implement_trait, reason = "records borrow from it")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         Ok(if self.advance()? { Some(self.record()) } else { None })
     }
@@ -262,6 +263,7 @@ impl Merge {
     }
 
     /// The next record; `None` at the end.
+    #[expect(clippy::should_implement_trait, reason = "records borrow from it")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;
         self.consumed = true;

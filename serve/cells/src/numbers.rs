@@ -217,6 +217,11 @@ impl Numbers {
         self.nodes
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The node of a UID; `None` for one outside the interval or without a record.
     #[inline]
     pub fn node(&self, uid: u64) -> Option<usize> {

@@ -9,6 +9,8 @@
 //! WEBSTRATA_COMPRESSIBLE_N=1000000 cargo test --release -p webstrata-codecs --test compressible    up to a million of everything
 //! ```
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 #[path = "compressible/plain.rs"]
 mod plain;
 #[path = "compressible/shapes.rs"]

@@ -17,6 +17,11 @@ impl BitWriter {
         self.bytes.len() as u64 * 8 + u64::from(self.count)
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Appends the `count` low bits of `value` (at most 56); the others must be 0.
     pub fn write(&mut self, value: u64, count: u32) {
         debug_assert!(count <= 56 && (value >> count) == 0, "{value} in {count} bits");
