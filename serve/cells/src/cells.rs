@@ -42,18 +42,39 @@ use crate::links::encoding::Encodings;
 /// use webstrata_cells::image::load::{Options, write_cell};
 /// use webstrata_cells::links::encoding::Encodings;
 /// use webstrata_layers::{Links, Store, Window};
-/// use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
 ///
-/// let dir = tempfile::tempdir()?;
-/// let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
-/// let capture = r#"{"url":"http://example.org/","ts":"20080601000000","links":["http://example.com/"]}"#;
-/// std::fs::write(&crawl, capture)?;
-/// build(&BuildOptions::new(RunOptions::new(&store), vec![crawl]), &Progress::default())?;
-///
+/// # use webstrata_layers::*;
+/// # let dir = tempfile::tempdir()?;
+/// # {
+/// # let time = |text| parse_time(text, false).expect("a time");
+/// # let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
+/// # let page = Page { uid: 1, timestamps, unknown: vec![], links: vec![0], changes };
+/// # let ranges = vec![RangeLength::Month.start(time("20080601"))];
+/// # let linked = InLinks { uid: 0, ranges, sources: vec![1], changes: vec![] };
+/// # let writer = StoreWriter::open(dir.path(), "example", None)?;
+/// # let row = writer.begin_row()?;
+/// # let mut urls = UrlWriter::create(&row, 0)?;
+/// # urls.push(0, "http://example.com/", "com,example)/")?;
+/// # urls.push(1, "http://example.org/", "org,example)/")?;
+/// # let first_key = urls.first_key();
+/// # let mut out = OutlinksWriter::create(&row, 0)?;
+/// # out.push(&page, &Evidence::default())?;
+/// # let mut into = InlinksWriter::create(&row, 0)?;
+/// # into.push(&linked)?;
+/// # let files = [urls.finish()?, out.finish()?, into.finish()?].concat();
+/// # let partitions = vec![PartitionEntry { partition: 0, first_uid: 0, urls: 2, first_record: 0, first_key, files }];
+/// # let mut counts = Counts { urls: 2, ..Counts::default() };
+/// # counts.add_page(&page);
+/// # let rows = vec![RowEntry { row: row.row(), first_uid: 0, urls: 2, updates: 1, partitions, counts }];
+/// # let (in_range, provenance) = (RangeLength::Month, Provenance::default());
+/// # writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
+/// # }
+/// // `dir` has a store in which http://example.org/ links to http://example.com/.
+/// let store = dir.path();
 /// // An image beside the layers for each partition, and all of them mapped into memory.
-/// let layers = Store::open(&store)?;
+/// let layers = Store::open(store)?;
 /// for (row, partition) in partitions(&layers) {
-///     write_cell(&layers, &store, row, partition, Options::default())?;
+///     write_cell(&layers, store, row, partition, Options::default())?;
 /// }
 /// let cells = Cells::open(&layers, Residence::Mapped, Encodings::STRATA)?.expect("an image of each partition");
 /// let page = cells.uid("http://example.org/")?.expect("a URL of the store");
