@@ -9,7 +9,7 @@ use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::host_prefix;
-use webstrata_layers::{Links, Location, Reader, Store, Window};
+use webstrata_layers::{Links, Location, Reader, Store, Uid, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
@@ -85,7 +85,7 @@ impl SourceArgs {
 /// A URL that is in the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    pub(crate) uid: u64,
+    pub(crate) uid: Uid,
     /// As the store spells it.
     pub(crate) url: String,
 }
@@ -131,7 +131,7 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
 }
 
 /// Whether the question is an as-of one and the links of the capture that answers it are unknown.
-pub(crate) fn is_unknown(links: &dyn Links, uid: u64, window: Window) -> anyhow::Result<bool> {
+pub(crate) fn is_unknown(links: &dyn Links, uid: Uid, window: Window) -> anyhow::Result<bool> {
     let Window::AsOf(at) = window else { return Ok(false) };
     Ok(webstrata_layers::read::question::is_unknown(&links.captures(uid)?, at))
 }

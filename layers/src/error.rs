@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::record::page::Flaw;
 use crate::record::presence::PresenceError;
+use crate::record::uid::Uid;
 use crate::store::identity::{Digest, EpochId};
 use crate::store::manifest::{Counts, ManifestFlaw};
 
@@ -45,7 +46,7 @@ pub enum Error {
     #[error("record of UID {uid}: {flaw}")]
     BadRecord {
         /// The record.
-        uid: u64,
+        uid: Uid,
         /// The invariant.
         flaw: Flaw,
     },
@@ -53,7 +54,7 @@ pub enum Error {
     #[error("UID {uid} has an empty URL or urlkey")]
     EmptyUrl {
         /// The URL's UID.
-        uid: u64,
+        uid: Uid,
     },
     /// The directory has no CURRENT file.
     #[error("{path} is not a store (it has no CURRENT file)", path = path.display())]
@@ -311,7 +312,7 @@ pub enum Error {
     #[error("unknown UID {uid}: epoch {epoch} has {urls} URLs")]
     UnknownUid {
         /// The UID.
-        uid: u64,
+        uid: Uid,
         /// The epoch asked.
         epoch: u64,
         /// How many URLs it has.
@@ -381,11 +382,11 @@ pub enum Damage {
     #[error("UID {uid} is outside {first}..{end}")]
     UidOutside {
         /// The UID.
-        uid: u64,
+        uid: Uid,
         /// First of the UIDs that may stand here.
-        first: u64,
+        first: Uid,
         /// One past the last.
-        end: u64,
+        end: Uid,
     },
     /// A required value is missing.
     #[error("a required value is null")]

@@ -88,6 +88,7 @@ pub use crate::record::sample::{Sample, Sampling};
 pub use crate::record::time::{
     RangeLength, TIMES, Window, WindowError, as_of, format_iso, format_time, interval, parse_time,
 };
+pub use crate::record::uid::Uid;
 pub use crate::store::identity::{Digest, EpochId, NotAnIdentity};
 pub use crate::store::inputs::{InputRecord, read_inputs, write_inputs};
 pub use crate::store::lease::Lease;

@@ -13,3 +13,4 @@ pub mod precedence;
 pub mod presence;
 pub mod sample;
 pub mod time;
+pub mod uid;

@@ -52,7 +52,7 @@ fn in_links_that_do_not_mirror_out_links() {
     let lost = spoiled(|model| drop(model.in_links.pop()));
     assert_eq!(lost, ["in-links do not mirror out-links: 4 triples of source, link and time range against 6"]);
     // As many triples, but another source; and another range.
-    let other = spoiled(|model| model.in_links[1].sources[0] = 3);
+    let other = spoiled(|model| model.in_links[1].sources[0] = Uid(3));
     assert_eq!(other, ["in-links do not mirror out-links: 6 triples of source, link and time range against 6"]);
     let other = spoiled(|model| model.in_links[1].ranges[0] = MONTH);
     assert_eq!(other, ["in-links do not mirror out-links: 6 triples of source, link and time range against 6"]);
@@ -66,7 +66,7 @@ fn ranges_that_start_nowhere() {
 
 #[test]
 fn uids_outside() {
-    let found = spoiled(|model| model.pages[0].links[1] = 9);
+    let found = spoiled(|model| model.pages[0].links[1] = Uid(9));
     assert_eq!(found[0], "rows/000001/ol/part-00000.parquet, row 0: UID 9 is outside 0..5");
     // Partitions have the UIDs 0..2 and 2..5: a page of the second in the first.
     let found = problems(

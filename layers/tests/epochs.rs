@@ -96,7 +96,7 @@ fn old_epochs_go_with_all_that_only_they_had() {
         assert_eq!((last.kept, last.removed, last.rows, last.bytes), (vec![5], vec![3, 4], vec![1, 3, 4], bytes));
         // Translations outlive their epochs.
         let way = Translations::between(&Store::open(place).unwrap(), 2).unwrap();
-        assert_eq!((way.forward(3), way.forward(4), way.backward(7)), (Some(5), Some(3), None));
+        assert_eq!((way.forward(Uid(3)), way.forward(Uid(4)), way.backward(Uid(7))), (Some(5), Some(3), None));
         // Until all is built anew, and the last epoch that named them is gone.
         rebuild(place, 1);
         let last = collect(place, "gc", 1).unwrap();
@@ -245,7 +245,7 @@ fn a_job_that_was_killed_can_go_on_after_a_collection() {
         let entry = plain_row(&writer(place).begin_row().unwrap(), 0, 8);
         let kept = entry.row;
         let opened = StoreWriter::open(place, "test", Some(kept)).unwrap();
-        let translation = TranslationWriter::create(&opened.resume_row(kept).unwrap(), 0).unwrap().finish().unwrap();
+        let translation = TranslationWriter::create(&opened.resume_row(kept).unwrap(), Uid(0)).unwrap().finish().unwrap();
         drop(opened);
         let collected = collect(place, "gc", 1).unwrap();
         assert_eq!((collected.rows, collected.translations), (vec![1, 2, 3, 4], vec![]));

@@ -15,9 +15,9 @@ fn write(dir: &Path) {
     let writer = StoreWriter::open(dir, "test", None).unwrap();
     let row = writer.begin_row().unwrap();
     let mut urls = UrlWriter::create(&row, 0).unwrap();
-    urls.push(0, "http://a.example/", "example,a)/").unwrap();
-    urls.push(1, "http://b.example/", "example,b)/").unwrap();
-    urls.push(2, "http://b.example/x", "example,b)/x").unwrap();
+    urls.push(Uid(0), "http://a.example/", "example,a)/").unwrap();
+    urls.push(Uid(1), "http://b.example/", "example,b)/").unwrap();
+    urls.push(Uid(2), "http://b.example/x", "example,b)/x").unwrap();
     let first_key = urls.first_key();
     let pages = [
         Page {
@@ -38,12 +38,12 @@ fn write(dir: &Path) {
         counts.add_page(page);
     }
     let mut into = InlinksWriter::create(&row, 0).unwrap();
-    into.push(&InLinks { uid: 0, ranges: vec![MAY, JUNE], sources: vec![0], changes: vec![] }).unwrap();
-    into.push(&InLinks { uid: 1, ranges: vec![MAY], sources: vec![0], changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: Uid(0), ranges: vec![MAY, JUNE], sources: vec![Uid(0)], changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: Uid(1), ranges: vec![MAY], sources: vec![Uid(0)], changes: vec![] }).unwrap();
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
-    let partition = PartitionEntry { partition: 0, first_uid: 0, urls: 3, first_record: 0, first_key, files };
+    let partition = PartitionEntry { partition: 0, first_uid: Uid(0), urls: 3, first_record: Uid(0), first_key, files };
     let of_row = row;
-    let row = RowEntry { row: of_row.row(), first_uid: 0, urls: 3, updates: 1, partitions: vec![partition], counts };
+    let row = RowEntry { row: of_row.row(), first_uid: Uid(0), urls: 3, updates: 1, partitions: vec![partition], counts };
     let inputs = [("b.warc", 1, JUNE), ("a.warc", 2, MAY)].map(|(name, captures, first)| InputRecord {
         name: name.to_owned(),
         bytes: 1000,
@@ -63,19 +63,19 @@ fn the_worked_example_answers_as_told() {
     write(dir.path());
     let reader = Reader::new(Store::open(dir.path()).unwrap(), 1 << 20);
     assert_eq!(reader.uid("http://b.example/").unwrap(), Some(1));
-    assert_eq!(reader.url(2).unwrap(), "http://b.example/x");
+    assert_eq!(reader.url(Uid(2)).unwrap(), "http://b.example/x");
     let june = Window::Seen { from: JUNE, to: JUNE + 86_399 };
-    assert_eq!(reader.out_links(0, Window::ALWAYS).unwrap(), [0, 1]);
-    assert_eq!(reader.out_links(0, june).unwrap(), [0]);
-    assert_eq!(reader.out_links(0, Window::AsOf(JUNE - 1)).unwrap(), [0, 1]);
-    assert_eq!(reader.captures(2).unwrap(), [CaptureTime { time: JUNE, known: false }]);
-    assert_eq!(reader.out_links(2, Window::ALWAYS).unwrap(), [] as [u64; 0]);
-    assert!(reader.page(1).unwrap().is_none());
-    assert_eq!(reader.in_links(1, june, Precision::Range).unwrap(), [] as [u64; 0]);
-    assert_eq!(reader.in_links(1, Window::AsOf(JUNE), Precision::Range).unwrap(), [0]);
-    assert_eq!(reader.in_links(1, Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [u64; 0]);
+    assert_eq!(reader.out_links(Uid(0), Window::ALWAYS).unwrap(), [0, 1]);
+    assert_eq!(reader.out_links(Uid(0), june).unwrap(), [0]);
+    assert_eq!(reader.out_links(Uid(0), Window::AsOf(JUNE - 1)).unwrap(), [0, 1]);
+    assert_eq!(reader.captures(Uid(2)).unwrap(), [CaptureTime { time: JUNE, known: false }]);
+    assert_eq!(reader.out_links(Uid(2), Window::ALWAYS).unwrap(), [] as [u64; 0]);
+    assert!(reader.page(Uid(1)).unwrap().is_none());
+    assert_eq!(reader.in_links(Uid(1), june, Precision::Range).unwrap(), [] as [u64; 0]);
+    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Range).unwrap(), [0]);
+    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [u64; 0]);
     let spans = [Lifespan { link: 0, first: MAY, last: JUNE }, Lifespan { link: 1, first: MAY, last: MAY }];
-    assert_eq!(reader.lifespans(0).unwrap(), spans);
+    assert_eq!(reader.lifespans(Uid(0)).unwrap(), spans);
     let report = check(dir.path()).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
     assert_eq!(report.files, 9, "eight layers, one list of inputs");

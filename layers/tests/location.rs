@@ -37,11 +37,11 @@ fn places() -> (tempfile::TempDir, Vec<Location>) {
 fn answers(location: &Location, memory_max: usize) -> Vec<String> {
     let reader = Reader::new(Store::open(location).unwrap(), memory_max);
     let of_uid = |uid: u64| {
-        let url = reader.url(uid).unwrap();
+        let url = reader.url(Uid(uid)).unwrap();
         assert_eq!(reader.uid(&url).unwrap(), Some(uid));
         let at = Window::AsOf(1_149_120_000);
-        let sources = reader.in_links(uid, at, Precision::Exact).unwrap();
-        format!("{url} {:?} {:?} {sources:?}", reader.captures(uid).unwrap(), reader.out_links(uid, at).unwrap())
+        let sources = reader.in_links(Uid(uid), at, Precision::Exact).unwrap();
+        format!("{url} {:?} {:?} {sources:?}", reader.captures(Uid(uid)).unwrap(), reader.out_links(Uid(uid), at).unwrap())
     };
     (0..6).map(of_uid).collect()
 }
@@ -125,7 +125,7 @@ fn many_processes_write_one_row() {
         let staging = dir.path().join("staging");
         let rows = [first.clone(), RowDir::open(place, first.row(), &staging)];
         let epoch = model().write_into(&rows, 3);
-        assert_eq!(url_in_row(&rows[0], 1, 2, 3).unwrap(), Model::url(3));
+        assert_eq!(url_in_row(&rows[0], 1, 2, Uid(3)).unwrap(), Model::url(3));
         writer.commit(epoch).unwrap();
         assert!(check(place).unwrap().is_sound());
         assert!(!staging.exists() || fs::read_dir(&staging).unwrap().next().is_none());

@@ -41,7 +41,7 @@ fn lifespans(captures: &Captures, page: u64) -> Vec<Lifespan> {
             let has = links.contains(&link);
             match spans.last_mut() {
                 Some(span) if has && had => span.last = *time,
-                _ if has => spans.push(Lifespan { link, first: *time, last: *time }),
+                _ if has => spans.push(Lifespan { link: Uid(link), first: *time, last: *time }),
                 _ => {}
             }
             had = has;
@@ -86,30 +86,30 @@ proptest! {
         for uid in 0..URLS {
             let url = Model::url(uid);
             prop_assert_eq!(reader.uid(&url).unwrap(), Some(uid));
-            prop_assert_eq!(reader.url(uid).unwrap(), url.clone());
+            prop_assert_eq!(reader.url(Uid(uid)).unwrap(), url.clone());
             prop_assert_eq!(reader.uid(&(url + "x")).unwrap(), None);
-            let own = model.pages.iter().find(|page| page.uid == uid);
-            let page = reader.page(uid).unwrap();
+            let own = model.pages.iter().find(|page| page.uid == Uid(uid));
+            let page = reader.page(Uid(uid)).unwrap();
             prop_assert_eq!(page.as_deref(), own);
-            let into = model.in_links.iter().find(|record| record.uid == uid);
-            let record = reader.in_record(uid).unwrap();
+            let into = model.in_links.iter().find(|record| record.uid == Uid(uid));
+            let record = reader.in_record(Uid(uid)).unwrap();
             prop_assert_eq!(record.as_deref(), into);
             let times: Vec<CaptureTime> = captures.iter().filter(|((page, _), _)| *page == uid)
                 .map(|((_, time), links)| CaptureTime { time: *time, known: links.is_some() }).collect();
-            prop_assert_eq!(reader.captures(uid).unwrap(), times);
-            prop_assert_eq!(reader.lifespans(uid).unwrap(), lifespans(captures, uid));
+            prop_assert_eq!(reader.captures(Uid(uid)).unwrap(), times);
+            prop_assert_eq!(reader.lifespans(Uid(uid)).unwrap(), lifespans(captures, uid));
         }
         for window in windows(captures) {
             let out: BTreeMap<u64, BTreeSet<u64>> = (0..URLS).map(|uid| (uid, links_in(captures, uid, window))).collect();
             for uid in 0..URLS {
                 let links = &out[&uid];
-                prop_assert_eq!(reader.out_links(uid, window).unwrap(), Vec::from_iter(links.iter().copied()));
+                prop_assert_eq!(reader.out_links(Uid(uid), window).unwrap(), Vec::from_iter(links.iter().copied()));
                 for link in 0..URLS {
-                    prop_assert_eq!(reader.has_link(uid, link, window).unwrap(), links.contains(&link));
+                    prop_assert_eq!(reader.has_link(Uid(uid), Uid(link), window).unwrap(), links.contains(&link));
                 }
                 let sources: BTreeSet<u64> = (0..URLS).filter(|source| out[source].contains(&uid)).collect();
-                prop_assert_eq!(reader.in_links(uid, window, Precision::Exact).unwrap(), Vec::from_iter(sources.iter().copied()));
-                let wide = reader.in_links(uid, window, Precision::Range).unwrap();
+                prop_assert_eq!(reader.in_links(Uid(uid), window, Precision::Exact).unwrap(), Vec::from_iter(sources.iter().copied()));
+                let wide = reader.in_links(Uid(uid), window, Precision::Range).unwrap();
                 prop_assert!(wide.is_sorted() && sources.iter().all(|source| wide.contains(source)));
             }
         }
@@ -133,13 +133,13 @@ fn range_answers_are_exact_on_whole_ranges() {
     let dir = tempfile::tempdir().unwrap();
     Model::new(captures, 4, RangeLength::Days(30)).write(dir.path(), 1);
     let reader = Reader::new(Store::open(dir.path()).unwrap(), 0);
-    let ask = |from, to, precision| reader.in_links(3, Window::Seen { from, to }, precision).unwrap();
+    let ask = |from, to, precision| reader.in_links(Uid(3), Window::Seen { from, to }, precision).unwrap();
     assert_eq!(ask(0, month - 1, Precision::Range), [0]);
     assert_eq!(ask(month, 2 * month - 1, Precision::Range), [1]);
     // Inside a range: too wide, until asked for exactly.
     assert_eq!(ask(6, 7, Precision::Range), [0]);
     assert_eq!(ask(6, 7, Precision::Exact), [] as [u64; 0]);
-    let as_of = |time, precision| reader.in_links(3, Window::AsOf(time), precision).unwrap();
+    let as_of = |time, precision| reader.in_links(Uid(3), Window::AsOf(time), precision).unwrap();
     assert_eq!(as_of(month + 10, Precision::Range), [0, 1]);
     assert_eq!(as_of(month + 10, Precision::Exact), [1]);
     assert_eq!(as_of(month + 8, Precision::Exact), [] as [u64; 0]);
@@ -150,8 +150,8 @@ fn uids_that_name_no_url_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     Model::new(Captures::new(), 4, RangeLength::Month).write(dir.path(), 2);
     let reader = Reader::new(Store::open(dir.path()).unwrap(), 0);
-    assert!(reader.page(3).unwrap().is_none() && reader.in_record(3).unwrap().is_none());
-    for error in [reader.url(4).unwrap_err(), reader.page(4).unwrap_err(), reader.in_record(u64::MAX).unwrap_err()] {
+    assert!(reader.page(Uid(3)).unwrap().is_none() && reader.in_record(Uid(3)).unwrap().is_none());
+    for error in [reader.url(Uid(4)).unwrap_err(), reader.page(Uid(4)).unwrap_err(), reader.in_record(Uid(u64::MAX)).unwrap_err()] {
         assert!(matches!(error, webstrata_layers::Error::UnknownUid { epoch: 1, urls: 4, .. }), "{error}");
     }
     assert_eq!(reader.uid("").unwrap(), None);

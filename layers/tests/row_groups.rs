@@ -31,7 +31,7 @@ fn page(uid: u64) -> Page {
         vec![]
     };
     let unknown = if uid.is_multiple_of(7) { vec![1] } else { vec![] };
-    Page { uid, timestamps: (0..4).map(time).collect(), unknown, links: (first..first + 28).collect(), changes }
+    Page { uid: Uid(uid), timestamps: (0..4).map(time).collect(), unknown, links: (first..first + 28).collect(), changes }
 }
 
 fn write(dir: &Path) -> Result<(), Error> {
@@ -42,7 +42,7 @@ fn write(dir: &Path) -> Result<(), Error> {
         let mut urls = UrlWriter::create(&row, partition)?;
         let mut out = OutlinksWriter::create(&row, partition)?;
         for uid in uids.clone() {
-            urls.push(uid, &url(uid), "x")?;
+            urls.push(Uid(uid), &url(uid), "x")?;
             let page = page(uid);
             counts.add_page(&page);
             out.push(&page, &Evidence::default())?;
@@ -51,14 +51,14 @@ fn write(dir: &Path) -> Result<(), Error> {
         let files = [urls.finish()?, out.finish()?, InlinksWriter::create(&row, partition)?.finish()?].concat();
         partitions.push(PartitionEntry {
             partition,
-            first_uid: uids.start,
+            first_uid: Uid(uids.start),
             urls: uids.end - uids.start,
-            first_record: uids.start,
+            first_record: Uid(uids.start),
             first_key,
             files,
         });
     }
-    let row = RowEntry { row: row.row(), first_uid: 0, urls: PAGES, updates: 1, partitions, counts };
+    let row = RowEntry { row: row.row(), first_uid: Uid(0), urls: PAGES, updates: 1, partitions, counts };
     writer.commit(NewEpoch {
         rows: vec![row],
         in_range: RangeLength::Month,
@@ -75,10 +75,10 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
     // Room for about two blocks, so that blocks come and go.
     let reader = Reader::new(Store::open(dir.path())?, 48 << 20);
     for uid in 0..PAGES {
-        assert_eq!(reader.page(uid)?.as_deref(), Some(&page(uid)));
+        assert_eq!(reader.page(Uid(uid))?.as_deref(), Some(&page(uid)));
     }
     for uid in (0..PAGES).step_by(997).chain([499, 500, PAGES - 1]) {
-        assert_eq!((reader.uid(&url(uid))?, reader.url(uid)?), (Some(uid), url(uid)));
+        assert_eq!((reader.uid(&url(uid))?, reader.url(Uid(uid))?), (Some(uid), url(uid)));
         assert_eq!(reader.uid(&format!("{}x", url(uid)))?, None);
     }
     let report = check(dir.path())?;

@@ -31,13 +31,13 @@ fn ask_all(dir: &Path) -> Result<(), Error> {
     let reader = Reader::new(Store::open(dir)?, 1 << 20);
     for uid in 0..6 {
         reader.uid(&Model::url(uid))?;
-        reader.url(uid)?;
-        reader.captures(uid)?;
-        reader.lifespans(uid)?;
-        reader.page_with_evidence(uid)?;
+        reader.url(Uid(uid))?;
+        reader.captures(Uid(uid))?;
+        reader.lifespans(Uid(uid))?;
+        reader.page_with_evidence(Uid(uid))?;
         for window in [Window::ALWAYS, Window::AsOf(1_149_120_000)] {
-            reader.out_links(uid, window)?;
-            reader.in_links(uid, window, Precision::Exact)?;
+            reader.out_links(Uid(uid), window)?;
+            reader.in_links(Uid(uid), window, Precision::Exact)?;
         }
     }
     Ok(())
@@ -247,13 +247,13 @@ fn a_reader_whose_store_is_built_anew_answers_as_before_or_not_at_all() {
     let first = model();
     first.write(&place, 2);
     let reader = Reader::new(Store::open(&place).unwrap(), 0);
-    let before: Vec<_> = (0..reader.urls()).map(|uid| reader.out_links(uid, Window::ALWAYS).unwrap()).collect();
+    let before: Vec<_> = (0..reader.urls()).map(|uid| reader.out_links(Uid(uid), Window::ALWAYS).unwrap()).collect();
     // The same sizes and shapes, and other times and links.
     for _ in 0..2 {
         fs::remove_dir_all(&place).unwrap();
         Model::new(Captures::new(), 2, RangeLength::Year).write(&place, 2);
         for (uid, links) in (0..).zip(&before) {
-            match reader.out_links(uid, Window::ALWAYS) {
+            match reader.out_links(Uid(uid), Window::ALWAYS) {
                 Ok(got) => assert_eq!(got, *links),
                 Err(error) => assert!(matches!(error, Error::Exchanged { .. } | Error::Io { .. }), "{error}"),
             }
@@ -263,7 +263,7 @@ fn a_reader_whose_store_is_built_anew_answers_as_before_or_not_at_all() {
     let late = Reader::new(Store::open(&place).unwrap(), 0);
     fs::remove_dir_all(&place).unwrap();
     first.write(&place, 2);
-    assert!((0..late.urls()).all(|uid| late.url(uid).is_err()));
+    assert!((0..late.urls()).all(|uid| late.url(Uid(uid)).is_err()));
 }
 
 #[test]
@@ -324,14 +324,14 @@ fn writers_refuse_disorder_with_both_values() {
     let row = writer.begin_row().unwrap();
     let text = |result: Result<(), Error>| result.unwrap_err().to_string();
     let mut urls = UrlWriter::create(&row, 0).unwrap();
-    urls.push(4, "http://example.com/b", "com,example)/b").unwrap();
-    assert_eq!(text(urls.push(6, "http://example.com/c", "x")), "UID out of order: 6 after 4");
-    assert_eq!(text(urls.push(4, "http://example.com/c", "x")), "UID out of order: 4 after 4");
+    urls.push(Uid(4), "http://example.com/b", "com,example)/b").unwrap();
+    assert_eq!(text(urls.push(Uid(6), "http://example.com/c", "x")), "UID out of order: 6 after 4");
+    assert_eq!(text(urls.push(Uid(4), "http://example.com/c", "x")), "UID out of order: 4 after 4");
     let disorder = "key of URL out of order: http://example.com/a after http://example.com/b";
-    assert_eq!(text(urls.push(5, "http://example.com/a", "x")), disorder);
-    assert!(matches!(urls.push(5, "http://example.com/b", "x"), Err(Error::OutOfOrder { .. })));
-    assert!(matches!(urls.push(5, "", "x"), Err(Error::EmptyUrl { uid: 5 })));
-    urls.push(5, "http://example.com/c", "com,example)/c").unwrap();
+    assert_eq!(text(urls.push(Uid(5), "http://example.com/a", "x")), disorder);
+    assert!(matches!(urls.push(Uid(5), "http://example.com/b", "x"), Err(Error::OutOfOrder { .. })));
+    assert!(matches!(urls.push(Uid(5), "", "x"), Err(Error::EmptyUrl { uid: 5 })));
+    urls.push(Uid(5), "http://example.com/c", "com,example)/c").unwrap();
     assert_eq!(urls.finish().unwrap()[0].rows, 2);
 
     let page = Page { uid: 7, timestamps: vec![1], links: vec![1], ..Page::default() };
@@ -339,8 +339,8 @@ fn writers_refuse_disorder_with_both_values() {
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
     out.push(&page, &none).unwrap();
     assert_eq!(text(out.push(&page, &none)), "UID out of order: 7 after 7");
-    assert_eq!(text(out.push(&Page { uid: 3, ..page.clone() }, &none)), "UID out of order: 3 after 7");
-    let bad = text(out.push(&Page { uid: 8, links: vec![5, 4], ..page }, &none));
+    assert_eq!(text(out.push(&Page { uid: Uid(3), ..page.clone() }, &none)), "UID out of order: 3 after 7");
+    let bad = text(out.push(&Page { uid: Uid(8), links: vec![Uid(5), 4], ..page }, &none));
     assert_eq!(bad, "record of UID 8: link 4 after 5");
 
     let record = InLinks { uid: 7, ranges: vec![0], sources: vec![1], changes: vec![] };
@@ -348,8 +348,8 @@ fn writers_refuse_disorder_with_both_values() {
     into.push(&record).unwrap();
     // The in-links of one URL may stand in several records.
     into.push(&record).unwrap();
-    assert_eq!(text(into.push(&InLinks { uid: 6, ..record.clone() })), "UID out of order: 6 after 7");
-    let bad = text(into.push(&InLinks { uid: 9, ranges: vec![5, 1], ..record }));
+    assert_eq!(text(into.push(&InLinks { uid: Uid(6), ..record.clone() })), "UID out of order: 6 after 7");
+    let bad = text(into.push(&InLinks { uid: Uid(9), ranges: vec![5, 1], ..record }));
     assert_eq!(bad, "record of UID 9: time 1 after 5");
 }
 

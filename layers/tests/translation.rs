@@ -105,10 +105,10 @@ proptest! {
                 to.iter().position(|other| other == name).map(|at| at as u64)
             };
             for uid in 0..then.len().max(now.len()) as u64 + 3 {
-                prop_assert_eq!(way.forward(uid), expected(then, now, uid), "{} from {}", uid, from);
-                prop_assert_eq!(way.backward(uid), expected(now, then, uid), "{} to {}", uid, from);
+                prop_assert_eq!(way.forward(Uid(uid)), expected(then, now, uid), "{} from {}", uid, from);
+                prop_assert_eq!(way.backward(Uid(uid)), expected(now, then, uid), "{} to {}", uid, from);
             }
-            prop_assert_eq!((way.forward(u64::MAX), way.backward(u64::MAX)), (None, None));
+            prop_assert_eq!((way.forward(Uid(u64::MAX)), way.backward(Uid(u64::MAX))), (None, None));
         }
         prop_assert!(check(&place).unwrap().is_sound());
     }
@@ -145,10 +145,10 @@ fn runs_that_touch_are_one() {
     assert_eq!(fs::metadata(dir.path().join(&entry.path)).unwrap().len(), entry.bytes);
     let way = Translations::between(&store, 4).unwrap();
     for (old, new) in [(3, 10), (4, 11), (5, 12), (7, 14), (8, 16), (11, 19), (20, 20), (119, 119)] {
-        assert_eq!((way.forward(old), way.backward(new)), (Some(new), Some(old)));
+        assert_eq!((way.forward(Uid(old)), way.backward(Uid(new))), (Some(new), Some(old)));
     }
     for (old, new) in [(2, 9), (12, 15), (19, 0), (120, 120), (200_004, 200_004)] {
-        assert_eq!((way.forward(old), way.backward(new)), (None, None), "{old} {new}");
+        assert_eq!((way.forward(Uid(old)), way.backward(Uid(new))), (None, None), "{old} {new}");
     }
 }
 
@@ -165,23 +165,23 @@ fn many_row_groups_come_back() {
     assert!(entry.rows == urls && entry.bytes < urls, "{entry:?}");
     let way = Translations::between(&store, 4).unwrap();
     assert!(
-        (0..urls).all(|at| way.forward(5 + at) == Some(5 + (at ^ 1)) && way.backward(5 + at) == Some(5 + (at ^ 1)))
+        (0..urls).all(|at| way.forward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1))) && way.backward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1))))
     );
-    assert_eq!((way.forward(4), way.backward(4)), (Some(4), Some(4)));
+    assert_eq!((way.forward(Uid(4)), way.backward(Uid(4))), (Some(4), Some(4)));
 }
 
 #[test]
 fn runs_in_disorder_are_refused() {
     let (_dir, place) = merged();
     let row = writer(&place).begin_row().unwrap();
-    let mut file = TranslationWriter::create(&row, 10).unwrap();
+    let mut file = TranslationWriter::create(&row, Uid(10)).unwrap();
     let mut text = |old, new, count| file.push(old, new, count).err().map(|error| error.to_string());
-    assert_eq!(text(12, 100, 3), None);
-    assert_eq!(text(14, 200, 3), Some("UID out of order: 14 after 14".to_owned()));
-    assert_eq!(text(3, 200, 3), Some("UID out of order: 3 after 14".to_owned()));
-    assert_eq!(text(20, 9, 1), Some("UID out of order: 9 after 10".to_owned()));
-    assert!(text(20, u64::MAX, 1).is_some() && text(u64::MAX - 1, 30, 2).is_some());
-    assert_eq!((text(15, 10, 1), text(16, 11, u64::MAX - 16)), (None, None));
+    assert_eq!(text(Uid(12), Uid(100), 3), None);
+    assert_eq!(text(Uid(14), Uid(200), 3), Some("UID out of order: 14 after 14".to_owned()));
+    assert_eq!(text(Uid(3), Uid(200), 3), Some("UID out of order: 3 after 14".to_owned()));
+    assert_eq!(text(Uid(20), Uid(9), 1), Some("UID out of order: 9 after 10".to_owned()));
+    assert!(text(Uid(20), Uid(u64::MAX), 1).is_some() && text(Uid(u64::MAX - 1), Uid(30), 2).is_some());
+    assert_eq!((text(Uid(15), Uid(10), 1), text(Uid(16), Uid(11), u64::MAX - 16)), (None, None));
 }
 
 #[test]
@@ -191,16 +191,16 @@ fn epochs_without_a_way_are_named() {
     for from in [0, 4, u64::MAX] {
         assert!(matches!(between(from), Err(Error::MissingEpoch { epoch, .. }) if epoch == from));
     }
-    assert_eq!(between(1).unwrap().backward(3), None, "it came after epoch 1");
-    assert_eq!(between(2).unwrap().backward(3), Some(5));
+    assert_eq!(between(1).unwrap().backward(Uid(3)), None, "it came after epoch 1");
+    assert_eq!(between(2).unwrap().backward(Uid(3)), Some(5));
     assert_eq!(rebuild(&place, 6), 4);
     let text = between(3).unwrap_err().to_string();
     let expected = format!("{place} cannot translate UIDs of epoch 3: epoch 4 gave all URLs new UIDs");
     assert_eq!(text, expected);
-    assert_eq!(between(4).unwrap().forward(5), Some(5));
+    assert_eq!(between(4).unwrap().forward(Uid(5)), Some(5));
     // An epoch that is open keeps its own view.
     let second = Store::open_epoch(&place, 3).unwrap();
-    assert_eq!(Translations::between(&second, 1).unwrap().forward(2), Some(2));
+    assert_eq!(Translations::between(&second, 1).unwrap().forward(Uid(2)), Some(2));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_commit_takes_only_the_translation_of_its_merge() {
         let writer = writer(&place);
         let mut rows = rows_of(&place);
         let row = writer.begin_row().unwrap();
-        let translation = TranslationWriter::create(&row, below).unwrap();
+        let translation = TranslationWriter::create(&row, Uid(below)).unwrap();
         let mut translation = translation.finish().unwrap();
         translation.path = path.map_or(translation.path, str::to_owned);
         rows.truncate(kept);
@@ -238,7 +238,7 @@ fn translations_of_dead_writers_go_but_for_the_one_that_is_kept() {
     let dead = |keep| {
         let writer = StoreWriter::open(&place, "test", keep).unwrap();
         let row = writer.begin_row().unwrap();
-        TranslationWriter::create(&row, 0).unwrap().finish().unwrap();
+        TranslationWriter::create(&row, Uid(0)).unwrap().finish().unwrap();
         row.row()
     };
     fs::write(dir.path().join("translations/notes.txt"), "mine").unwrap();
@@ -249,7 +249,7 @@ fn translations_of_dead_writers_go_but_for_the_one_that_is_kept() {
     assert_eq!(names(), with);
     drop(writer(&place));
     assert_eq!(names(), ["000002-000003.parquet", "notes.txt"]);
-    assert_eq!(Translations::between(&Store::open(&place).unwrap(), 2).unwrap().forward(3), Some(4));
+    assert_eq!(Translations::between(&Store::open(&place).unwrap(), 2).unwrap().forward(Uid(3)), Some(4));
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn every_flipped_byte_of_a_translation_is_found() {
     assert!(matches!(Translations::between(&store, 1), Err(Error::Size { .. })));
     fs::remove_file(&path).unwrap();
     assert!(matches!(Translations::between(&store, 1), Err(Error::Io { path: found, .. }) if found == path));
-    assert_eq!(Translations::between(&store, 3).unwrap().forward(4), Some(4), "it needs no file");
+    assert_eq!(Translations::between(&store, 3).unwrap().forward(Uid(4)), Some(4), "it needs no file");
 }
 
 /// Files whose checksums are right, and that contradict the epochs.

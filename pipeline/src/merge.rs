@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
 use webstrata_datasets::Tally;
-use webstrata_layers::{Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter};
+use webstrata_layers::{Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter, Uid};
 
 /// Which rows to merge, with what.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ struct MergeState {
     /// First keys of the partitions but the first: `sample` to `urls`.
     boundaries: Vec<Box<[u8]>>,
     /// UIDs that nothing uses: `sample` to `urls`.
-    unused: Vec<u64>,
+    unused: Vec<Uid>,
     /// How many these were, on one of the workers.
     dropped: u64,
     /// How UIDs are replaced, the same on every worker: from `urls` on.
@@ -161,7 +161,7 @@ impl Merge {
     }
 
     /// The first UID that may change.
-    fn below(&self, store: &Reader) -> u64 {
+    fn below(&self, store: &Reader) -> Uid {
         store.row_uids(self.rows(store).start).start
     }
 }
@@ -170,11 +170,11 @@ impl Merge {
 fn for_each_run(
     scratch: &Scratch,
     state: &MergeState,
-    mut visit: impl FnMut(u64, u64, u64) -> Result<(), Error>,
+    mut visit: impl FnMut(Uid, Uid, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut runs = crate::engine::runs::Merge::open(&state.translation, scratch)?;
     while let Some((mut old, mut run)) = runs.next()? {
-        visit(u64::from_be_bytes(wire::take_array(&mut old)), wire::take(&mut run), wire::take(&mut run))?;
+        visit(wire::take_uid(&mut old), Uid(wire::take(&mut run)), wire::take(&mut run))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::engine::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use webstrata_datasets::Tally;
-use webstrata_layers::{Counts, FileEntry, Links, PartitionEntry, Reader, RowDir, RowEntry, url_in_row};
+use webstrata_layers::{Counts, FileEntry, Links, PartitionEntry, Reader, RowDir, RowEntry, Uid, url_in_row};
 
 /// What a worker has written of the row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct RowState {
 
 /// First UIDs of the partitions; the last number is the UID after their last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Offsets(pub(crate) Vec<u64>);
+pub(crate) struct Offsets(pub(crate) Vec<Uid>);
 
 impl Offsets {
     /// How many partitions there are.
@@ -37,7 +37,7 @@ impl Offsets {
     }
 
     /// The partition of a UID.
-    pub(crate) fn of(&self, uid: u64) -> usize {
+    pub(crate) fn of(&self, uid: Uid) -> usize {
         self.0.partition_point(|&first| first <= uid) - 1
     }
 
@@ -82,8 +82,8 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
     }
     let (largest, all) = (work.iter().max().copied().unwrap_or(0), work.iter().sum::<u64>().max(1));
     let largest_over_mean = largest as f64 * work.len() as f64 / all as f64;
-    let first_uid = first.offsets.0.first().copied().unwrap_or(0);
-    counts.urls = first.offsets.0.last().copied().unwrap_or(0) - first_uid;
+    let first_uid = first.offsets.0.first().copied().unwrap_or_default();
+    counts.urls = first.offsets.0.last().copied().unwrap_or_default() - first_uid;
     let row = context.row.row();
     (RowEntry { row, first_uid, urls: counts.urls, updates, partitions, counts }, largest_over_mean)
 }
@@ -94,8 +94,8 @@ pub(crate) fn partition_number(partition: usize) -> Result<u32, Error> {
 }
 
 /// The URL of a UID of the row that is being written, or of the store, for messages.
-pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid: u64) -> Result<String, Error> {
-    if let Some(base) = base.filter(|base| uid < base.urls()) {
+pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid: Uid) -> Result<String, Error> {
+    if let Some(base) = base.filter(|base| uid.0 < base.urls()) {
         return Ok(base.url(uid)?);
     }
     let partition = offsets.of(uid);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
-use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Window};
+use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid, Window};
 
 use crate::clerk::{At, Pinned, Texts};
 use crate::protocol::status::{Reason, refuse};
@@ -46,7 +46,7 @@ pub enum Long {
 /// What is known of a question.
 #[derive(Clone, Debug)]
 enum Found {
-    Links { uids: Vec<u64>, unknown: bool },
+    Links { uids: Vec<Uid>, unknown: bool },
     Captures(Vec<CaptureTime>),
     NotThere,
     Failed(Status),
@@ -155,7 +155,7 @@ impl Answering {
     }
 
     /// The URLs of very many links.
-    async fn long(&self, uids: &[u64]) -> Result<Vec<String>, Status> {
+    async fn long(&self, uids: &[Uid]) -> Result<Vec<String>, Status> {
         let bytes_max = match self.long {
             Long::Whole => usize::MAX,
             Long::Refused { bytes_max } => bytes_max,
@@ -205,7 +205,7 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
             }
         }
     }
-    let uids: Vec<u64> = times.iter().map(|&(_, uid)| uid).collect();
+    let uids: Vec<Uid> = times.iter().map(|&(_, uid)| uid).collect();
     let (out_links, in_links, captures) = tokio::try_join!(
         links(pinned, &out, Direction::Out, long),
         links(pinned, &into, Direction::In(Precision::Exact), long),
@@ -228,7 +228,7 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
 }
 
 /// The links of each.
-async fn links(pinned: &Pinned, asked: &[(usize, At)], direction: Direction, long: Long) -> Result<Batch<u64>, Status> {
+async fn links(pinned: &Pinned, asked: &[(usize, At)], direction: Direction, long: Long) -> Result<Batch<Uid>, Status> {
     match *asked {
         [(_, (uid, window))] if long == Long::Whole => pinned.whole(&[uid], direction, window).await,
         _ => {

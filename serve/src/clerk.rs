@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use webstrata_layers::Uid;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -181,14 +182,14 @@ impl Clerk {
     ///
     /// # Errors
     /// NO_TRANSLATION, and what calls fail with.
-    pub async fn translate(&self, from: u64, to: u64, uids: &[u64]) -> Result<Vec<Option<u64>>, Status> {
-        let request = TranslateUidsRequest { from, to, uids: uids.to_vec() };
+    pub async fn translate(&self, from: u64, to: u64, uids: &[Uid]) -> Result<Vec<Option<Uid>>, Status> {
+        let request = TranslateUidsRequest { from, to, uids: Uid::numbers(uids).to_vec() };
         let answer = self.anywhere(|mut client| {
             let request = self.timed(request.clone());
             async move { client.translate_uids(request).await }
         });
         let answer = answer.await?;
-        Ok(answer.uids_plus_one.into_iter().map(|uid| uid.checked_sub(1)).collect())
+        Ok(answer.uids_plus_one.into_iter().map(|uid| uid.checked_sub(1).map(Uid)).collect())
     }
 
     /// Counts of the graph, its servers and cells; 0: of the current epoch.

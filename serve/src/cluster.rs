@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tonic::Status;
-use webstrata_layers::{Error as LayersError, Location, Store, Translations};
+use webstrata_layers::{Error as LayersError, Location, Store, Translations, Uid};
 
 use crate::clerk::{Pinned, graph_of};
 use crate::dial::Dialer;
@@ -325,7 +325,7 @@ impl Cluster {
     ///
     /// # Errors
     /// NO_TRANSLATION, UNKNOWN_UID; EPOCH_UNKNOWN or EPOCH_RETIRED where the later of the epochs is not answered.
-    pub async fn translate(&self, from: u64, to: u64, uids: Vec<u64>) -> Result<(u64, u64, Vec<Option<u64>>), Status> {
+    pub async fn translate(&self, from: u64, to: u64, uids: Vec<Uid>) -> Result<(u64, u64, Vec<Option<Uid>>), Status> {
         let map = self.maps.borrow().clone();
         let named = |epoch: u64| if epoch == 0 { map.current } else { epoch };
         let (from, to) = (named(from), named(to));
@@ -341,7 +341,7 @@ impl Cluster {
             let manifest = store.manifest();
             let past = manifest.history.iter().find(|past| past.epoch == from);
             let urls = past.map_or(manifest.counts.urls, |past| past.urls);
-            if let Some(&uid) = uids.iter().find(|&&uid| uid >= urls) {
+            if let Some(&uid) = uids.iter().find(|&&uid| uid.0 >= urls) {
                 return Err(LayersError::UnknownUid { uid, epoch: from, urls });
             }
             let turn = |uid| if from < to { between.forward(uid) } else { between.backward(uid) };

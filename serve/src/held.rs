@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tonic::Status;
 use webstrata_layers::{
-    CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, TIMES, Window as In, as_of, interval,
+    CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, TIMES, Uid, Window as In, as_of, interval,
 };
 
 use crate::guard::limits::Bounds;
@@ -21,8 +21,7 @@ use crate::protocol::proto::{
     Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList, Window, window,
 };
 use crate::protocol::status::{bad, not_here, status_of};
-use webstrata_cells::Cell;
-use webstrata_cells::Row;
+use webstrata_cells::{Cell, Row, Scratch};
 
 /// The rows of which a server has cells.
 #[derive(Clone, Default)]
@@ -97,16 +96,16 @@ impl Held {
     /// The first that one cannot give: a cell that is not here, damage, more than an answer may hold.
     pub fn ask(&self, questions: &[Question]) -> Result<Vec<Answer>, Status> {
         let mut values = 0;
-        questions.iter().map(|question| self.answer(question, &mut values)).collect()
+        Scratch::lend(|scratch| questions.iter().map(|question| self.answer(question, scratch, &mut values)).collect())
     }
 
-    fn answer(&self, question: &Question, values: &mut usize) -> Result<Answer, Status> {
+    fn answer(&self, question: &Question, scratch: &mut Scratch, values: &mut usize) -> Result<Answer, Status> {
         let cell = question.cell.ok_or_else(|| bad("question.cell is missing"))?;
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
-        let own = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
-        let mut room = CellAnswer { held: self, row, cell: own, values };
+        let cell = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
+        let mut answering = CellAnswer { held: self, row, cell, scratch, values };
         let question = question.question.as_ref().ok_or_else(|| bad("question.question is missing"))?;
-        Ok(Answer { answer: Some(room.answer(question)?) })
+        Ok(Answer { answer: Some(answering.answer(question)?) })
     }
 }
 
@@ -115,6 +114,7 @@ struct CellAnswer<'a> {
     held: &'a Held,
     row: &'a Row,
     cell: &'a Cell,
+    scratch: &'a mut Scratch,
     values: &'a mut usize,
 }
 
@@ -122,12 +122,12 @@ impl CellAnswer<'_> {
     fn answer(&mut self, question: &QuestionKind) -> Result<AnswerKind, Status> {
         Ok(match question {
             QuestionKind::Find(find) => AnswerKind::Uids(self.find(&find.keys)?),
-            QuestionKind::Urls(uids) => AnswerKind::Urls(self.urls(&uids.uids)?),
+            QuestionKind::Urls(uids) => AnswerKind::Urls(self.urls(Uid::slice(&uids.uids))?),
             QuestionKind::Links(links) => AnswerKind::Links(self.links(links)?),
-            QuestionKind::Captures(uids) => AnswerKind::Captures(self.captures(&uids.uids)?),
-            QuestionKind::Lifespans(uids) => AnswerKind::Lifespans(self.lifespans(&uids.uids)?),
-            QuestionKind::Pages(uids) => AnswerKind::Pages(self.pages(&uids.uids)?),
-            QuestionKind::InRecords(uids) => AnswerKind::InRecords(self.in_records(&uids.uids)?),
+            QuestionKind::Captures(uids) => AnswerKind::Captures(self.captures(Uid::slice(&uids.uids))?),
+            QuestionKind::Lifespans(uids) => AnswerKind::Lifespans(self.lifespans(Uid::slice(&uids.uids))?),
+            QuestionKind::Pages(uids) => AnswerKind::Pages(self.pages(Uid::slice(&uids.uids))?),
+            QuestionKind::InRecords(uids) => AnswerKind::InRecords(self.in_records(Uid::slice(&uids.uids))?),
             QuestionKind::HasLinks(pairs) => AnswerKind::Truths(self.has_links(pairs)?),
             QuestionKind::Listing(listing) => AnswerKind::Listing(self.listing(listing)?),
             QuestionKind::Prefix(prefix) => AnswerKind::Range(self.prefix(&prefix.prefix)?),
@@ -144,11 +144,11 @@ impl CellAnswer<'_> {
     fn find(&mut self, keys: &[Vec<u8>]) -> Result<UidList, Status> {
         self.spend(keys.len())?;
         let cell = self.cell;
-        let uid = |key: &Vec<u8>| Ok(cell.find(key).map_err(|error| status_of(&error))?.map_or(0, |uid| uid + 1));
+        let uid = |key: &Vec<u8>| Ok(cell.find(key).map_err(|error| status_of(&error))?.map_or(0, |uid| uid.0 + 1));
         Ok(UidList { uids: keys.iter().map(uid).collect::<Result<_, Status>>()? })
     }
 
-    fn urls(&mut self, uids: &[u64]) -> Result<UrlList, Status> {
+    fn urls(&mut self, uids: &[Uid]) -> Result<UrlList, Status> {
         let cell = self.cell;
         let label = cell.label();
         let own = label.first_uid..label.first_uid + label.urls;
@@ -172,7 +172,7 @@ impl CellAnswer<'_> {
         let (mut own, mut left, mut captures) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bytes, mut given) = (Vec::new(), 0);
         let cell = self.cell;
-        for &uid in &asked.uids {
+        for &uid in Uid::slice(&asked.uids) {
             own.clear();
             left.clear();
             let (mut found, mut time) = (false, 0);
@@ -181,10 +181,10 @@ impl CellAnswer<'_> {
                     To::Out => {
                         found = cell.has_page(node).map_err(|error| status_of(&error))?;
                         if found {
-                            cell.window(node, window, &mut own).map_err(|error| status_of(&error))?;
+                            cell.window(node, window, self.scratch, &mut own).map_err(|error| status_of(&error))?;
                         }
                         if let (In::AsOf(at), true) = (window, found) {
-                            cell.captures(node, &mut captures).map_err(|error| status_of(&error))?;
+                            cell.captures(node, self.scratch, &mut captures).map_err(|error| status_of(&error))?;
                             let latest = captures[..captures.partition_point(|own| own.time <= at)].last();
                             found = latest.is_some();
                             time = latest.map_or(0, |latest| latest.time);
@@ -192,7 +192,7 @@ impl CellAnswer<'_> {
                     }
                     To::In(precision) => self
                         .row
-                        .sources_into(uid, window, precision, &mut own, &mut left)
+                        .sources_into(uid, window, precision, self.scratch, (&mut own, &mut left))
                         .map_err(|error| status_of(&error))?,
                 }
             }
@@ -217,20 +217,20 @@ impl CellAnswer<'_> {
             }
             lists.unsure.extend(left.iter().map(|&at| narrow(given + at)));
             lists.counts.push(narrow(own.len()));
-            gaps::put(&own, &mut bytes);
+            gaps::put(Uid::numbers(&own), &mut bytes);
             given += own.len();
         }
         lists.links = bytes.into();
         Ok(lists)
     }
 
-    fn captures(&mut self, uids: &[u64]) -> Result<TimeLists, Status> {
+    fn captures(&mut self, uids: &[Uid]) -> Result<TimeLists, Status> {
         let mut lists = TimeLists::default();
         let mut own: Vec<CaptureTime> = Vec::new();
         for &uid in uids {
             own.clear();
             if let Some(node) = self.cell.node(uid) {
-                self.cell.captures(node, &mut own).map_err(|error| status_of(&error))?;
+                self.cell.captures(node, self.scratch, &mut own).map_err(|error| status_of(&error))?;
             }
             self.spend(1 + own.len())?;
             lists.counts.push(narrow(own.len()));
@@ -244,24 +244,24 @@ impl CellAnswer<'_> {
         Ok(lists)
     }
 
-    fn lifespans(&mut self, uids: &[u64]) -> Result<SpanLists, Status> {
+    fn lifespans(&mut self, uids: &[Uid]) -> Result<SpanLists, Status> {
         let mut lists = SpanLists::default();
         let mut own: Vec<Lifespan> = Vec::new();
         for &uid in uids {
             own.clear();
             if let Some(node) = self.cell.node(uid) {
-                self.cell.lifespans(node, &mut own).map_err(|error| status_of(&error))?;
+                self.cell.lifespans(node, self.scratch, &mut own).map_err(|error| status_of(&error))?;
             }
             self.spend(1 + 3 * own.len())?;
             lists.counts.push(narrow(own.len()));
-            lists.links.extend(own.iter().map(|span| span.link));
+            lists.links.extend(own.iter().map(|span| span.link.0));
             lists.firsts.extend(own.iter().map(|span| span.first));
             lists.lasts.extend(own.iter().map(|span| span.last));
         }
         Ok(lists)
     }
 
-    fn pages(&mut self, uids: &[u64]) -> Result<PageList, Status> {
+    fn pages(&mut self, uids: &[Uid]) -> Result<PageList, Status> {
         let mut pages = Vec::with_capacity(uids.len());
         for &uid in uids {
             let page = match self.cell.node(uid) {
@@ -275,13 +275,13 @@ impl CellAnswer<'_> {
                 change_captures: page.changes.iter().map(|change| change.capture).collect(),
                 timestamps: page.timestamps,
                 unknown: page.unknown,
-                links: page.links,
+                links: Uid::numbers(&page.links).to_vec(),
             });
         }
         Ok(PageList { pages })
     }
 
-    fn in_records(&mut self, uids: &[u64]) -> Result<InRecordList, Status> {
+    fn in_records(&mut self, uids: &[Uid]) -> Result<InRecordList, Status> {
         let mut records = Vec::with_capacity(uids.len());
         for &uid in uids {
             let record = match self.cell.node(uid) {
@@ -294,7 +294,7 @@ impl CellAnswer<'_> {
                 change_sources: record.changes.iter().map(|change| change.link).collect(),
                 change_ranges: record.changes.iter().map(|change| change.capture).collect(),
                 ranges: record.ranges,
-                sources: record.sources,
+                sources: Uid::numbers(&record.sources).to_vec(),
             });
         }
         Ok(InRecordList { records })
@@ -306,22 +306,28 @@ impl CellAnswer<'_> {
         }
         self.spend(pairs.pages.len())?;
         let window = window_of(pairs.window.as_ref())?;
-        let mut room = Vec::new();
-        let mut has = |(&page, &link): (&u64, &u64)| match self.cell.node(page) {
-            Some(node) => self.cell.has_link(node, link, window, &mut room).map_err(|error| status_of(&error)),
+        let mut has = |(&page, &link): (&Uid, &Uid)| match self.cell.node(page) {
+            Some(node) => self.cell.has_link(node, link, window, self.scratch).map_err(|error| status_of(&error)),
             None => Ok(false),
         };
-        Ok(Truths { truths: pairs.pages.iter().zip(&pairs.links).map(&mut has).collect::<Result<_, Status>>()? })
+        Ok(Truths {
+            truths: Uid::slice(&pairs.pages)
+                .iter()
+                .zip(Uid::slice(&pairs.links))
+                .map(&mut has)
+                .collect::<Result<_, Status>>()?,
+        })
     }
 
     fn listing(&mut self, listing: &Listing) -> Result<UidList, Status> {
         let mut uids = Vec::new();
         let cell = self.cell;
         let label = cell.label();
-        for uid in listing.first.max(label.first_record)..listing.end.min(label.end_record) {
+        let listed = Uid(listing.first).max(label.first_record)..Uid(listing.end).min(label.end_record);
+        for uid in Uid::each(listed) {
             let Some(node) = cell.node(uid) else { continue };
-            if cell.captured(node, listing.from, listing.to).map_err(|error| status_of(&error))? {
-                uids.push(uid);
+            if cell.captured(node, (listing.from, listing.to), self.scratch).map_err(|error| status_of(&error))? {
+                uids.push(uid.0);
             }
         }
         self.spend(uids.len())?;
@@ -345,16 +351,16 @@ impl CellAnswer<'_> {
     fn prefix(&mut self, prefix: &[u8]) -> Result<Range, Status> {
         self.spend(1)?;
         let own = self.cell.prefix(prefix).map_err(|error| status_of(&error))?;
-        Ok(Range { first: own.start, end: own.end })
+        Ok(Range { first: own.start.0, end: own.end.0 })
     }
 }
 
 /// Leaves that part of a list that is asked for; `unsure` are places in it.
-fn cut(list: &mut Vec<u64>, unsure: &mut Vec<usize>, asked: &LinksOf) {
+fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, asked: &LinksOf) {
     if asked.first == 0 && asked.most == 0 {
         return;
     }
-    let start = list.partition_point(|&link| link < asked.first);
+    let start = list.partition_point(|&link| link < Uid(asked.first));
     let most = usize::try_from(asked.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
     let end = list.len().min(start.saturating_add(most));
     list.truncate(end);

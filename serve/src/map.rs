@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use webstrata_layers::record::precedence::Overlaps;
-use webstrata_layers::{RangeLength, Window};
+use webstrata_layers::{RangeLength, Uid, Window};
 
 use crate::protocol::proto::{CellName, Server, TopologyResponse};
 use webstrata_cells::image::label::number_range;
@@ -52,7 +52,7 @@ pub struct RowMap {
     /// Its number.
     pub row: u32,
     /// The UID after those of its URLs; it has no records of higher ones.
-    pub end_uid: u64,
+    pub end_uid: Uid,
     /// Times of its first and its last capture; the first is later where it has none.
     pub times: (i64, i64),
     /// In order of UIDs.
@@ -67,9 +67,9 @@ pub struct CellMap {
     /// Its partition.
     pub partition: u32,
     /// UIDs of its URLs.
-    pub urls: Range<u64>,
+    pub urls: Range<Uid>,
     /// UIDs that may have records in it.
-    pub records: Range<u64>,
+    pub records: Range<Uid>,
     /// Places of the servers that have it, in the order in which to ask them.
     pub servers: Vec<usize>,
 }
@@ -123,7 +123,7 @@ impl RowMap {
     fn of(row: crate::protocol::proto::Row, servers: usize) -> Self {
         let mut made = Self {
             row: row.row,
-            end_uid: row.end_uid,
+            end_uid: Uid(row.end_uid),
             times: (row.first_time, row.last_time),
             cells: Vec::with_capacity(row.cells.len()),
             keys: Vec::new(),
@@ -132,8 +132,8 @@ impl RowMap {
             let known = cell.servers.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < servers);
             let own = CellMap {
                 partition: cell.partition,
-                urls: cell.first_uid..cell.first_uid.saturating_add(cell.urls),
-                records: cell.first_record..cell.end_record,
+                urls: Uid(cell.first_uid)..Uid(cell.first_uid).saturating_add(cell.urls),
+                records: Uid(cell.first_record)..Uid(cell.end_record),
                 servers: known.collect(),
             };
             if cell.urls > 0 {
@@ -150,13 +150,13 @@ impl RowMap {
     }
 
     /// The place of the cell that has the record of a UID, if the row has one.
-    pub fn place(&self, uid: u64) -> Option<usize> {
+    pub fn place(&self, uid: Uid) -> Option<usize> {
         let at = self.cells.partition_point(|cell| cell.records.end <= uid);
         self.cells.get(at).filter(|cell| cell.records.start <= uid).map(|_| at)
     }
 
     /// The place of the cell that has the URL of a UID.
-    pub fn place_of_url(&self, uid: u64) -> Option<usize> {
+    pub fn place_of_url(&self, uid: Uid) -> Option<usize> {
         let at = self.cells.partition_point(|cell| cell.urls.end <= uid);
         self.cells.get(at).filter(|cell| cell.urls.start <= uid).map(|_| at)
     }

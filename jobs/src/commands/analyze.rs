@@ -306,7 +306,8 @@ fn print_sheet(sheet: &Sheet, rows: usize, out: &mut dyn Write) -> anyhow::Resul
 
 fn cell(column: &SheetColumn, row: usize) -> String {
     match column {
-        SheetColumn::Counts(values) | SheetColumn::Urls(values) => HumanCount(values[row]).to_string(),
+        SheetColumn::Counts(values) => HumanCount(values[row]).to_string(),
+        SheetColumn::Urls(uids) => HumanCount(uids[row].0).to_string(),
         SheetColumn::Reals(values) => number(values[row]),
         SheetColumn::Times(values) => format_time(values[row]).chars().take(8).collect(),
         SheetColumn::Texts(values) => values[row].clone(),
@@ -324,7 +325,8 @@ fn number(value: f64) -> String {
 
 fn json_of(column: &SheetColumn) -> serde_json::Value {
     match column {
-        SheetColumn::Counts(values) | SheetColumn::Urls(values) => json!(values),
+        SheetColumn::Counts(values) => json!(values),
+        SheetColumn::Urls(uids) => json!(uids),
         SheetColumn::Reals(values) => json!(values),
         SheetColumn::Times(values) => values.iter().map(|&time| format_time(time)).collect(),
         SheetColumn::Texts(values) => json!(values),

@@ -12,7 +12,7 @@ use clap::{Args, Parser};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Links, Precision, Reader, Store, Window, format_time};
+use webstrata_layers::{Links, Precision, Reader, Store, Uid, Window, format_time};
 
 /// How many lines of an answer are shown.
 const LINES_SHOWN: usize = 12;
@@ -130,7 +130,7 @@ impl Examples {
         let (from, to, at) = (month(first + third), month(last - third), day(first + third * 2));
         let middle = Window::Seen { from: first + third, to: last - third };
         let (mut page, mut target) = (None, None);
-        for uid in 0..counts.urls.min(URLS_SEEN) {
+        for uid in Uid::each(Uid::below(counts.urls.min(URLS_SEEN))) {
             let spans = reader.lifespans(uid)?;
             let changing = spans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
             if reader.captures(uid)?.len() >= 3 && changing > 0 {
@@ -152,7 +152,7 @@ fn distance(have: usize, want: usize) -> usize {
     have.abs_diff(want)
 }
 
-fn keep_best(best: &mut Option<(usize, u64)>, cost: usize, uid: u64) {
+fn keep_best(best: &mut Option<(usize, Uid)>, cost: usize, uid: Uid) {
     if best.is_none_or(|(least, _)| cost < least) {
         *best = Some((cost, uid));
     }

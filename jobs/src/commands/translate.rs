@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::json;
 use std::io::{BufRead, Write};
-use webstrata_layers::{Location, Store, Translations};
+use webstrata_layers::{Location, Store, Translations, Uid};
 
 /// The options of `uids` that are about translation.
 #[derive(Args, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct TranslateArgs {
     pub(crate) back: bool,
     /// UIDs to translate [default: read them from standard input]
     #[arg(value_name = "UID", requires = "translate")]
-    pub(crate) uids: Vec<u64>,
+    pub(crate) uids: Vec<Uid>,
 }
 
 /// Translates UIDs between the epoch `from` and the current one.
@@ -39,7 +39,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let way = Translations::between(&Store::open(store)?, from)?;
-    let mut answer = |uid: u64| -> anyhow::Result<()> {
+    let mut answer = |uid: Uid| -> anyhow::Result<()> {
         let translated = if args.back { way.backward(uid) } else { way.forward(uid) };
         match (format.format, translated) {
             (Format::Text, Some(translated)) => writeln!(out, "{translated}")?,

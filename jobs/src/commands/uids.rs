@@ -11,6 +11,7 @@ use serde_json::json;
 use std::io::Write;
 use std::ops::ControlFlow;
 use webstrata_layers::Location;
+use webstrata_layers::Uid;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
 use webstrata_url::canonical;
 
@@ -71,10 +72,10 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let links = ask::open(&args.store, ask::READ_MEMORY)?;
     let uids = match prefix {
         Some(prefix) => links.with_prefix(&prefix)?,
-        None => std::iter::once(0..links.urls()).collect(),
+        None => std::iter::once(Uid::below(links.urls())).collect(),
     };
     let (mut url, mut failed, epoch) = (Vec::new(), None, links.epoch());
-    let mut line = |uid: u64| -> anyhow::Result<()> {
+    let mut line = |uid: Uid| -> anyhow::Result<()> {
         links.url_into(uid, &mut url)?;
         match args.format.format {
             Format::Text => {
@@ -89,7 +90,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         Ok(())
     };
     if args.all {
-        uids.into_iter().flatten().try_for_each(line)?;
+        uids.into_iter().flat_map(Uid::each).try_for_each(line)?;
         return Ok(Outcome::Done);
     }
     for uids in uids {

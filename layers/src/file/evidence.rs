@@ -9,21 +9,22 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow_array::{Array, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
-use arrow_buffer::{NullBuffer, ScalarBuffer};
+use arrow_buffer::NullBuffer;
 use arrow_schema::ArrowError;
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{LayerFile, LayerWriter};
-use crate::file::records::{Lists, list};
+use crate::file::records::{Lists, column, list};
 use crate::file::schema::{self, Layer};
-use crate::read::blocks::uids_of;
+use crate::read::blocks::{UidColumn, uids_of};
 use crate::record::page::Flaw;
+use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
 /// A capture without links of its own, which has those of another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Revisit {
+pub struct Revisit<L = Uid> {
     /// Index of the capture in the page's timestamps.
     pub capture: u32,
     /// Whether the server said that nothing had changed: then it has the links of the latest capture before it, else of
@@ -32,17 +33,17 @@ pub struct Revisit {
     /// Time of the capture that it refers to, in seconds, where it names one.
     pub referred: Option<i64>,
     /// Links that stand in the revisit itself, besides those: UIDs, rising, each once.
-    pub links: Vec<u64>,
+    pub links: Vec<L>,
 }
 
 /// What a page's captures say of one another: a record of RV.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct Evidence<L = Uid> {
     /// For each capture 64 bits of the digest of its payload (of a revisit: of the payload that it refers to), 0
     /// without one; empty where no capture has one.
     pub digests: Vec<u64>,
     /// The captures that are revisits, in order.
-    pub revisits: Vec<Revisit>,
+    pub revisits: Vec<Revisit<L>>,
 }
 
 impl Evidence {
@@ -73,14 +74,14 @@ impl Evidence {
 /// Writes rv of one partition, in step with the writer of ol.
 pub(crate) struct EvidenceWriter {
     file: LayerWriter,
-    uids: Vec<u64>,
+    uids: Vec<Uid>,
     digests: Lists<u64>,
     revisits: Lists<u32>,
     not_modified: Lists<u32>,
     referring: Lists<u32>,
     referred: Lists<i64>,
     with_links: Lists<u32>,
-    links: Lists<u64>,
+    links: Lists<Uid>,
 }
 
 impl EvidenceWriter {
@@ -99,11 +100,11 @@ impl EvidenceWriter {
     }
 
     /// Adds a record without flaw.
-    pub(crate) fn push(&mut self, uid: u64, evidence: &Evidence) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, uid: Uid, evidence: &Evidence) -> Result<(), Error> {
         self.add(uid, evidence).map_err(|flaw| Error::BadRecord { uid, flaw })
     }
 
-    fn add(&mut self, uid: u64, evidence: &Evidence) -> Result<(), Flaw> {
+    fn add(&mut self, uid: Uid, evidence: &Evidence) -> Result<(), Flaw> {
         self.uids.push(uid);
         self.digests.push(&evidence.digests)?;
         for revisit in &evidence.revisits {
@@ -137,26 +138,24 @@ impl EvidenceWriter {
 
     fn columns(&mut self) -> Result<Vec<Arc<dyn Array>>, ArrowError> {
         let nulls = |valid| Some(NullBuffer::from(valid));
-        let wide = |lists: &mut Lists<u64>| {
-            let (ends, values, valid) = lists.take();
-            list(ends, UInt64Array::from(values), nulls(valid))
-        };
+        let wide = |(ends, values, valid): (_, Vec<u64>, _)| list(ends, UInt64Array::from(values), nulls(valid));
         let narrow = |lists: &mut Lists<u32>| {
             let (ends, values, valid) = lists.take();
             list(ends, UInt32Array::from(values), nulls(valid))
         };
-        let uids = Arc::new(UInt64Array::from(std::mem::take(&mut self.uids)));
+        let uids = Arc::new(column(std::mem::take(&mut self.uids)));
         let (ends, values, valid) = self.referred.take();
         let times = TimestampMillisecondArray::from(values).with_data_type(schema::time());
+        let (ends_of_links, links, with_links) = self.links.take();
         Ok(vec![
             uids,
-            wide(&mut self.digests)?,
+            wide(self.digests.take())?,
             narrow(&mut self.revisits)?,
             narrow(&mut self.not_modified)?,
             narrow(&mut self.referring)?,
             list(ends, times, nulls(valid))?,
             narrow(&mut self.with_links)?,
-            wide(&mut self.links)?,
+            list(ends_of_links, column(links), nulls(with_links))?,
         ])
     }
 
@@ -168,7 +167,7 @@ impl EvidenceWriter {
 
 /// A row group of rv.
 pub(crate) struct EvidenceBlock {
-    uids: ScalarBuffer<u64>,
+    uids: UidColumn,
     lists: [ListArray; 7],
 }
 
@@ -190,19 +189,19 @@ impl EvidenceBlock {
     }
 
     /// Whether the captures of a UID have a revisit.
-    pub(crate) fn has_revisit(&self, uid: u64) -> bool {
+    pub(crate) fn has_revisit(&self, uid: Uid) -> bool {
         let [_, revisits, ..] = &self.lists;
         self.uids.binary_search(&uid).is_ok_and(|row| revisits.is_valid(row))
     }
 
     /// The own links of all revisits.
-    pub(crate) fn own_links(&self) -> Vec<u64> {
+    pub(crate) fn own_links(&self) -> Vec<Uid> {
         let [.., links] = &self.lists;
-        links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| links.values().to_vec())
+        links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| Uid::slice(links.values()).to_vec())
     }
 
     /// The record of a row, which must be of this UID and so many captures, without flaw.
-    pub(crate) fn of(&self, row: usize, uid: u64, captures: usize) -> Result<Evidence, Damage> {
+    pub(crate) fn of(&self, row: usize, uid: Uid, captures: usize) -> Result<Evidence, Damage> {
         if self.uids.get(row) != Some(&uid) {
             return Err(Damage::NotAligned);
         }
@@ -238,7 +237,7 @@ impl EvidenceBlock {
                 capture,
                 not_modified: not_modified.binary_search(&capture).is_ok(),
                 referred: referring.binary_search(&capture).ok().map(|at| times[at].div_euclid(1000)),
-                links: links[first..first + count].to_vec(),
+                links: Uid::slice(&links[first..first + count]).to_vec(),
             });
         }
         Ok(evidence)

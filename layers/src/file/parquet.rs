@@ -37,6 +37,7 @@ use crate::file::helpers::{Answer, Helpers};
 use crate::file::schema::Layer;
 use crate::location::Location;
 use crate::location::body::Body;
+use crate::record::uid::Uid;
 use crate::store::manifest::FileEntry;
 use crate::store::{Effort, RowDir};
 
@@ -224,9 +225,9 @@ pub(crate) struct Group {
     /// Its rows; never 0.
     pub(crate) rows: usize,
     /// Its lowest UID.
-    pub(crate) first_uid: u64,
+    pub(crate) first_uid: Uid,
     /// Its highest UID.
-    pub(crate) last_uid: u64,
+    pub(crate) last_uid: Uid,
 }
 
 /// Names and types of columns, for messages.
@@ -283,7 +284,7 @@ impl Footer {
             }
             let fits = rows <= entry.rows - first_row;
             let rows = usize::try_from(rows).ok().filter(|_| fits).ok_or_else(|| damaged(Damage::NotAligned))?;
-            groups.push(Group { first_row, rows, first_uid, last_uid });
+            groups.push(Group { first_row, rows, first_uid: Uid(first_uid), last_uid: Uid(last_uid) });
             first_row += rows as u64;
             next_uid = if repeats { last_uid } else { last_uid.saturating_add(1) };
         }
@@ -299,7 +300,7 @@ impl Footer {
     }
 
     /// The number of the first row group that has a UID, if one has it at all.
-    pub(crate) fn group_of(&self, uid: u64) -> Option<usize> {
+    pub(crate) fn group_of(&self, uid: Uid) -> Option<usize> {
         let at = self.groups.partition_point(|group| group.last_uid < uid);
         self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)
     }

@@ -17,6 +17,7 @@ use arrow_schema::ArrowError;
 use crate::file::schema;
 use crate::record::page::Flaw;
 use crate::record::presence::{self, Change};
+use crate::record::uid::Uid;
 
 /// Rows of a row group, at most.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
@@ -59,8 +60,8 @@ impl<T: Copy> Lists<T> {
 
 /// Records that wait for their row group to be full.
 pub(crate) struct Records {
-    uids: Vec<u64>,
-    links: Lists<u64>,
+    uids: Vec<Uid>,
+    links: Lists<Uid>,
     times: Lists<i64>,
     unknown: Lists<u32>,
     changes: Lists<u8>,
@@ -69,8 +70,8 @@ pub(crate) struct Records {
 
 /// One record of a side, borrowed.
 pub(crate) struct Record<'a> {
-    pub(crate) uid: u64,
-    pub(crate) links: &'a [u64],
+    pub(crate) uid: Uid,
+    pub(crate) links: &'a [Uid],
     pub(crate) times: &'a [i64],
     pub(crate) unknown: &'a [u32],
     pub(crate) changes: &'a [Change],
@@ -122,9 +123,9 @@ impl Records {
 
     /// The columns of the records; empties this.
     pub(crate) fn take(&mut self) -> Result<Columns, ArrowError> {
-        let uids = Arc::new(UInt64Array::from(std::mem::take(&mut self.uids)));
+        let uids = Arc::new(column(std::mem::take(&mut self.uids)));
         let (ends, values, _) = self.links.take();
-        let links = list(ends, UInt64Array::from(values), None)?;
+        let links = list(ends, column(values), None)?;
         let (ends, values, _) = self.times.take();
         let times = list(ends, TimestampMillisecondArray::from(values).with_data_type(schema::time()), None)?;
         let (ends, values, valid) = self.unknown.take();
@@ -133,6 +134,11 @@ impl Records {
         let changes = BinaryArray::try_new(ends, Buffer::from_vec(values), Some(NullBuffer::from(valid)))?;
         Ok(Columns { uids, links, times, unknown, changes: Arc::new(changes) })
     }
+}
+
+/// A column of UIDs, in the same memory.
+pub(crate) fn column(uids: Vec<Uid>) -> UInt64Array {
+    UInt64Array::from(Uid::into_numbers(uids))
 }
 
 /// A column of lists.

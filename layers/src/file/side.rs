@@ -9,6 +9,7 @@ use crate::file::parquet::LayerWriter;
 use crate::file::records::{Columns, Record, Records};
 use crate::file::schema::Layer;
 use crate::record::page::Flaw;
+use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
@@ -18,7 +19,7 @@ pub(crate) struct SideWriter {
     /// Whether the layer of times tells the captures of unknown links.
     has_unknown: bool,
     records: Records,
-    last: Option<u64>,
+    last: Option<Uid>,
 }
 
 impl SideWriter {

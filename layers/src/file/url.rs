@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
+use arrow_array::Array;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, UInt64Array};
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{Footer, LayerFile, LayerWriter};
-use crate::file::records::ROWS_MAX;
+use crate::file::records::{ROWS_MAX, column};
 use crate::file::schema::Layer;
 use crate::record::key::key;
+use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::{FileEntry, to_hex};
 
@@ -23,10 +24,10 @@ const TEXT_BYTES_MAX: usize = 1 << 24;
 /// Writes the url layer of one partition. Nothing is written where `finish` is not called.
 pub struct UrlWriter {
     file: LayerWriter,
-    uids: Vec<u64>,
+    uids: Vec<Uid>,
     urls: StringBuilder,
     surts: StringBuilder,
-    last: Option<u64>,
+    last: Option<Uid>,
     last_url: String,
     last_key: Vec<u8>,
     key: Vec<u8>,
@@ -56,8 +57,8 @@ impl UrlWriter {
     ///
     /// # Errors
     /// URLs out of order, empty URLs and urlkeys, and what the disk refuses.
-    pub fn push(&mut self, uid: u64, url: &str, surt: &str) -> Result<(), Error> {
-        if let Some(previous) = self.last.filter(|previous| previous.checked_add(1) != Some(uid)) {
+    pub fn push(&mut self, uid: Uid, url: &str, surt: &str) -> Result<(), Error> {
+        if let Some(previous) = self.last.filter(|&previous| previous.0.checked_add(1) != Some(uid.0)) {
             return Err(Error::OutOfOrder { what: "UID", previous: previous.to_string(), got: uid.to_string() });
         }
         if url.is_empty() || surt.is_empty() {
@@ -103,7 +104,7 @@ impl UrlWriter {
     }
 
     fn write(&mut self) -> Result<(), Error> {
-        let uids = UInt64Array::from(std::mem::take(&mut self.uids));
+        let uids = column(std::mem::take(&mut self.uids));
         self.file.write_group(vec![Arc::new(uids), Arc::new(self.urls.finish()), Arc::new(self.surts.finish())])
     }
 }
@@ -113,7 +114,7 @@ impl UrlWriter {
 ///
 /// # Errors
 /// A partition that is not finished or does not have the UID.
-pub fn url_in_row(row: &RowDir, partition: u32, urls: u64, uid: u64) -> Result<String, Error> {
+pub fn url_in_row(row: &RowDir, partition: u32, urls: u64, uid: Uid) -> Result<String, Error> {
     let name = row.file(Layer::Url, partition);
     let path = row.location().path(&name);
     let body = row.location().place().body(&name)?;

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
@@ -20,12 +20,13 @@ use crate::file::parquet::LayerFile;
 use crate::record::capture::Captures;
 use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::presence::{self, Change};
+use crate::record::uid::Uid;
 
 /// A row group of one side.
 pub(crate) struct Block {
-    uids: ScalarBuffer<u64>,
+    uids: UidColumn,
     link_ends: OffsetBuffer<i32>,
-    links: ScalarBuffer<u64>,
+    links: UidColumn,
     time_ends: OffsetBuffer<i32>,
     /// Seconds.
     times: Vec<i64>,
@@ -37,7 +38,7 @@ pub(crate) struct Block {
 
 /// The times of a row group of ts, alone.
 pub(crate) struct TimesBlock {
-    uids: ScalarBuffer<u64>,
+    uids: UidColumn,
     ends: OffsetBuffer<i32>,
     /// Milliseconds.
     times: ScalarBuffer<i64>,
@@ -61,12 +62,12 @@ impl TimesBlock {
     }
 
     /// The UID and the number of captures of each row.
-    pub(crate) fn captures(&self) -> impl Iterator<Item = (u64, usize)> {
+    pub(crate) fn captures(&self) -> impl Iterator<Item = (Uid, usize)> {
         self.uids.iter().copied().zip(self.ends.lengths())
     }
 
     /// The times of a UID's captures, in seconds; `None` without a record.
-    pub(crate) fn times(&self, uid: u64) -> Option<impl Iterator<Item = i64>> {
+    pub(crate) fn times(&self, uid: Uid) -> Option<impl Iterator<Item = i64>> {
         let row = self.uids.binary_search(&uid).ok()?;
         Some(slice(&self.times, &self.ends, row).iter().map(|time| time.div_euclid(1000)))
     }
@@ -75,8 +76,8 @@ impl TimesBlock {
 /// One record of a block.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
-    pub(crate) uid: u64,
-    pub(crate) links: &'a [u64],
+    pub(crate) uid: Uid,
+    pub(crate) links: &'a [Uid],
     pub(crate) times: &'a [i64],
     pub(crate) unknown: &'a [u32],
     /// As coded.
@@ -135,7 +136,7 @@ impl Block {
         Ok(Self {
             uids: first,
             link_ends: link_lists.offsets().clone(),
-            links: link_values.values().clone(),
+            links: UidColumn(link_values.values().clone()),
             time_ends,
             times: time_values.values().iter().map(|time| time / 1000).collect(),
             unknown,
@@ -156,13 +157,13 @@ impl Block {
     }
 
     /// The rows that have a UID.
-    pub(crate) fn rows_of(&self, uid: u64) -> Range<usize> {
+    pub(crate) fn rows_of(&self, uid: Uid) -> Range<usize> {
         let first = self.uids.partition_point(|&own| own < uid);
         first..first + self.uids[first..].iter().take_while(|&&own| own == uid).count()
     }
 
     /// The UID of a row.
-    pub(crate) fn uid(&self, row: usize) -> u64 {
+    pub(crate) fn uid(&self, row: usize) -> Uid {
         self.uids[row]
     }
 
@@ -178,14 +179,26 @@ impl Block {
     }
 }
 
+/// UIDs in the memory of a column.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct UidColumn(ScalarBuffer<u64>);
+
+impl Deref for UidColumn {
+    type Target = [Uid];
+
+    fn deref(&self) -> &[Uid] {
+        Uid::slice(&self.0)
+    }
+}
+
 /// The UIDs of a row group, in its first column: rising, or with repetitions, none null. Errors: the row in the group,
 /// and what is wrong.
-pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<ScalarBuffer<u64>, (u64, Damage)> {
+pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<UidColumn, (u64, Damage)> {
     let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
     let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;
     match uids.windows(2).position(|pair| pair[0] > pair[1] || (!repeats && pair[0] == pair[1])) {
         Some(at) => Err((at as u64 + 1, Damage::Order { previous: uids[at], got: uids[at + 1] })),
-        None => Ok(uids),
+        None => Ok(UidColumn(uids)),
     }
 }
 
@@ -259,7 +272,7 @@ fn empty_is_null(file: usize, ends: &OffsetBuffer<i32>, lists: &dyn Array) -> Re
 
 /// A row group of the url layer.
 pub(crate) struct UrlBlock {
-    first_uid: u64,
+    first_uid: Uid,
     urls: StringArray,
     /// Only where asked for.
     surts: Option<StringArray>,
@@ -285,7 +298,7 @@ impl UrlBlock {
             }
         }
         let surts = if with_surts { Some(text(2)?) } else { None };
-        Ok(Self { first_uid, urls: text(1)?, surts })
+        Ok(Self { first_uid: Uid(first_uid), urls: text(1)?, surts })
     }
 
     /// Bytes of memory, about.
@@ -297,19 +310,19 @@ impl UrlBlock {
         self.urls.len()
     }
 
-    pub(crate) fn first_uid(&self) -> u64 {
+    pub(crate) fn first_uid(&self) -> Uid {
         self.first_uid
     }
 
     /// The URL of a UID, if it is here.
-    pub(crate) fn url(&self, uid: u64) -> Option<&str> {
-        let row = usize::try_from(uid.checked_sub(self.first_uid)?).ok().filter(|&row| row < self.len())?;
+    pub(crate) fn url(&self, uid: Uid) -> Option<&str> {
+        let row = uid.after(self.first_uid).filter(|&row| row < self.len())?;
         Some(self.urls.value(row))
     }
 
     /// The urlkey of a UID, if it is here and was read.
-    pub(crate) fn surt(&self, uid: u64) -> Option<&str> {
-        let row = usize::try_from(uid.checked_sub(self.first_uid)?).ok().filter(|&row| row < self.len())?;
+    pub(crate) fn surt(&self, uid: Uid) -> Option<&str> {
+        let row = uid.after(self.first_uid).filter(|&row| row < self.len())?;
         self.surts.as_ref().map(|surts| surts.value(row))
     }
 }

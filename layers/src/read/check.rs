@@ -22,6 +22,7 @@ use crate::record::key::key;
 use crate::record::page::{InLinks, Page};
 use crate::record::presence;
 use crate::record::time::RangeLength;
+use crate::record::uid::Uid;
 use crate::store::Store;
 use crate::store::inputs::read_inputs;
 use crate::store::manifest::{Counts, PartitionEntry};
@@ -148,7 +149,9 @@ fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckRe
         let Some(block) = report.keep(UrlBlock::read(file, group, true)) else { continue };
         let (expected, got) = (partition.first_uid + file.groups[group].first_row, block.first_uid());
         if expected != got {
-            report.problem(file.damaged(file.groups[group].first_row, Damage::NotDense { expected, got }));
+            report.problem(
+                file.damaged(file.groups[group].first_row, Damage::NotDense { expected: expected.0, got: got.0 }),
+            );
         }
         for at in 0..block.len() as u64 {
             let row = file.groups[group].first_row + at;
@@ -172,7 +175,7 @@ fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckRe
 }
 
 /// Checks rv of a partition beside ts.
-fn check_evidence(file: &LayerFile, times: &LayerFile, urls: u64, report: &mut CheckReport) {
+fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut CheckReport) {
     if file.groups != times.groups {
         return report.problem(file.damaged(0, Damage::NotAligned));
     }
@@ -183,7 +186,7 @@ fn check_evidence(file: &LayerFile, times: &LayerFile, urls: u64, report: &mut C
         for (row, (uid, captures)) in times.captures().enumerate() {
             let sound = block.of(row, uid, captures).and_then(|own| {
                 let last = own.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
-                outside(last, 0, urls)
+                outside(last, Uid(0)..urls)
             });
             if let Err(damage) = sound {
                 report.problem(file.damaged(place.first_row + row as u64, damage));
@@ -200,10 +203,10 @@ struct Triples {
 }
 
 impl Triples {
-    fn add(&mut self, source: u64, link: u64, range: i64) {
+    fn add(&mut self, source: Uid, link: Uid, range: i64) {
         let mut bytes = [0; 24];
-        bytes[..8].copy_from_slice(&source.to_le_bytes());
-        bytes[8..16].copy_from_slice(&link.to_le_bytes());
+        bytes[..8].copy_from_slice(&source.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&link.0.to_le_bytes());
         bytes[16..].copy_from_slice(&range.to_le_bytes());
         self.sum = self.sum.wrapping_add(xxh3_64(&bytes));
         self.count += 1;
@@ -212,10 +215,10 @@ impl Triples {
 
 /// What is gathered over both sides of all partitions.
 struct Sides {
-    /// URLs that the row at hand may name.
-    urls: u64,
+    /// The UID after those of the URLs that the row at hand may name.
+    urls: Uid,
     /// UIDs whose records are in the partition at hand.
-    records: Range<u64>,
+    records: Range<Uid>,
     in_range: RangeLength,
     out: Triples,
     into: Triples,
@@ -226,7 +229,7 @@ struct Sides {
 impl Default for Sides {
     fn default() -> Self {
         let (out, into) = (Triples::default(), Triples::default());
-        Self { urls: 0, records: 0..0, in_range: RangeLength::Month, out, into, incomplete: false }
+        Self { urls: Uid(0), records: Uid(0)..Uid(0), in_range: RangeLength::Month, out, into, incomplete: false }
     }
 }
 
@@ -250,9 +253,8 @@ impl Sides {
             };
             for row in 0..block.len() {
                 let view = block.view(row);
-                let Range { start: first, end } = self.records;
-                let inside = outside(Some(&view.uid), first, end)
-                    .and_then(|()| outside(view.links.last(), 0, self.urls))
+                let inside = outside(Some(&view.uid), self.records.clone())
+                    .and_then(|()| outside(view.links.last(), Uid(0)..self.urls))
                     .and_then(|()| record(self, view));
                 if let Err(damage) = inside {
                     report.problem(links.damaged(place.first_row + row as u64, damage));
@@ -300,8 +302,8 @@ impl Sides {
     }
 }
 
-/// Refuses a UID outside of `first..end`.
-fn outside(uid: Option<&u64>, first: u64, end: u64) -> Result<(), Damage> {
+/// Refuses a UID outside of an interval.
+fn outside(uid: Option<&Uid>, Range { start: first, end }: Range<Uid>) -> Result<(), Damage> {
     match uid {
         Some(&uid) if uid < first || uid >= end => Err(Damage::UidOutside { uid, first, end }),
         _ => Ok(()),

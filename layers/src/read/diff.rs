@@ -20,6 +20,7 @@ use crate::read::rows::RowPages;
 use crate::record::page::Page;
 use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
+use crate::record::uid::Uid;
 use crate::store::translation::Translations;
 
 /// How a capture differs from what the older epoch has of it.
@@ -51,15 +52,15 @@ pub struct ChangedCapture {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedPage {
     /// The page: a UID of the newer epoch.
-    pub uid: u64,
+    pub uid: Uid,
     /// Whether the older epoch has no capture of it.
     pub is_new: bool,
     /// Captures that are new or not as they were, rising in time.
     pub captures: Vec<ChangedCapture>,
     /// Links that no capture had: UIDs of the newer epoch, rising.
-    pub gained: Vec<u64>,
+    pub gained: Vec<Uid>,
     /// Links that no capture has any more: UIDs of the older epoch, rising. The newer one may not have these URLs.
-    pub lost: Vec<u64>,
+    pub lost: Vec<Uid>,
 }
 
 impl ChangedPage {
@@ -120,7 +121,7 @@ pub struct Diff<'a> {
     newer: &'a Reader,
     way: Translations,
     /// The rows that the older epoch does not have, each with the UID of its next page.
-    rows: Vec<(RowPages<'a>, Option<u64>)>,
+    rows: Vec<(RowPages<'a>, Option<Uid>)>,
 }
 
 impl<'a> Diff<'a> {
@@ -134,7 +135,7 @@ impl<'a> Diff<'a> {
         let before = &older.store().manifest().rows;
         let rows = newer.store().manifest().rows.iter().enumerate();
         let is_new = |row: u32| before.iter().all(|before| before.row != row);
-        let new = rows.filter(|(_, row)| is_new(row.row)).map(|(at, _)| newer.row_pages(at, 0..newer.urls()));
+        let new = rows.filter(|(_, row)| is_new(row.row)).map(|(at, _)| newer.row_pages(at, Uid::below(newer.urls())));
         let rows = new.map(|mut pages| Ok(next_uid(&mut pages)?.map(|uid| (pages, Some(uid)))));
         let rows = rows.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect();
         Ok(Self { older, newer, way, rows })
@@ -172,14 +173,14 @@ impl Iterator for Diff<'_> {
     }
 }
 
-fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<u64>, Error> {
+fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<Uid>, Error> {
     Ok(pages.next().transpose()?.map(|(page, _)| page.uid))
 }
 
 /// What has changed of a page, given what the UIDs of its old links are now.
 ///
 /// Cost: captures and links of both, and for each link its runs of captures, sorted.
-fn compare(old: &Page, new: &Page, now: impl Fn(u64) -> Option<u64>) -> ChangedPage {
+fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedPage {
     let mut changed = ChangedPage { uid: new.uid, ..ChangedPage::default() };
     // Captures whose links both know: index in the old page, in the new one, and time.
     let mut both: [Vec<u32>; 2] = Default::default();
@@ -205,7 +206,7 @@ fn compare(old: &Page, new: &Page, now: impl Fn(u64) -> Option<u64>) -> ChangedP
     let mut differing = Differing { both, depths: vec![0; times.len() + 1], edges: Vec::new() };
     let sides = [Side::new(old), Side::new(new)];
     // Old links by what they are now; a URL that is gone is no link any more.
-    let mut before: Vec<(u64, usize)> = Vec::new();
+    let mut before: Vec<(Uid, usize)> = Vec::new();
     for (at, &link) in old.links.iter().enumerate() {
         match now(link).filter(|link| new.links.binary_search(link).is_ok()) {
             Some(link) => before.push((link, at)),
@@ -327,9 +328,9 @@ mod tests {
             }
             let (was, is) = (links_of(&old), links_of(&new));
             let gained = is.difference(&was).copied().collect();
-            let mut lost: Vec<u64> = was.difference(&is).map(|link| 100 - link).collect();
+            let mut lost: Vec<Uid> = was.difference(&is).map(|link| 100 - link).collect();
             lost.sort_unstable();
-            prop_assert_eq!(changed, ChangedPage { uid: 5, is_new: false, captures, gained, lost });
+            prop_assert_eq!(changed, ChangedPage { uid: Uid(5), is_new: false, captures, gained, lost });
         }
     }
 }

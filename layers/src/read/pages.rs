@@ -11,15 +11,16 @@ use crate::read::reader::Reader;
 use crate::read::rows::Records;
 use crate::record::join;
 use crate::record::page::Page;
+use crate::record::uid::Uid;
 
 impl Reader {
     /// The pages with a UID in a range, in order.
-    pub fn pages(&self, uids: Range<u64>) -> Pages<'_> {
+    pub fn pages(&self, uids: Range<Uid>) -> Pages<'_> {
         self.pages_of(0..self.rows(), uids)
     }
 
     /// The same of what some rows alone say: of pages that have records there these records together.
-    pub fn pages_of(&self, rows: impl IntoIterator<Item = usize>, uids: Range<u64>) -> Pages<'_> {
+    pub fn pages_of(&self, rows: impl IntoIterator<Item = usize>, uids: Range<Uid>) -> Pages<'_> {
         let row = |row| (self.row_records(row, uids.clone(), [Layer::Ol, Layer::Ts, Layer::Bv]), None);
         Pages { rows: rows.into_iter().map(row).collect(), begun: false }
     }
@@ -29,15 +30,15 @@ impl Reader {
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn ranges(&self, parts: usize) -> Result<Vec<Range<u64>>, Error> {
+    pub fn ranges(&self, parts: usize) -> Result<Vec<Range<Uid>>, Error> {
         let mut groups = Vec::new();
         for row in 0..self.rows() {
             groups.extend(self.row_groups(row)?.into_iter().map(|(first, _, pages)| (first, pages)));
         }
         groups.sort_unstable();
         let all: usize = groups.iter().map(|(_, pages)| pages).sum();
-        let urls = self.store().manifest().counts.urls;
-        let (mut ranges, mut start, mut seen) = (Vec::with_capacity(parts), 0, 0);
+        let end = Uid(self.store().manifest().counts.urls);
+        let (mut ranges, mut start, mut seen) = (Vec::with_capacity(parts), Uid(0), 0);
         for (first, pages) in groups {
             while ranges.len() + 1 < parts && seen * parts >= all * (ranges.len() + 1) {
                 ranges.push(start..first);
@@ -46,10 +47,10 @@ impl Reader {
             seen += pages;
         }
         while ranges.len() + 1 < parts {
-            ranges.push(start..urls);
-            start = urls;
+            ranges.push(start..end);
+            start = end;
         }
-        ranges.push(start..urls);
+        ranges.push(start..end);
         Ok(ranges)
     }
 }
@@ -57,7 +58,7 @@ impl Reader {
 /// A stream of pages; see the head of this file.
 pub struct Pages<'a> {
     /// The rows, each with the UID of the record that it is at.
-    rows: Vec<(Records<'a>, Option<u64>)>,
+    rows: Vec<(Records<'a>, Option<Uid>)>,
     begun: bool,
 }
 
@@ -98,7 +99,7 @@ impl Pages<'_> {
     }
 }
 
-fn advance((records, head): &mut (Records<'_>, Option<u64>)) -> Result<(), Error> {
+fn advance((records, head): &mut (Records<'_>, Option<Uid>)) -> Result<(), Error> {
     *head = records.advance()?;
     Ok(())
 }

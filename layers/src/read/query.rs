@@ -14,12 +14,13 @@ use crate::record::page::{InLinks, Page};
 use crate::record::presence::{self, Change};
 use crate::record::sample::Sample;
 use crate::record::time::{RangeLength, Window};
+use crate::record::uid::Uid;
 
 /// Consecutive known captures that had a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lifespan {
+pub struct Lifespan<L = Uid> {
     /// The link.
-    pub link: u64,
+    pub link: L,
     /// Time of the first of the captures.
     pub first: i64,
     /// Time of the last of them.
@@ -56,19 +57,19 @@ pub trait Links {
     ///
     /// # Errors
     /// What the storage refuses; so in all calls.
-    fn uid(&self, url: &str) -> Result<Option<u64>, Error>;
+    fn uid(&self, url: &str) -> Result<Option<Uid>, Error>;
 
     /// The URL of a UID.
     ///
     /// # Errors
     /// [`Error::UnknownUid`], here and in all calls that take a UID.
-    fn url(&self, uid: u64) -> Result<String, Error>;
+    fn url(&self, uid: Uid) -> Result<String, Error>;
 
     /// Replaces the contents of `url` by the URL of a UID, in UTF-8.
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn url_into(&self, uid: u64, url: &mut Vec<u8>) -> Result<(), Error> {
+    fn url_into(&self, uid: Uid, url: &mut Vec<u8>) -> Result<(), Error> {
         *url = self.url(uid)?.into_bytes();
         Ok(())
     }
@@ -77,7 +78,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn urls_of(&self, uids: &[u64]) -> Result<Vec<String>, Error> {
+    fn urls_of(&self, uids: &[Uid]) -> Result<Vec<String>, Error> {
         uids.iter().map(|&uid| self.url(uid)).collect()
     }
 
@@ -85,13 +86,13 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error>;
+    fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error>;
 
     /// What linked to the URL, or `None` when nothing ever did.
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error>;
+    fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, Error>;
 
     /// The length of the time ranges of in-link records.
     fn in_range(&self) -> RangeLength;
@@ -100,7 +101,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn captures(&self, uid: u64) -> Result<Vec<CaptureTime>, Error> {
+    fn captures(&self, uid: Uid) -> Result<Vec<CaptureTime>, Error> {
         let mut captures = Vec::new();
         self.captures_into(uid, &mut captures)?;
         Ok(captures)
@@ -110,7 +111,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+    fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
         captures.clear();
         let Some(page) = self.page(uid)? else { return Ok(()) };
         captures.extend(page.captures().iter());
@@ -122,7 +123,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error>;
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error>;
 
     /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in
     /// order, until it breaks.
@@ -131,11 +132,11 @@ pub trait Links {
     /// See [`Links::url`].
     fn uids(
         &self,
-        uids: Range<u64>,
+        uids: Range<Uid>,
         (from, to): (i64, i64),
-        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        for uid in uids {
+        for uid in Uid::each(uids) {
             let Some(page) = self.page(uid)? else { continue };
             let next = page.timestamps.partition_point(|&time| time < from);
             if page.timestamps.get(next).is_some_and(|&time| time <= to) && visit(uid).is_break() {
@@ -149,7 +150,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+    fn links(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Error> {
         match direction {
             Direction::Out => self.out_links(uid, window),
             Direction::In(precision) => self.in_links(uid, window, precision),
@@ -160,7 +161,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn links_into(&self, uid: u64, direction: Direction, window: Window, links: &mut Vec<u64>) -> Result<(), Error> {
+    fn links_into(&self, uid: Uid, direction: Direction, window: Window, links: &mut Vec<Uid>) -> Result<(), Error> {
         *links = self.links(uid, direction, window)?;
         Ok(())
     }
@@ -169,7 +170,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+    fn degree(&self, uid: Uid, direction: Direction, window: Window) -> Result<usize, Error> {
         Ok(self.links(uid, direction, window)?.len())
     }
 
@@ -177,7 +178,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn sample(&self, uid: u64, direction: Direction, window: Window, sample: Sample) -> Result<Vec<u64>, Error> {
+    fn sample(&self, uid: Uid, direction: Direction, window: Window, sample: Sample) -> Result<Vec<Uid>, Error> {
         let mut links = Vec::new();
         self.sample_into(uid, direction, window, sample, &mut links)?;
         Ok(links)
@@ -189,11 +190,11 @@ pub trait Links {
     /// See [`Links::url`].
     fn sample_into(
         &self,
-        uid: u64,
+        uid: Uid,
         direction: Direction,
         window: Window,
         sample: Sample,
-        links: &mut Vec<u64>,
+        links: &mut Vec<Uid>,
     ) -> Result<(), Error> {
         self.links_into(uid, direction, window, links)?;
         sample.draw(uid, links);
@@ -204,7 +205,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+    fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
         let mut links = Vec::new();
         if let Some(page) = self.page(uid)? {
             page.links_in(window, &mut links);
@@ -216,7 +217,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+    fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
         Ok(self.page(uid)?.is_some_and(|page| page.has_link(link, window)))
     }
 
@@ -224,7 +225,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+    fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         let Some(record) = self.in_record(uid)? else { return Ok(Vec::new()) };
         let mut sources = Vec::new();
         sources_in(&record, self.in_range(), window, &mut sources);
@@ -239,7 +240,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn lifespans(&self, uid: u64) -> Result<Vec<Lifespan>, Error> {
+    fn lifespans(&self, uid: Uid) -> Result<Vec<Lifespan>, Error> {
         let mut spans = Vec::new();
         self.lifespans_into(uid, &mut spans)?;
         Ok(spans)
@@ -249,7 +250,7 @@ pub trait Links {
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
         spans.clear();
         if let Some(page) = self.page(uid)? {
             lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), spans);
@@ -260,7 +261,7 @@ pub trait Links {
 
 /// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time
 /// has it in the range of that time.
-pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<u64>) {
+pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<Uid>) {
     let (from, to) = match window {
         Window::Seen { from, to } if from > to => return,
         Window::Seen { from, to } => (from, to),
@@ -275,8 +276,8 @@ pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, 
 /// Leaves of the sources those that have the link in the window.
 pub(crate) fn keep_linking<L: Links + ?Sized>(
     links: &L,
-    sources: &mut Vec<u64>,
-    link: u64,
+    sources: &mut Vec<Uid>,
+    link: Uid,
     window: Window,
 ) -> Result<(), Error> {
     let mut failed = None;
@@ -291,12 +292,12 @@ pub(crate) fn keep_linking<L: Links + ?Sized>(
 }
 
 /// Appends the lifespans of links; see [`Links::lifespans`]. `times` and `unknown` rise, changes are sorted.
-pub fn lifespans_of(
+pub fn lifespans_of<L: Copy>(
     times: &[i64],
     unknown: &[u32],
-    links: &[u64],
+    links: &[L],
     changes: impl Iterator<Item = Change>,
-    spans: &mut Vec<Lifespan>,
+    spans: &mut Vec<Lifespan<L>>,
 ) {
     let mut changes = changes.peekable();
     for (at, &link) in (0u32..).zip(links) {

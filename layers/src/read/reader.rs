@@ -24,6 +24,7 @@ use crate::record::page::{InLinks, Page};
 use crate::record::precedence::{self, stretches};
 use crate::record::presence;
 use crate::record::time::{RangeLength, Window};
+use crate::record::uid::Uid;
 use crate::store::Store;
 use crate::store::manifest::{FileEntry, PartitionEntry};
 
@@ -44,7 +45,7 @@ pub(crate) struct Row {
     pub(crate) partitions: Range<usize>,
     /// Those with URLs.
     with_urls: Vec<usize>,
-    end_uid: u64,
+    end_uid: Uid,
     /// Of its first and its last capture; the first is above the last where there are none.
     times: (i64, i64),
 }
@@ -139,19 +140,19 @@ impl Reader {
         &self.store
     }
 
-    fn known(&self, uid: u64) -> Result<(), Error> {
+    fn known(&self, uid: Uid) -> Result<(), Error> {
         let unknown = || Error::UnknownUid { uid, epoch: self.epoch(), urls: self.urls };
-        if uid < self.urls { Ok(()) } else { Err(unknown()) }
+        if uid.0 < self.urls { Ok(()) } else { Err(unknown()) }
     }
 
     /// The partition that has the URL of a UID.
-    fn partition_of(&self, uid: u64) -> Result<usize, Error> {
+    fn partition_of(&self, uid: Uid) -> Result<usize, Error> {
         self.known(uid)?;
         Ok(self.partitions.partition_point(|partition| partition.entry.first_uid + partition.entry.urls <= uid))
     }
 
     /// The partition of a row that has the records of a UID; `None` where the row is older than the UID.
-    fn records_of(&self, row: &Row, uid: u64) -> Option<usize> {
+    fn records_of(&self, row: &Row, uid: Uid) -> Option<usize> {
         let own = &self.partitions[row.partitions.clone()];
         let at = own.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
         (uid < row.end_uid).then_some(row.partitions.start + at)
@@ -224,7 +225,7 @@ impl Reader {
     }
 
     /// Adds where a partition has the records of a UID: of pages one, of in-links one or more.
-    fn add_places(&self, kind: Kind, partition: usize, uid: u64, places: &mut Vec<RecordRef>) -> Result<(), Error> {
+    fn add_places(&self, kind: Kind, partition: usize, uid: Uid, places: &mut Vec<RecordRef>) -> Result<(), Error> {
         let footer = self.footer(partition, kind.layers()[0])?;
         let Some(first) = footer.group_of(uid) else { return Ok(()) };
         for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, own)| own.first_uid <= uid) {
@@ -256,12 +257,12 @@ impl Reader {
     }
 
     /// Where each row that has records of a UID has them, the oldest row first.
-    fn places(&self, kind: Kind, uid: u64) -> Result<Vec<RecordRef>, Error> {
+    fn places(&self, kind: Kind, uid: Uid) -> Result<Vec<RecordRef>, Error> {
         self.places_in(kind, uid, |_| true)
     }
 
     /// The same, of those of the rows that are asked for.
-    fn places_in(&self, kind: Kind, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Vec<RecordRef>, Error> {
+    fn places_in(&self, kind: Kind, uid: Uid, asked: impl Fn(&Row) -> bool) -> Result<Vec<RecordRef>, Error> {
         self.known(uid)?;
         let mut places = Vec::new();
         for partition in self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid)) {
@@ -271,7 +272,7 @@ impl Reader {
     }
 
     /// The records of a page in those rows whose captures may decide what a window shows.
-    fn pages_in(&self, uid: u64, window: Window) -> Result<Vec<RecordRef>, Error> {
+    fn pages_in(&self, uid: Uid, window: Window) -> Result<Vec<RecordRef>, Error> {
         self.places_in(Kind::Out, uid, |row| window.meets(row.times))
     }
 
@@ -304,7 +305,7 @@ impl Reader {
     ///
     /// # Errors
     /// As of all questions.
-    pub fn degrees(&self, uid: u64) -> Result<(usize, usize), Error> {
+    pub fn degrees(&self, uid: Uid) -> Result<(usize, usize), Error> {
         let out = match &self.places(Kind::Out, uid)?[..] {
             [(_, block, row)] => block.view(*row).links.len(),
             _ => self.page(uid)?.map_or(0, |page| page.links.len()),
@@ -333,7 +334,7 @@ impl Reader {
     ///
     /// # Errors
     /// As of all questions.
-    pub fn stands_apart(&self, uid: u64, times: &[i64]) -> Result<bool, Error> {
+    pub fn stands_apart(&self, uid: Uid, times: &[i64]) -> Result<bool, Error> {
         self.known(uid)?;
         for partition in self.rows.iter().filter_map(|row| self.records_of(row, uid)) {
             let Some(group) = self.footer(partition, Layer::Ts)?.group_of(uid) else { continue };
@@ -359,7 +360,7 @@ impl Reader {
     ///
     /// # Errors
     /// As of all questions.
-    pub fn page_with_evidence(&self, uid: u64) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
+    pub fn page_with_evidence(&self, uid: Uid) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
         let places = self.places(Kind::Out, uid)?;
         let mut parts = Vec::new();
         for place @ (partition, block, row) in &places {
@@ -416,7 +417,7 @@ impl Links for Reader {
         self.urls
     }
 
-    fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
+    fn uid(&self, url: &str) -> Result<Option<Uid>, Error> {
         let mut wanted = Vec::new();
         key(url, &mut wanted);
         for row in 0..self.rows.len() {
@@ -428,7 +429,7 @@ impl Links for Reader {
         Ok(None)
     }
 
-    fn url(&self, uid: u64) -> Result<String, Error> {
+    fn url(&self, uid: Uid) -> Result<String, Error> {
         let partition = self.partition_of(uid)?;
         let group = self.footer(partition, Layer::Url)?.group_of(uid);
         let block = group.map(|group| self.url_block(partition, group)).transpose()?;
@@ -436,7 +437,7 @@ impl Links for Reader {
         url.map(str::to_owned).ok_or_else(|| self.misplaced(partition, Layer::Url))
     }
 
-    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
+    fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error> {
         let places = self.places(Kind::Out, uid)?;
         let mut pages = places.iter().map(|place| self.own_page(place));
         let Some(first) = pages.next().transpose()? else { return Ok(None) };
@@ -447,7 +448,7 @@ impl Links for Reader {
         Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| Arc::new(joined.page)))
     }
 
-    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
+    fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, Error> {
         let places = self.places(Kind::In, uid)?;
         let decode = |place| self.decode(Kind::In, place, |view| view.in_links());
         let mut records = places.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
@@ -462,7 +463,7 @@ impl Links for Reader {
     }
 
     /// Of each row the keys lie together.
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error> {
         let above = key_after(prefix);
         let mut found = Vec::new();
         for row in 0..self.rows.len() {
@@ -477,7 +478,7 @@ impl Links for Reader {
         Ok(found)
     }
 
-    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+    fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
         captures.clear();
         let places = self.places(Kind::Out, uid)?;
         places.iter().for_each(|(_, block, row)| captures.extend(block.view(*row).captures().iter()));
@@ -489,11 +490,11 @@ impl Links for Reader {
 
     fn uids(
         &self,
-        uids: Range<u64>,
+        uids: Range<Uid>,
         (from, to): (i64, i64),
-        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        for uid in uids {
+        for uid in Uid::each(uids) {
             let places = self.pages_in(uid, Window::Seen { from, to })?;
             let is_captured = |(_, block, row): &RecordRef| {
                 let times = block.view(*row).times;
@@ -507,7 +508,7 @@ impl Links for Reader {
     }
 
     /// The links of each row's captures that count; no page is joined.
-    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+    fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
         let places = self.pages_in(uid, window)?;
         let rows = captures_of(&places);
         let mut links = Vec::new();
@@ -522,7 +523,7 @@ impl Links for Reader {
     }
 
     /// The sources of each row's record; no record is joined.
-    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+    fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         let exact = precision == Precision::Exact;
         let mut sources = Vec::new();
         for place in self.places_in(Kind::In, uid, |row| !exact || window.meets(row.times))? {
@@ -537,7 +538,7 @@ impl Links for Reader {
     }
 
     /// Looks at the window alone, in the newest row first: of a page no more is decoded than the changes of the link.
-    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+    fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
         let places = self.pages_in(uid, window)?;
         let rows = captures_of(&places);
         for (at, place @ (_, block, row)) in places.iter().enumerate().rev() {
@@ -556,7 +557,7 @@ impl Links for Reader {
 }
 
 /// Puts what rows gave one after the other in order, each once.
-fn rising(values: &mut Vec<u64>) {
+fn rising(values: &mut Vec<Uid>) {
     if !values.is_sorted_by(|one, other| one < other) {
         values.sort_unstable();
         values.dedup();

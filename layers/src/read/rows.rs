@@ -17,6 +17,7 @@ use crate::read::reader::Reader;
 use crate::record::join;
 use crate::record::key::key;
 use crate::record::page::{InLinks, Page};
+use crate::record::uid::Uid;
 
 impl Reader {
     /// Number of rows.
@@ -25,7 +26,7 @@ impl Reader {
     }
 
     /// The UIDs of a row's URLs.
-    pub fn row_uids(&self, row: usize) -> Range<u64> {
+    pub fn row_uids(&self, row: usize) -> Range<Uid> {
         let entry = &self.store.manifest().rows[row];
         entry.first_uid..entry.end_uid()
     }
@@ -35,22 +36,22 @@ impl Reader {
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn first_at_least(&self, row: usize, wanted: &[u8]) -> Result<(u64, bool), Error> {
+    pub fn first_at_least(&self, row: usize, wanted: &[u8]) -> Result<(Uid, bool), Error> {
         UrlCursor::new(self, row).seek(wanted)
     }
 
     /// The records of pages that a row has, of UIDs in a range.
-    pub fn row_pages(&self, row: usize, uids: Range<u64>) -> RowPages<'_> {
+    pub fn row_pages(&self, row: usize, uids: Range<Uid>) -> RowPages<'_> {
         RowPages { records: self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]), evidence: None }
     }
 
     /// The records of in-links that a row has, of UIDs in a range.
-    pub fn row_in_links(&self, row: usize, uids: Range<u64>) -> RowInLinks<'_> {
+    pub fn row_in_links(&self, row: usize, uids: Range<Uid>) -> RowInLinks<'_> {
         RowInLinks { records: self.row_records(row, uids, [Layer::Il, Layer::Tr, Layer::Ibv]), ahead: None }
     }
 
     /// A row's URLs, of UIDs in a range, with their urlkeys or without.
-    pub fn row_urls(&self, row: usize, uids: Range<u64>, with_surts: bool) -> RowUrls<'_> {
+    pub fn row_urls(&self, row: usize, uids: Range<Uid>, with_surts: bool) -> RowUrls<'_> {
         RowUrls { groups: self.groups(row, Layer::Url, uids), block: None, with_surts }
     }
 
@@ -58,7 +59,7 @@ impl Reader {
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn row_groups(&self, row: usize) -> Result<Vec<(u64, u64, usize)>, Error> {
+    pub fn row_groups(&self, row: usize) -> Result<Vec<(Uid, Uid, usize)>, Error> {
         let mut groups = Vec::new();
         for partition in self.rows[row].partitions.clone() {
             let own = self.footer(partition, Layer::Ol)?.groups.iter();
@@ -72,7 +73,7 @@ impl Reader {
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn row_used(&self, row: usize, uids: Range<u64>, mut visit: impl FnMut(u64)) -> Result<(), Error> {
+    pub fn row_used(&self, row: usize, uids: Range<Uid>, mut visit: impl FnMut(Uid)) -> Result<(), Error> {
         for layer in [Layer::Ol, Layer::Il, Layer::Rv] {
             let mut groups = self.groups(row, layer, uids.clone());
             while let Some((partition, group)) = groups.next()? {
@@ -94,11 +95,11 @@ impl Reader {
     }
 
     /// The records of one side, as its three layers have them.
-    pub(crate) fn row_records(&self, row: usize, uids: Range<u64>, layers: [Layer; 3]) -> Records<'_> {
+    pub(crate) fn row_records(&self, row: usize, uids: Range<Uid>, layers: [Layer; 3]) -> Records<'_> {
         Records { groups: self.groups(row, layers[0], uids), layers, block: None, row: 0 }
     }
 
-    fn groups(&self, row: usize, layer: Layer, uids: Range<u64>) -> Groups<'_> {
+    fn groups(&self, row: usize, layer: Layer, uids: Range<Uid>) -> Groups<'_> {
         Groups { reader: self, layer, partitions: self.rows[row].partitions.clone(), group: 0, row: 0, uids }
     }
 }
@@ -112,7 +113,7 @@ struct Groups<'a> {
     group: usize,
     /// The next row of the block that is held.
     row: usize,
-    uids: Range<u64>,
+    uids: Range<Uid>,
 }
 
 impl Groups<'_> {
@@ -136,7 +137,7 @@ impl Groups<'_> {
     }
 
     /// The next row of those given that has a UID of the range; `None` after the last.
-    fn row(&mut self, rows: usize, uid: impl Fn(usize) -> u64) -> Option<usize> {
+    fn row(&mut self, rows: usize, uid: impl Fn(usize) -> Uid) -> Option<usize> {
         while self.row < rows && uid(self.row) < self.uids.start {
             self.row += 1;
         }
@@ -148,7 +149,7 @@ impl Groups<'_> {
     /// What a stream gives; after an error it gives nothing more.
     fn end_after<T>(&mut self, next: Result<Option<T>, Error>) -> Option<Result<T, Error>> {
         if next.is_err() {
-            self.uids = 0..0;
+            self.uids = Uid(0)..Uid(0);
         }
         next.transpose()
     }
@@ -172,7 +173,7 @@ pub(crate) struct Records<'a> {
 
 impl Records<'_> {
     /// Goes to the next record; its UID, `None` after the last.
-    pub(crate) fn advance(&mut self) -> Result<Option<u64>, Error> {
+    pub(crate) fn advance(&mut self) -> Result<Option<Uid>, Error> {
         loop {
             if let Some((_, block)) = &self.block
                 && let Some(row) = self.groups.row(block.len(), |row| block.uid(row))
@@ -267,10 +268,10 @@ impl RowUrls<'_> {
     ///
     /// # Errors
     /// See [`RowPages`].
-    pub fn next_url(&mut self) -> Result<Option<(u64, &str, &str)>, Error> {
+    pub fn next_url(&mut self) -> Result<Option<(Uid, &str, &str)>, Error> {
         loop {
             let Self { groups, block, with_surts } = self;
-            let first = block.as_ref().map_or(0, UrlBlock::first_uid);
+            let first = block.as_ref().map_or(Uid(0), UrlBlock::first_uid);
             if let Some(row) = groups.row(block.as_ref().map_or(0, UrlBlock::len), |row| first + row as u64) {
                 let uid = first + row as u64;
                 let block = self.block.as_ref();
@@ -289,21 +290,21 @@ pub struct UrlCursor<'a> {
     /// The block looked at last: its partition and group.
     at: Option<((usize, usize), Arc<UrlBlock>)>,
     /// Where in the block the last answer was.
-    near: u64,
+    near: Uid,
     probe: Vec<u8>,
 }
 
 impl<'a> UrlCursor<'a> {
     /// A cursor of a row.
     pub fn new(reader: &'a Reader, row: usize) -> Self {
-        Self { reader, row, at: None, near: 0, probe: Vec::new() }
+        Self { reader, row, at: None, near: Uid(0), probe: Vec::new() }
     }
 
     /// As [`Reader::first_at_least`].
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn seek(&mut self, wanted: &[u8]) -> Result<(u64, bool), Error> {
+    pub fn seek(&mut self, wanted: &[u8]) -> Result<(Uid, bool), Error> {
         let Some(place) = self.reader.url_group(self.row, wanted)? else {
             return Ok((self.reader.row_uids(self.row).start, false));
         };
@@ -317,7 +318,7 @@ impl<'a> UrlCursor<'a> {
             }
         };
         let end = block.first_uid() + block.len() as u64;
-        let mut compare = |uid: u64| {
+        let mut compare = |uid: Uid| {
             key(block.url(uid).unwrap_or_default(), &mut self.probe);
             self.probe.as_slice().cmp(wanted)
         };
@@ -344,13 +345,13 @@ impl<'a> UrlCursor<'a> {
         }
         let mut found = false;
         while low < high {
-            let middle = low.midpoint(high);
+            let middle = low + (high - low) / 2;
             match compare(middle) {
                 Ordering::Less => low = middle + 1,
                 order => (high, found) = (middle, order == Ordering::Equal),
             }
         }
-        self.near = low.min(end - 1);
+        self.near = low.min(Uid(end.0 - 1));
         Ok((low, found))
     }
 }

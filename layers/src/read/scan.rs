@@ -10,6 +10,7 @@ use crate::file::schema::Layer;
 use crate::read::blocks::{Block, UrlBlock, View, uids_of};
 use crate::record::join;
 use crate::record::page::{InLinks, Page};
+use crate::record::uid::Uid;
 use crate::store::Store;
 use crate::store::manifest::PartitionEntry;
 
@@ -38,7 +39,7 @@ pub fn in_links<'a>(
 ///
 /// # Errors
 /// See [`pages`].
-pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<Vec<u64>, Error> {
+pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<Vec<Uid>, Error> {
     let file = open(store, partition, layer)?;
     let mut all = Vec::new();
     for (group, rows) in file.groups.iter().enumerate() {

@@ -14,17 +14,18 @@ use crate::file::evidence::{Evidence, Revisit};
 use crate::record::page::{InLinks, Page};
 use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
+use crate::record::uid::Uid;
 
 /// Links and when they were there: what links are taken from.
 #[derive(Clone, Copy, Debug)]
 pub struct Contribution<'a> {
-    links: &'a [u64],
+    links: &'a [Uid],
     changes: &'a [Change],
 }
 
 impl<'a> Contribution<'a> {
     /// Links that are there at all times.
-    pub fn always(links: &'a [u64]) -> Self {
+    pub fn always(links: &'a [Uid]) -> Self {
         Self { links, changes: &[] }
     }
 }
@@ -78,12 +79,12 @@ impl Weave {
 
     /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not
     /// in it.
-    pub fn links(&self, parts: &[Contribution<'_>]) -> (Vec<u64>, Vec<Change>) {
+    pub fn links(&self, parts: &[Contribution<'_>]) -> (Vec<Uid>, Vec<Change>) {
         self.links_within(parts, usize::MAX).unwrap_or_default()
     }
 
     /// The same, if links and changes together are at most so many.
-    pub fn links_within(&self, parts: &[Contribution<'_>], most: usize) -> Option<(Vec<u64>, Vec<Change>)> {
+    pub fn links_within(&self, parts: &[Contribution<'_>], most: usize) -> Option<(Vec<Uid>, Vec<Change>)> {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
         let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
         // The changes of the link in each part that has it.
@@ -140,7 +141,7 @@ struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// The changes of a link, if it is the next one.
     #[inline]
-    fn take(&mut self, link: u64) -> Option<&'a [Change]> {
+    fn take(&mut self, link: Uid) -> Option<&'a [Change]> {
         let (_, links) = self.rest.links.split_first().filter(|(first, _)| **first == link)?;
         let changes = self.rest.changes;
         let count = changes.iter().take_while(|change| change.link == self.number).count();
@@ -271,7 +272,7 @@ pub fn one_capture<'a>(
     };
     let first = records.clone().filter_map(key).min();
     let (not_modified, digest, referred) = first.unwrap_or_default();
-    let mut links: Vec<u64> =
+    let mut links: Vec<Uid> =
         records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |own| &own.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
@@ -368,7 +369,7 @@ pub(crate) mod tests {
     fn captures_may_take_the_links_of_one_and_of_several() {
         // Link 1 at capture 0 only, link 2 always; link 3 besides at some.
         let page = page_of(&BTreeMap::from([(10, Some([1, 2].into())), (20, Some([2].into()))]));
-        let parts = [Contribution::from(&page), Contribution::always(&[3])];
+        let parts = [Contribution::from(&page), Contribution::always(&[Uid(3)])];
         let mut weave = Weave::default();
         weave.push(0, &[(0, 0)]);
         weave.push(1, &[(0, 1)]);
@@ -384,7 +385,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_no_revisit_in_one_row_is_none() {
         let page = |times: &[i64]| Page { uid: 1, timestamps: times.to_vec(), ..Page::default() };
-        let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
+        let revisit = |capture, not_modified, referred, links: &[Uid]| Revisit {
             capture,
             not_modified,
             referred,
@@ -392,11 +393,11 @@ pub(crate) mod tests {
         };
         let old = Evidence {
             digests: vec![7, 9],
-            revisits: vec![revisit(0, true, None, &[4]), revisit(1, false, Some(5), &[3])],
+            revisits: vec![revisit(0, true, None, &[Uid(4)]), revisit(1, false, Some(5), &[Uid(3)])],
         };
-        let new = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2])] };
+        let new = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[Uid(2)])] };
         let (one, other) = (page(&[10, 20]), page(&[10, 20]));
-        let expected = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2, 3])] };
+        let expected = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[Uid(2), 3])] };
         assert_eq!(evidence(&[(&one, &old), (&other, &new)]), expected);
         assert_eq!(evidence(&[(&other, &new), (&one, &old)]), expected);
         assert_eq!(expected.flaw(2), None);

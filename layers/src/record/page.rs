@@ -3,37 +3,42 @@
 //! The types that writers take and readers give. [`Page::flaw`] and [`InLinks::flaw`] say which invariant a record
 //! breaks; writers refuse such records, readers and `check` report them. Cost: one pass over the record.
 
+use std::convert::Infallible;
+
 use crate::record::capture::Captures;
 use crate::record::capture::captures_in;
 use crate::record::presence::{self, Change};
 use crate::record::time::Window;
+use crate::record::uid::Uid;
 
 /// One page over all its captures: a record of OL, TS and BV together (Avcular & Suel 2011, section 4).
+///
+/// `L` says what numbers its URLs: UIDs in a store, numbers of a cell in its link stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct Page<L = Uid> {
     /// The page.
-    pub uid: u64,
+    pub uid: L,
     /// Times of its captures, seconds since 1970, rising, each once; never empty.
     pub timestamps: Vec<i64>,
     /// Indexes of the captures whose links are unknown, rising.
     pub unknown: Vec<u32>,
-    /// The union of the links of all captures: UIDs, rising, each once; each is in at least one known capture.
-    pub links: Vec<u64>,
+    /// The union of the links of all captures, rising, each once; each is in at least one known capture.
+    pub links: Vec<L>,
     /// Which link was in which capture, see [`crate::record::presence`]; sorted by (link, capture), never at an unknown
     /// capture.
     pub changes: Vec<Change>,
 }
 
-/// What linked to one URL, by time range: a record of IL, TR and IBV together.
+/// What linked to one URL, by time range: a record of IL, TR and IBV together. `L` as in [`Page`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InLinks {
+pub struct InLinks<L = Uid> {
     /// The URL that is linked to.
-    pub uid: u64,
+    pub uid: L,
     /// Starts of the time ranges in which at least one of its sources had a capture with the link, seconds since
     /// 1970, rising; never empty.
     pub ranges: Vec<i64>,
-    /// The pages that ever linked to it: UIDs, rising, each once; never empty.
-    pub sources: Vec<u64>,
+    /// The pages that ever linked to it, rising, each once; never empty.
+    pub sources: Vec<L>,
     /// Which source linked to it in which range, coded as [`Page::changes`] with sources for links and ranges for
     /// captures.
     pub changes: Vec<Change>,
@@ -90,7 +95,24 @@ pub enum Flaw {
     TooLarge,
 }
 
-impl Page {
+impl<L> Page<L> {
+    /// The same page, its URLs numbered otherwise; `number` keeps their order.
+    pub fn renumbered<M>(self, mut number: impl FnMut(L) -> M) -> Page<M> {
+        self.try_renumbered(|id| Ok::<_, Infallible>(number(id))).unwrap_or_else(|never| match never {})
+    }
+
+    /// As [`Page::renumbered`].
+    ///
+    /// # Errors
+    /// The first of `number`.
+    pub fn try_renumbered<M, E>(self, mut number: impl FnMut(L) -> Result<M, E>) -> Result<Page<M>, E> {
+        let Self { uid, timestamps, unknown, links, changes } = self;
+        let uid = number(uid)?;
+        Ok(Page { uid, timestamps, unknown, links: links.into_iter().map(number).collect::<Result<_, _>>()?, changes })
+    }
+}
+
+impl<L: Copy + Ord + Into<u64>> Page<L> {
     /// The first invariant that this record breaks.
     pub fn flaw(&self) -> Option<Flaw> {
         times_flaw(&self.timestamps)
@@ -105,24 +127,24 @@ impl Page {
     }
 
     /// Replaces the contents of `links` by its links in a window.
-    pub fn links_in(&self, window: Window, links: &mut Vec<u64>) {
+    pub fn links_in(&self, window: Window, links: &mut Vec<L>) {
         links.clear();
         self.links_within(captures_in(&self.timestamps, &self.unknown, window).as_slice(), links);
     }
 
     /// Appends its links in any of these stretches of captures, each given by its first and its last one.
-    pub fn links_within(&self, stretches: &[(u32, u32)], links: &mut Vec<u64>) {
+    pub fn links_within(&self, stretches: &[(u32, u32)], links: &mut Vec<L>) {
         let stretch = |at| links.extend_from_slice(&self.links[at]);
         presence::visit_in(&self.changes, self.links.len(), stretches, stretch);
     }
 
     /// Whether it has a link in a window.
-    pub fn has_link(&self, link: u64, window: Window) -> bool {
+    pub fn has_link(&self, link: L, window: Window) -> bool {
         self.has_link_within(link, captures_in(&self.timestamps, &self.unknown, window))
     }
 
     /// Whether it has a link in any of these stretches of captures, each given by its first and its last one.
-    pub fn has_link_within(&self, link: u64, stretches: impl IntoIterator<Item = (u32, u32)>) -> bool {
+    pub fn has_link_within(&self, link: L, stretches: impl IntoIterator<Item = (u32, u32)>) -> bool {
         let Ok(at) = self.links.binary_search(&link) else { return false };
         let own = self.changes.partition_point(|change| (change.link as usize) < at);
         let count = self.changes[own..].partition_point(|change| change.link as usize == at);
@@ -160,7 +182,24 @@ impl Page {
     }
 }
 
-impl InLinks {
+impl<L> InLinks<L> {
+    /// The same record, its URLs numbered otherwise; `number` keeps their order.
+    pub fn renumbered<M>(self, mut number: impl FnMut(L) -> M) -> InLinks<M> {
+        self.try_renumbered(|id| Ok::<_, Infallible>(number(id))).unwrap_or_else(|never| match never {})
+    }
+
+    /// As [`InLinks::renumbered`].
+    ///
+    /// # Errors
+    /// The first of `number`.
+    pub fn try_renumbered<M, E>(self, mut number: impl FnMut(L) -> Result<M, E>) -> Result<InLinks<M>, E> {
+        let Self { uid, ranges, sources, changes } = self;
+        let uid = number(uid)?;
+        Ok(InLinks { uid, ranges, sources: sources.into_iter().map(number).collect::<Result<_, _>>()?, changes })
+    }
+}
+
+impl<L: Copy + Ord + Into<u64>> InLinks<L> {
     /// The first invariant that this record breaks.
     pub fn flaw(&self) -> Option<Flaw> {
         times_flaw(&self.ranges)
@@ -207,12 +246,12 @@ fn times_flaw(times: &[i64]) -> Option<Flaw> {
     disorder.map(|pair| Flaw::Times { previous: pair[0], got: pair[1] }).or_else(|| outside().map(Flaw::TimeOutside))
 }
 
-fn rising_flaw(links: &[u64]) -> Option<Flaw> {
+fn rising_flaw<L: Copy + Ord + Into<u64>>(links: &[L]) -> Option<Flaw> {
     if u32::try_from(links.len()).is_err() {
         return Some(Flaw::TooLarge);
     }
     let disorder = links.windows(2).find(|pair| pair[0] >= pair[1]);
-    disorder.map(|pair| Flaw::Links { previous: pair[0], got: pair[1] })
+    disorder.map(|pair| Flaw::Links { previous: pair[0].into(), got: pair[1].into() })
 }
 
 fn changes_flaw(changes: &[Change], links: usize, captures: usize, unknown: &[u32]) -> Option<Flaw> {
@@ -247,10 +286,10 @@ mod tests {
 
     fn page() -> Page {
         Page {
-            uid: 1,
+            uid: Uid(1),
             timestamps: vec![10, 20, 30, 40],
             unknown: vec![0, 2],
-            links: vec![3, 5],
+            links: vec![Uid(3), 5],
             changes: vec![change(1, 1), change(1, 3)],
         }
     }
@@ -269,7 +308,7 @@ mod tests {
             (|p| p.timestamps.clear(), Flaw::NoTimes),
             (|p| p.timestamps[1] = 10, Flaw::Times { previous: 10, got: 10 }),
             (|p| p.timestamps[3] = i64::MAX, Flaw::TimeOutside(i64::MAX)),
-            (|p| p.links[1] = 3, Flaw::Links { previous: 3, got: 3 }),
+            (|p| p.links[1] = Uid(3), Flaw::Links { previous: 3, got: 3 }),
             (|p| p.unknown[1] = 4, Flaw::Unknown(4)),
             (|p| p.unknown[1] = 0, Flaw::Unknown(0)),
             (|p| p.changes[1] = change(1, 2), Flaw::Change(change(1, 2))),

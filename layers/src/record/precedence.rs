@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use crate::record::capture::{CaptureTime, Captures, captures_in, known_ends};
 use crate::record::time::Window;
+use crate::record::uid::Uid;
 
 /// Which of the captures with known links that a row has in a window count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl Overlaps {
 }
 
 /// Adds one row's rising values to those of others; what is in both is in once.
-pub fn unite(all: &mut Vec<u64>, own: &[u64]) {
+pub fn unite(all: &mut Vec<Uid>, own: &[Uid]) {
     let (mut left, mut right) = (all.len(), own.len());
     all.extend_from_slice(own);
     if left == 0 || right == 0 || all[left - 1] < own[0] {
@@ -262,8 +263,8 @@ mod tests {
             let captures = captures(&pages);
             let said = |row: usize| stretches(&captures, row, window).collect::<Vec<_>>();
             for link in 0..13 {
-                let found = (0..pages.len()).any(|row| pages[row].has_link_within(link, said(row)));
-                prop_assert_eq!(found, joined.has_link(link, window), "link {}", link);
+                let found = (0..pages.len()).any(|row| pages[row].has_link_within(Uid(link), said(row)));
+                prop_assert_eq!(found, joined.has_link(Uid(link), window), "link {}", link);
             }
             let mut links = Vec::new();
             (0..pages.len()).for_each(|row| pages[row].links_within(&said(row), &mut links));

@@ -11,6 +11,7 @@
 //! Mitzenmacher 2000 (min-wise permutations); the hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64
 //! bits.
 
+use crate::record::uid::Uid;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// How links are drawn.
@@ -48,16 +49,16 @@ pub struct Sample {
 
 impl Sample {
     /// Reduces the rising links of a page to the sample of them, rising.
-    pub fn draw(&self, uid: u64, links: &mut Vec<u64>) {
+    pub fn draw(&self, uid: Uid, links: &mut Vec<Uid>) {
         if self.count >= links.len() {
             return;
         }
         let salt = mix(match self.sampling {
             Sampling::Consistent => self.seed,
-            Sampling::Random => mix(self.seed) ^ uid,
+            Sampling::Random => mix(self.seed) ^ uid.0,
         });
         if self.count > 0 {
-            links.select_nth_unstable_by_key(self.count - 1, |&link| mix(link ^ salt));
+            links.select_nth_unstable_by_key(self.count - 1, |&link| mix(link.0 ^ salt));
         }
         links.truncate(self.count);
         links.sort_unstable();
@@ -78,8 +79,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn draw(sample: Sample, uid: u64, links: &BTreeSet<u64>) -> Vec<u64> {
-        let mut links: Vec<u64> = links.iter().copied().collect();
+    fn draw(sample: Sample, uid: Uid, links: &BTreeSet<u64>) -> Vec<u64> {
+        let mut links: Vec<Uid> = links.iter().copied().collect();
         sample.draw(uid, &mut links);
         links
     }
@@ -87,7 +88,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_sample_is_the_links_of_least_hash(
-            links in proptest::collection::btree_set(any::<u64>(), 0..60), count in 0usize..70, seed: u64, uid: u64
+            links in proptest::collection::btree_set(any::<u64>(), 0..60), count in 0usize..70, seed: u64, uid: Uid
         ) {
             for sampling in [Sampling::Consistent, Sampling::Random] {
                 let sample = draw(Sample { count, sampling, seed }, uid, &links);
@@ -106,9 +107,9 @@ mod tests {
 
     /// Of the least of two samples together, the share in both.
     fn likeness(sample: Sample, pages: [(u64, &BTreeSet<u64>); 2]) -> f64 {
-        let [one, other] = pages.map(|(uid, links)| draw(sample, uid, links));
+        let [one, other] = pages.map(|(uid, links)| draw(sample, Uid(uid), links));
         let all: BTreeSet<u64> = one.iter().chain(&other).copied().collect();
-        let least = draw(sample, pages[0].0, &all);
+        let least = draw(sample, Uid(pages[0].0), &all);
         let both = least.iter().filter(|link| one.contains(link) && other.contains(link)).count();
         both as f64 / least.len() as f64
     }
@@ -145,7 +146,7 @@ mod tests {
         for sampling in [Sampling::Consistent, Sampling::Random] {
             let mut drawn = [0u32; 50];
             for seed in 0..5000 {
-                let sample = draw(Sample { count: 10, sampling, seed }, 7, &links);
+                let sample = draw(Sample { count: 10, sampling, seed }, Uid(7), &links);
                 sample.into_iter().for_each(|link| drawn[usize::try_from(link).unwrap()] += 1);
             }
             // 1,000 each, 28 a sigma.

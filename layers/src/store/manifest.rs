@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::file::schema::Layer;
 use crate::record::page::Page;
 use crate::record::time::RangeLength;
+use crate::record::uid::Uid;
 use crate::store::identity::Digest;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
@@ -45,13 +46,13 @@ pub struct PartitionEntry {
     /// The number of the partition in its row.
     pub partition: u32,
     /// UID of its first URL.
-    pub first_uid: u64,
+    pub first_uid: Uid,
     /// How many URLs it has: its UIDs are `first_uid..first_uid + urls`.
     pub urls: u64,
     /// The least UID whose records (of all layers but url) are here: those below the next partition's, or below the end
     /// of the row. In a store's oldest row the same as `first_uid`; later rows have records of URLs of earlier ones
     /// too.
-    pub first_record: u64,
+    pub first_record: Uid,
     /// Key of its first URL in hexadecimal digits; empty when it has no URL.
     pub first_key: String,
     /// Its files: one a layer, in the order of [`Layer::ALL`].
@@ -64,7 +65,7 @@ pub struct RowEntry {
     /// The number of the row.
     pub row: u32,
     /// UID of its first URL.
-    pub first_uid: u64,
+    pub first_uid: Uid,
     /// How many URLs it has.
     pub urls: u64,
     /// How many builds and updates it holds: the schedule of merges goes by that.
@@ -83,12 +84,12 @@ impl RowEntry {
     }
 
     /// The UID after its last.
-    pub fn end_uid(&self) -> u64 {
+    pub fn end_uid(&self) -> Uid {
         self.first_uid + self.urls
     }
 
     /// The UIDs whose records are in a partition, given by its place.
-    pub fn records(&self, partition: usize) -> Range<u64> {
+    pub fn records(&self, partition: usize) -> Range<Uid> {
         let first = self.partitions.get(partition).map_or(self.end_uid(), |entry| entry.first_record);
         first..self.partitions.get(partition + 1).map_or(self.end_uid(), |next| next.first_record)
     }
@@ -246,7 +247,7 @@ pub enum ManifestFlaw {
         /// The partition.
         partition: u32,
         /// What is said.
-        got: u64,
+        got: Uid,
     },
     /// First keys are not hexadecimal, or do not rise.
     #[error("row {row}, partition {partition}: first key {key:?} is no key or does not rise")]
@@ -299,8 +300,8 @@ impl Manifest {
             }
         }
         let (mut next, mut counts) = (0u64, Counts::default());
-        let expect = |row: u32, expected: u64, got: u64| {
-            if expected == got { Ok(()) } else { Err(ManifestFlaw::Uids { row, expected, got }) }
+        let expect = |row: u32, expected: u64, got: Uid| {
+            if expected == got.0 { Ok(()) } else { Err(ManifestFlaw::Uids { row, expected, got: got.0 }) }
         };
         for row in &self.rows {
             expect(row.row, next, row.first_uid)?;
@@ -310,7 +311,7 @@ impl Manifest {
                 next = next.checked_add(partition.urls).ok_or(ManifestFlaw::Counts)?;
                 partition.sound(row.row, &mut key_before)?;
             }
-            expect(row.row, row.first_uid.saturating_add(row.urls), next)?;
+            expect(row.row, row.first_uid.0.saturating_add(row.urls), Uid(next))?;
             row.records_sound()?;
             let pages: u64 = row.partitions.iter().filter_map(|p| p.file(Layer::Ol)).map(|file| file.rows).sum();
             if row.counts.urls != row.urls || row.counts.pages != pages {
@@ -327,9 +328,9 @@ impl Manifest {
 
 impl RowEntry {
     fn records_sound(&self) -> Result<(), ManifestFlaw> {
-        let mut least = 0;
+        let mut least = Uid(0);
         for (at, PartitionEntry { partition, first_record, .. }) in self.partitions.iter().enumerate() {
-            let in_order = if at == 0 { *first_record == 0 } else { *first_record >= least };
+            let in_order = if at == 0 { *first_record == Uid(0) } else { *first_record >= least };
             if !in_order || *first_record > self.end_uid() {
                 return Err(ManifestFlaw::Records { row: self.row, partition: *partition, got: *first_record });
             }

@@ -14,6 +14,7 @@
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};
+use crate::record::uid::Uid;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_name};
 use crate::store::{RowDir, Store, current};
 
@@ -24,15 +25,15 @@ const RUNS_MAX: usize = 1 << 16;
 /// UIDs that keep their distances: `old..old + count` become `new..new + count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    old: u64,
-    new: u64,
+    old: Uid,
+    new: Uid,
     count: u64,
 }
 
 /// Writes the translation of a merge. Nothing is written where `finish` is not called.
 pub struct TranslationWriter {
     file: TableWriter,
-    below: u64,
+    below: Uid,
     /// Those of the next row group.
     runs: Vec<Run>,
     /// The last one, which may still grow.
@@ -46,7 +47,7 @@ impl TranslationWriter {
     ///
     /// # Errors
     /// A store without an epoch; when the file or its directory cannot be created.
-    pub fn create(row: &RowDir, below: u64) -> Result<Self, Error> {
+    pub fn create(row: &RowDir, below: Uid) -> Result<Self, Error> {
         let not_a_store = || Error::NotAStore { path: row.location().path("") };
         let from = current(row.location())?.ok_or_else(not_a_store)?.epoch;
         let file = TableWriter::create(row, translation_name(from, from + 1), &COLUMNS)?;
@@ -59,21 +60,21 @@ impl TranslationWriter {
     /// # Errors
     /// A run whose old UIDs are not above those before it, or that has UIDs below `below` or above 64 bits; what the
     /// disk refuses.
-    pub fn push(&mut self, old: u64, new: u64, count: u64) -> Result<(), Error> {
-        let disorder = |previous: u64, got: u64| {
+    pub fn push(&mut self, old: Uid, new: Uid, count: u64) -> Result<(), Error> {
+        let disorder = |previous: Uid, got: Uid| {
             let (previous, got) = (previous.to_string(), got.to_string());
             Err(Error::OutOfOrder { what: "UID", previous, got })
         };
         let Some(more) = count.checked_sub(1) else { return Ok(()) };
         if let Some(open) = self.open.filter(|open| old < open.old + open.count) {
-            return disorder(open.old + open.count - 1, old);
+            return disorder(open.old + (open.count - 1), old);
         }
         if let Some(uid) = [old, new].into_iter().find(|&uid| uid < self.below) {
             return disorder(self.below, uid);
         }
         // One past the last must be a number, too.
-        if let Some(uid) = [old, new].into_iter().find(|uid| uid.checked_add(count).is_none()) {
-            return disorder(uid, uid.wrapping_add(more));
+        if let Some(uid) = [old, new].into_iter().find(|uid| uid.0.checked_add(count).is_none()) {
+            return disorder(uid, Uid(uid.0.wrapping_add(more)));
         }
         match &mut self.open {
             Some(open) if open.old + open.count == old && open.new + open.count == new => open.count += count,
@@ -104,7 +105,7 @@ impl TranslationWriter {
 
     fn write(&mut self) -> Result<(), Error> {
         let column = |of: fn(&Run) -> u64| self.runs.iter().map(of).collect();
-        self.file.write([column(|run| run.old), column(|run| run.new), column(|run| run.count)])?;
+        self.file.write([column(|run| run.old.0), column(|run| run.new.0), column(|run| run.count)])?;
         self.runs.clear();
         Ok(())
     }
@@ -113,7 +114,7 @@ impl TranslationWriter {
 /// How one merge replaced UIDs, in memory.
 #[derive(Clone, Debug)]
 pub struct Translation {
-    below: u64,
+    below: Uid,
     /// Rising in `old`.
     runs: Vec<Run>,
     /// Places in `runs`, rising in `new`.
@@ -129,7 +130,7 @@ impl Translation {
         let mut runs: Vec<Run> = Vec::new();
         read_table(&path, &body, COLUMNS, |[old, new, count]| {
             let rows = old.iter().zip(new).zip(count);
-            runs.extend(rows.map(|((&old, &new), &count)| Run { old, new, count }));
+            runs.extend(rows.map(|((&old, &new), &count)| Run { old: Uid(old), new: Uid(new), count }));
             Ok(())
         })?;
         let damaged = |row: usize, damage| Error::Damaged { path: path.clone(), row: row as u64, damage };
@@ -137,20 +138,20 @@ impl Translation {
             return Err(damaged(runs.len(), Damage::NotAligned));
         }
         for (row, run) in runs.iter().enumerate() {
-            for (first, end) in [(run.old, urls_before), (run.new, urls_after)] {
+            for (first, end) in [(run.old, Uid(urls_before)), (run.new, Uid(urls_after))] {
                 let inside = first >= entry.below && run.count > 0 && first < end && run.count <= end - first;
                 if !inside {
-                    let uid = first.saturating_add(run.count.saturating_sub(1));
+                    let uid = Uid(first.0.saturating_add(run.count.saturating_sub(1)));
                     return Err(damaged(row, Damage::UidOutside { uid, first: entry.below, end }));
                 }
             }
         }
         let mut by_new: Vec<usize> = (0..runs.len()).collect();
-        let overlap = |order: &[usize], first: fn(&Run) -> u64| {
+        let overlap = |order: &[usize], first: fn(&Run) -> Uid| {
             let mut pairs = order.iter().zip(order.iter().skip(1)).map(|(&a, &b)| (b, runs[a], runs[b]));
             let found = pairs.find(|(_, a, b)| first(a) + a.count > first(b));
             found.map_or(Ok(()), |(row, a, b)| {
-                let (previous, got) = (first(&a) + a.count - 1, first(&b));
+                let (previous, got) = (first(&a).0 + a.count - 1, first(&b).0);
                 Err(damaged(row, Damage::Order { previous, got }))
             })
         };
@@ -161,7 +162,7 @@ impl Translation {
     }
 
     /// What a UID of the epoch before the merge became; `None` where it is gone.
-    pub fn forward(&self, old: u64) -> Option<u64> {
+    pub fn forward(&self, old: Uid) -> Option<Uid> {
         if old < self.below {
             return Some(old);
         }
@@ -172,7 +173,7 @@ impl Translation {
     }
 
     /// What a UID of the epoch after the merge was before; `None` where it was not there.
-    pub fn backward(&self, new: u64) -> Option<u64> {
+    pub fn backward(&self, new: Uid) -> Option<Uid> {
         if new < self.below {
             return Some(new);
         }
@@ -219,15 +220,15 @@ impl Translations {
     }
 
     /// What a UID of the earlier epoch is in the later one; `None` where it is gone, or was never there.
-    pub fn forward(&self, uid: u64) -> Option<u64> {
-        let known = Some(uid).filter(|&uid| uid < self.urls_from)?;
+    pub fn forward(&self, uid: Uid) -> Option<Uid> {
+        let known = Some(uid).filter(|&uid| uid.0 < self.urls_from)?;
         self.merges.iter().try_fold(known, |uid, merge| merge.forward(uid))
     }
 
     /// What a UID of the later epoch was in the earlier one; `None` where it was not there yet.
-    pub fn backward(&self, uid: u64) -> Option<u64> {
-        let known = Some(uid).filter(|&uid| uid < self.urls_to)?;
+    pub fn backward(&self, uid: Uid) -> Option<Uid> {
+        let known = Some(uid).filter(|&uid| uid.0 < self.urls_to)?;
         let past = self.merges.iter().rev().try_fold(known, |uid, merge| merge.backward(uid));
-        past.filter(|&uid| uid < self.urls_from)
+        past.filter(|&uid| uid.0 < self.urls_from)
     }
 }

@@ -8,7 +8,7 @@ use webstrata_layers::*;
 pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
     let mut file = UrlWriter::create(row, 0).unwrap();
     for uid in first_uid..first_uid + urls {
-        file.push(uid, &format!("http://a.example/{uid:06}"), "example,a)/").unwrap();
+        file.push(Uid(uid), &format!("http://a.example/{uid:06}"), "example,a)/").unwrap();
     }
     let first_key = file.first_key();
     let sides = [
@@ -16,9 +16,9 @@ pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
         InlinksWriter::create(row, 0).unwrap().finish().unwrap(),
     ];
     let files = [file.finish().unwrap(), sides.concat()].concat();
-    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_record: 0, first_key, files }];
+    let partitions = vec![PartitionEntry { partition: 0, first_uid: Uid(first_uid), urls, first_record: Uid(0), first_key, files }];
     let counts = Counts { urls, ..Counts::default() };
-    RowEntry { row: row.row(), first_uid, urls, updates: 1, partitions, counts }
+    RowEntry { row: row.row(), first_uid: Uid(first_uid), urls, updates: 1, partitions, counts }
 }
 
 /// An epoch of these rows.
@@ -52,7 +52,7 @@ pub(crate) fn merge(location: &Location, first: usize, urls: u64, runs: &[(u64, 
     let below = rows.iter().map(|row| row.urls).sum();
     let row = writer.begin_row().unwrap();
     let mut translation = TranslationWriter::create(&row, below).unwrap();
-    runs.iter().for_each(|&(old, new, count)| translation.push(old, new, count).unwrap());
+    runs.iter().for_each(|&(old, new, count)| translation.push(Uid(old), Uid(new), count).unwrap());
     rows.push(plain_row(&row, below, urls));
     writer.commit(epoch_of(rows, Some(translation.finish().unwrap()))).unwrap()
 }

@@ -62,7 +62,7 @@ impl Model {
             let row = &rows[partition as usize % rows.len()];
             let mut urls = UrlWriter::create(row, partition).unwrap();
             for uid in first_uid..end {
-                urls.push(uid, &Self::url(uid), &format!("com,example)/{uid}")).unwrap();
+                urls.push(Uid(uid), &Self::url(uid), &format!("com,example)/{uid}")).unwrap();
             }
             let first_key = urls.first_key();
             let mut out = OutlinksWriter::create(row, partition).unwrap();
@@ -74,12 +74,12 @@ impl Model {
             let mut into = InlinksWriter::create(row, partition).unwrap();
             self.in_links.iter().filter(|record| inside(record.uid)).for_each(|record| into.push(record).unwrap());
             let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
-            PartitionEntry { partition, first_uid, urls: end - first_uid, first_record: first_uid, first_key, files }
+            PartitionEntry { partition, first_uid: Uid(first_uid), urls: end - first_uid, first_record: Uid(first_uid), first_key, files }
         };
         let (urls, counts) = (self.urls, self.counts());
         let row = RowEntry {
             row: rows[0].row(),
-            first_uid: 0,
+            first_uid: Uid(0),
             urls,
             updates: 1,
             partitions: (0..partitions).map(entry).collect(),
@@ -108,7 +108,7 @@ fn page(captures: &Captures, uid: u64) -> Page {
     let has = |link: &u64| own.iter().map(|(_, links)| links.is_some_and(|links| links.contains(link))).collect();
     let matrix: Vec<Vec<bool>> = links.iter().map(has).collect();
     let changes = changes(&matrix, &unknown);
-    Page { uid, timestamps, unknown, links: links.into_iter().collect(), changes }
+    Page { uid: Uid(uid), timestamps, unknown, links: links.into_iter().collect(), changes }
 }
 
 fn changes(matrix: &[Vec<bool>], unknown: &[u32]) -> Vec<Change> {

@@ -58,7 +58,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use union_find::UnionFind;
-use webstrata_layers::{Links, Page, RangeLength, Reader, Store, Window};
+use webstrata_layers::{Links, Page, RangeLength, Reader, Store, Uid, Window};
 use webstrata_pipeline::Error as JobError;
 use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::job::{Job, Stopped};
@@ -196,7 +196,7 @@ pub(crate) struct Ground<'a> {
     job: &'a Job,
     store: &'a Reader,
     /// UIDs of each worker.
-    ranges: &'a [Range<u64>],
+    ranges: &'a [Range<Uid>],
     shared: &'a Shared,
     /// How many analyses were done before.
     round: usize,
@@ -215,7 +215,7 @@ const STRIDE: u64 = 1024;
 
 impl Ground<'_> {
     /// The UIDs of this worker.
-    fn own(&self) -> Range<u64> {
+    fn own(&self) -> Range<Uid> {
         self.ranges[self.worker.index()].clone()
     }
 
@@ -440,7 +440,7 @@ fn dates(dates: Dates, manifest: &webstrata_layers::Manifest) -> Result<Vec<(Opt
 struct Plan {
     job: Job,
     reader: Arc<Reader>,
-    ranges: Vec<Range<u64>>,
+    ranges: Vec<Range<Uid>>,
     dates: Vec<(Option<i64>, Window)>,
     analysis: Analysis,
     /// Only in process 0.

@@ -35,7 +35,7 @@ use crate::outlet::Target;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::ops::Range;
-use webstrata_layers::{Links, Page, Reader, Store};
+use webstrata_layers::{Links, Page, Reader, Store, Uid};
 use webstrata_pipeline::Error as JobError;
 use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::job::Job;
@@ -110,13 +110,13 @@ struct Export<'a> {
     options: &'a ExportOptions,
     job: &'a Job,
     /// The UIDs of its records, where it is a part of a table.
-    part: Option<Range<u64>>,
+    part: Option<Range<Uid>>,
 }
 
 impl Export<'_> {
     /// The UIDs of its records.
-    fn uids(&self) -> Range<u64> {
-        self.part.clone().unwrap_or(0..self.reader.urls())
+    fn uids(&self) -> Range<Uid> {
+        self.part.clone().unwrap_or(Uid::below(self.reader.urls()))
     }
 
     /// Runs a pass over so many records; of parts there is only one, which all workers share.
@@ -147,7 +147,7 @@ impl Export<'_> {
         &self,
         name: &'static str,
         with_surts: bool,
-        mut visit: impl FnMut(u64, &str, &str) -> Result<(), Error>,
+        mut visit: impl FnMut(Uid, &str, &str) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.pass(name, self.reader.urls(), || {
             for row in 0..self.reader.rows() {

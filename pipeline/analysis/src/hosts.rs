@@ -14,7 +14,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Links, Reader};
+use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
 
 /// The crate and version whose public suffix list says what a domain is.
@@ -103,7 +103,7 @@ pub struct Parts {
     /// Names by number.
     names: Vec<String>,
     /// Where a stretch of UIDs of one part begins, rising, and which part it is.
-    stretches: Vec<(u64, u32)>,
+    stretches: Vec<(Uid, u32)>,
     /// URLs by number of the part.
     urls: Vec<u64>,
 }
@@ -113,7 +113,7 @@ impl Parts {
     pub(crate) fn read(store: &Reader, fold: Fold, job: &Job) -> Result<Self, Error> {
         let (mut parts, mut numbers) = (Self::default(), HashMap::new());
         for row in 0..store.rows() {
-            let mut urls = store.row_urls(row, 0..store.urls(), false);
+            let mut urls = store.row_urls(row, Uid::below(store.urls()), false);
             let mut last: Option<u32> = None;
             while let Some((uid, url, _)) = urls.next_url()? {
                 let name = fold.name_of(url);
@@ -160,7 +160,7 @@ impl Parts {
 
     /// The part of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a
     /// hint.
-    pub fn of(&self, uid: u64, near: &mut usize) -> u32 {
+    pub fn of(&self, uid: Uid, near: &mut usize) -> u32 {
         let holds = |at: usize| {
             let begins = self.stretches.get(at).is_some_and(|stretch| stretch.0 <= uid);
             begins && self.stretches.get(at + 1).is_none_or(|next| uid < next.0)

@@ -6,7 +6,7 @@
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::record::presence;
-use webstrata_layers::{Page, Window, captures_in};
+use webstrata_layers::{Page, Uid, Window, captures_in};
 
 /// The first and the last capture of a span, as indexes of the page's timestamps.
 pub(crate) type Span = (u32, u32);
@@ -16,7 +16,7 @@ pub(crate) type Span = (u32, u32);
 pub(crate) fn for_each_link(
     page: &Page,
     window: Window,
-    mut visit: impl FnMut(u64, &[Span]) -> Result<(), Error>,
+    mut visit: impl FnMut(Uid, &[Span]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
     let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);

@@ -6,7 +6,7 @@
 //! all pages --+      records of the new row --+                   nothing
 //!             +1     links gone: -1, new: +1 |
 //!             v                              v
-//!        [Feed: UIDs to own numbers] --> [Circuit: one dataflow] --> rows that changed --> tables or lines
+//!        [Feed: UIDs to keys] --> [Circuit: one dataflow] --> rows that changed --> tables or lines
 //! ```
 //!
 //! The collection is the archive as a set of pairs (page, link), with a difference of +1 where one appears and -1 where
@@ -39,6 +39,7 @@ pub use tables::Tables;
 
 use crate::Error;
 use crate::Fold;
+use circuit::Key;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -145,13 +146,13 @@ pub enum Value {
 
 impl Standing {
     /// The value of a row of the dataflow; `name` gives the URL of a number.
-    fn value(&self, (a, b): (u64, u64), name: impl FnOnce(u32) -> Result<String, Error>) -> Result<Value, Error> {
+    fn value(&self, (a, b): (u64, u64), name: impl FnOnce(Key) -> Result<String, Error>) -> Result<Value, Error> {
         Ok(match self {
             Standing::Degrees => Value::Degrees { out: a, into: b },
             Standing::Top { .. } => Value::Into(a),
             Standing::Components => {
                 let number = u32::try_from(a).map_err(|_| Error::Internal("a component without a URL"))?;
-                Value::Component(name(number)?)
+                Value::Component(name(Key(number))?)
             }
             Standing::Hosts { .. } => Value::Links(a),
             Standing::NewLinks { .. } => Value::There,

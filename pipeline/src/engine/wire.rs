@@ -3,6 +3,8 @@
 //! Records never leave the job that wrote them, so a broken one is a fault of this program, not of the input. For the
 //! same reason a number that was made from a `u32` or a `usize` is one again when it comes back.
 
+use webstrata_layers::Uid;
+
 /// Appends a number in LEB128: seven bits a byte, least first.
 pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -54,6 +56,12 @@ pub fn take_u32(bytes: &mut &[u8]) -> u32 {
 #[expect(clippy::cast_possible_truncation, reason = "it was a usize when it was put")]
 pub fn take_usize(bytes: &mut &[u8]) -> usize {
     take(bytes) as usize
+}
+
+/// Takes a UID, in eight bytes, from the front of `bytes`.
+#[inline]
+pub fn take_uid(bytes: &mut &[u8]) -> Uid {
+    Uid(u64::from_be_bytes(take_array(bytes)))
 }
 
 /// Takes `N` bytes from the front of `bytes`; zeros where there are fewer.

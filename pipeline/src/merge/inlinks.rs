@@ -4,13 +4,12 @@
 //! [`crate::stages::inlinks`] says. Memory: all in-links of one URL.
 
 use super::MergeState;
-use super::streams::{Streams, intervals, replace};
+use super::streams::{Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
 use crate::engine::external_sort::Sorted;
 use crate::engine::wire;
-use crate::merge::outlinks::turn;
 use crate::row::{Offsets, partition_number};
 use crate::stages::inlinks::{Gathering, is_small};
 use crate::stages::records::read_starts;
@@ -20,7 +19,7 @@ use timely::worker::Worker;
 use webstrata_layers::read::rows::RowInLinks;
 use webstrata_layers::record::join;
 use webstrata_layers::record::presence;
-use webstrata_layers::{InLinks, InlinksWriter, Reader};
+use webstrata_layers::{InLinks, InlinksWriter, Reader, Uid};
 
 /// Writes the in side of this worker's partitions; see the head of this file.
 pub(super) fn inlinks(
@@ -60,14 +59,12 @@ fn merge(
     corrections: &mut Sorted,
     mut visit: impl FnMut(&InLinks) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let (mut order, mut place, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut replacing, mut parts) = (Replacing::new(translation), Vec::new());
     let (mut gathering, mut corrected) = (Gathering::default(), InLinks::default());
     while let Some(uid) = streams.next(&mut parts)? {
         for part in &mut parts {
             part.uid = uid;
-            if replace(&mut part.sources, translation, &mut order, &mut place)? {
-                turn(&mut part.changes, &place);
-            }
+            part.sources = replacing.links(std::mem::take(&mut part.sources), &mut part.changes)?;
         }
         let joined = match &parts[..] {
             [_] => parts.pop(),
@@ -96,15 +93,15 @@ fn merge(
 }
 
 /// The corrections of one target, by page; those of targets before it are of links that no row has.
-fn corrections_of(corrections: &mut Sorted, target: u64) -> Result<BTreeMap<u64, Vec<u8>>, Error> {
+fn corrections_of(corrections: &mut Sorted, target: Uid) -> Result<BTreeMap<Uid, Vec<u8>>, Error> {
     let mut own = BTreeMap::new();
     while let Some((mut key, starts)) = corrections.peek()? {
-        let of = u64::from_be_bytes(wire::take_array(&mut key));
+        let of = wire::take_uid(&mut key);
         if of > target {
             break;
         }
         if of == target {
-            own.insert(u64::from_be_bytes(wire::take_array(&mut key)), starts.to_vec());
+            own.insert(wire::take_uid(&mut key), starts.to_vec());
         }
         corrections.next()?;
     }
@@ -114,8 +111,8 @@ fn corrections_of(corrections: &mut Sorted, target: u64) -> Result<BTreeMap<u64,
 /// Calls `visit` with the sources of a record and the starts of their ranges, corrected.
 fn for_each_source(
     record: &InLinks,
-    mut corrections: BTreeMap<u64, Vec<u8>>,
-    mut visit: impl FnMut(u64, &[i64]) -> Result<(), Error>,
+    mut corrections: BTreeMap<Uid, Vec<u8>>,
+    mut visit: impl FnMut(Uid, &[i64]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut changes = &record.changes[..];
     let ranges = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);

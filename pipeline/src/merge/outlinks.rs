@@ -10,7 +10,7 @@
 //! time range where it has it no more.
 
 use super::MergeState;
-use super::streams::{Records, Streams, intervals, replace};
+use super::streams::{Records, Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
@@ -29,40 +29,19 @@ use timely::worker::Worker;
 use webstrata_datasets::Finding;
 use webstrata_layers::read::rows::RowPages;
 use webstrata_layers::record::join::Joined;
-use webstrata_layers::record::presence::Change;
 use webstrata_layers::record::{join, precedence};
-use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader};
+use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, Uid};
 
-/// What pages are turned with.
-#[derive(Default)]
-struct Turning {
-    order: Vec<(u64, u32)>,
-    place: Vec<u32>,
-}
-
-impl Turning {
-    /// Replaces all UIDs of a page.
-    fn page(
-        &mut self,
-        uid: u64,
-        (page, evidence): &mut (Page, Evidence),
-        translation: &Translation,
-    ) -> Result<(), Error> {
+impl Replacing<'_> {
+    /// Puts new UIDs in the place of all old ones of a page, which is that of `uid` now.
+    fn page(&mut self, uid: Uid, (page, evidence): &mut (Page, Evidence)) -> Result<(), Error> {
         page.uid = uid;
-        if replace(&mut page.links, translation, &mut self.order, &mut self.place)? {
-            turn(&mut page.changes, &self.place);
-        }
+        page.links = self.links(std::mem::take(&mut page.links), &mut page.changes)?;
         for revisit in &mut evidence.revisits {
-            replace(&mut revisit.links, translation, &mut self.order, &mut self.place)?;
+            revisit.links = self.links(std::mem::take(&mut revisit.links), &mut [])?;
         }
         Ok(())
     }
-}
-
-/// Moves changes with their links.
-pub(super) fn turn(changes: &mut [Change], place: &[u32]) {
-    changes.iter_mut().for_each(|change| change.link = place[change.link as usize]);
-    changes.sort_unstable();
 }
 
 /// Writes the out side of this worker's partitions; see the head of this file.
@@ -126,13 +105,13 @@ pub(super) fn outlinks(
 fn merge<S: Records<Record = (Page, Evidence)>>(
     mut streams: Streams<'_, S>,
     translation: &Translation,
-    mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<u64>>) -> Result<(), Error>,
+    mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<Uid>>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let (mut turning, mut parts) = (Turning::default(), Vec::new());
+    let (mut replacing, mut parts) = (Replacing::new(translation), Vec::new());
     let mut links = 0;
     while let Some(uid) = streams.next(&mut parts)? {
         for part in &mut parts {
-            turning.page(uid, part, translation)?;
+            replacing.page(uid, part)?;
         }
         if let [(page, evidence)] = &parts[..] {
             visit(page, evidence, None)?;
@@ -163,12 +142,12 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
 }
 
 /// Sends what is so of all links that the page has or had.
-fn correct(page: &Page, had: Option<BTreeSet<u64>>, ranges: &mut Ranges, records: &Offsets, outbox: &mut Outbox) {
+fn correct(page: &Page, had: Option<BTreeSet<Uid>>, ranges: &mut Ranges, records: &Offsets, outbox: &mut Outbox) {
     let Some(mut gone) = had else { return };
     let mut key = [0; 16];
-    key[8..].copy_from_slice(&page.uid.to_be_bytes());
-    let mut send = |target: u64, starts: &[u8]| {
-        key[..8].copy_from_slice(&target.to_be_bytes());
+    key[8..].copy_from_slice(&page.uid.0.to_be_bytes());
+    let mut send = |target: Uid, starts: &[u8]| {
+        key[..8].copy_from_slice(&target.0.to_be_bytes());
         outbox.send(Offsets::inlinks_worker(records.of(target), outbox.workers()), &key, starts);
     };
     ranges.begin(page);

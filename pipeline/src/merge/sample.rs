@@ -16,32 +16,38 @@ use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
 use webstrata_layers::Reader;
+use webstrata_layers::Uid;
 use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::record::key;
 
-/// A share of some numbers.
-fn share(of: Range<u64>, index: usize, peers: usize) -> Range<u64> {
+/// The places of one worker's share among `count`.
+fn share(count: u64, index: usize, peers: usize) -> Range<u64> {
     let (index, peers) = (index as u64, peers as u64);
-    let (each, more) = ((of.end - of.start) / peers, (of.end - of.start) % peers);
-    let bound = |part: u64| of.start + part * each + part.min(more);
+    let bound = |worker: u64| worker * (count / peers) + worker.min(count % peers);
     bound(index)..bound(index + 1)
 }
 
+/// One worker's share of UIDs.
+fn share_of(uids: Range<Uid>, index: usize, peers: usize) -> Range<Uid> {
+    let share = share(uids.end - uids.start, index, peers);
+    uids.start + share.start..uids.start + share.end
+}
+
 /// The UIDs of this worker's share that nothing uses, and links of revisits that it saw.
-fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<u64>]) -> Result<(Vec<u64>, BTreeSet<u64>), Error> {
+fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<Uid>]) -> Result<(Vec<Uid>, BTreeSet<Uid>), Error> {
     let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
     for uids in share {
         let mut used = vec![false; usize::try_from(uids.end - uids.start).unwrap_or(usize::MAX)];
         for row in rows.clone() {
             store.row_used(row, uids.clone(), |uid| {
-                let at = uid.checked_sub(uids.start).and_then(|at| used.get_mut(usize::try_from(at).ok()?));
+                let at = uid.after(uids.start).and_then(|at| used.get_mut(at));
                 match at {
                     Some(used) => *used = true,
                     None => drop(seen.insert(uid)),
                 }
             })?;
         }
-        unused.extend(uids.clone().zip(&used).filter(|(_, used)| !**used).map(|(uid, _)| uid));
+        unused.extend(Uid::each(uids.clone()).zip(&used).filter(|(_, used)| !**used).map(|(uid, _)| uid));
     }
     Ok((unused, seen))
 }
@@ -56,10 +62,10 @@ pub(super) fn sample(
     state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
-    let own: Vec<Range<u64>> = rows.clone().map(|row| share(store.row_uids(row), index, peers)).collect();
+    let own: Vec<Range<Uid>> = rows.clone().map(|row| share_of(store.row_uids(row), index, peers)).collect();
     let found = job.check(unused(store, &rows, &own))?;
     let all = gather(worker, job, None, &found)?;
-    let mut dropped: BTreeSet<u64> = all.iter().flat_map(|(unused, _)| unused).copied().collect();
+    let mut dropped: BTreeSet<Uid> = all.iter().flat_map(|(unused, _)| unused).copied().collect();
     for uid in all.iter().flat_map(|(_, seen)| seen) {
         dropped.remove(uid);
     }
@@ -112,7 +118,7 @@ fn weights(
         }
     }
     uids.sort_unstable();
-    let own = share(0..uids.len() as u64, index, peers);
+    let own = share(uids.len() as u64, index, peers);
     let own = (0..).zip(uids).filter(|(at, _)| own.contains(at)).map(|(_, uid)| uid);
     own.map(|(uid, fingerprint)| {
         let (out, into) = store.degrees(uid)?;
@@ -133,7 +139,7 @@ pub(super) fn records(store: &Reader, rows: &Range<usize>, offsets: &Offsets) ->
             sampled.extend([(first, count as u64), (last, count as u64)]);
         }
     }
-    let end = offsets.0.last().copied().unwrap_or(0);
+    let end = offsets.0.last().copied().unwrap_or_default();
     sampled.retain(|(uid, _)| *uid < end);
     Ok(Offsets(record_bounds(sampled, offsets.partitions(), end)))
 }

@@ -9,20 +9,20 @@ use crate::Error;
 use std::ops::Range;
 use webstrata_layers::Reader;
 use webstrata_layers::read::rows::{RowInLinks, RowPages};
-use webstrata_layers::{Evidence, InLinks, Page};
+use webstrata_layers::{Change, Evidence, InLinks, Page, Uid};
 
 /// A sorted stream of records.
 pub(super) trait Records {
     type Record;
 
     /// The next record and its old UID.
-    fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error>;
+    fn next(&mut self) -> Result<Option<(Uid, Self::Record)>, Error>;
 }
 
 impl Records for RowPages<'_> {
     type Record = (Page, Evidence);
 
-    fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error> {
+    fn next(&mut self) -> Result<Option<(Uid, Self::Record)>, Error> {
         Ok(Iterator::next(self).transpose()?.map(|record| (record.0.uid, record)))
     }
 }
@@ -30,7 +30,7 @@ impl Records for RowPages<'_> {
 impl Records for RowInLinks<'_> {
     type Record = InLinks;
 
-    fn next(&mut self) -> Result<Option<(u64, Self::Record)>, Error> {
+    fn next(&mut self) -> Result<Option<(Uid, Self::Record)>, Error> {
         Ok(Iterator::next(self).transpose()?.map(|record| (record.uid, record)))
     }
 }
@@ -38,7 +38,7 @@ impl Records for RowInLinks<'_> {
 /// One of the streams: whose it is, the record at its head, and what that is of.
 struct Stream<S: Records> {
     records: S,
-    head: Option<(u64, S::Record)>,
+    head: Option<(Uid, S::Record)>,
 }
 
 /// Streams merged; see the head of this file.
@@ -52,15 +52,15 @@ pub(super) fn intervals(
     store: &Reader,
     rows: &Range<usize>,
     translation: &Translation,
-    below: u64,
-    records: &Range<u64>,
-) -> Vec<(usize, Range<u64>)> {
+    below: Uid,
+    records: &Range<Uid>,
+) -> Vec<(usize, Range<Uid>)> {
     let stay = records.start.min(below)..records.end.min(below);
     let of_row = |owner: usize| {
         let uids = store.row_uids(owner);
         translation.first_at_least(uids.clone(), records.start)..translation.first_at_least(uids, records.end)
     };
-    let segments: Vec<(usize, Range<u64>)> =
+    let segments: Vec<(usize, Range<Uid>)> =
         [(rows.start, stay)].into_iter().chain(rows.clone().map(|owner| (owner, of_row(owner)))).collect();
     rows.clone()
         .flat_map(|row| {
@@ -83,7 +83,7 @@ impl<'a, S: Records> Streams<'a, S> {
     }
 
     /// Replaces the contents of `parts` by the records of the least new UID, which it gives; `None` at the end.
-    pub(super) fn next(&mut self, parts: &mut Vec<S::Record>) -> Result<Option<u64>, Error> {
+    pub(super) fn next(&mut self, parts: &mut Vec<S::Record>) -> Result<Option<Uid>, Error> {
         parts.clear();
         let Some(uid) = self.streams.iter().filter_map(|stream| Some(stream.head.as_ref()?.0)).min() else {
             return Ok(None);
@@ -111,31 +111,39 @@ impl<S: Records> Stream<S> {
     }
 }
 
-/// Replaces the UIDs of a list of links, which stays sorted; the place of each link moves as `place` then says, where
-/// it does at all.
-pub(super) fn replace(
-    links: &mut [u64],
-    translation: &Translation,
-    order: &mut Vec<(u64, u32)>,
-    place: &mut Vec<u32>,
-) -> Result<bool, Error> {
-    let (mut last, mut rises) = (None, true);
-    for link in links.iter_mut() {
-        *link = translation.get(*link).ok_or(Error::Internal("a link to a UID that is gone"))?;
-        rises &= last.is_none_or(|last| last < *link);
-        last = Some(*link);
+/// Puts the new UIDs of a list of links in the place of the old ones.
+pub(super) struct Replacing<'a> {
+    translation: &'a Translation,
+    /// New UIDs, each with the place of its link before.
+    order: Vec<(Uid, u32)>,
+    /// Where each link of the last list is now.
+    places: Vec<u32>,
+}
+
+impl<'a> Replacing<'a> {
+    pub(super) fn new(translation: &'a Translation) -> Self {
+        Self { translation, order: Vec::new(), places: Vec::new() }
     }
-    if rises {
-        return Ok(false);
+
+    /// The links in new UIDs, rising; moves `changes` with them.
+    pub(super) fn links(&mut self, old: Vec<Uid>, changes: &mut [Change]) -> Result<Vec<Uid>, Error> {
+        let Self { translation, order, places } = self;
+        let new = |old| translation.get(old).ok_or(Error::Internal("a link to a UID that is gone"));
+        let mut links = old.into_iter().map(new).collect::<Result<Vec<_>, _>>()?;
+        if links.is_sorted_by(|one, other| one < other) {
+            return Ok(links);
+        }
+        order.clear();
+        order.extend(links.drain(..).zip(0u32..));
+        order.sort_unstable();
+        places.clear();
+        places.resize(order.len(), 0);
+        for (now, (uid, before)) in (0u32..).zip(&*order) {
+            links.push(*uid);
+            places[*before as usize] = now;
+        }
+        changes.iter_mut().for_each(|change| change.link = places[change.link as usize]);
+        changes.sort_unstable();
+        Ok(links)
     }
-    order.clear();
-    order.extend(links.iter().copied().zip(0u32..));
-    order.sort_unstable();
-    place.clear();
-    place.resize(links.len(), 0);
-    for ((new, link), (uid, old)) in (0u32..).zip(links.iter_mut()).zip(&*order) {
-        *link = *uid;
-        place[*old as usize] = new;
-    }
-    Ok(true)
 }

@@ -4,39 +4,40 @@
 //! search among these. Memory: 9 bytes a run, 8 a block; a row that is merged with small ones has few runs.
 
 use std::ops::Range;
+use webstrata_layers::Uid;
 
 /// Bits of an old UID that are its place in a block.
 const BLOCK_BITS: u32 = 8;
 /// What UIDs become that are dropped.
-const DROPPED: u64 = u64::MAX;
+const DROPPED: Uid = Uid(u64::MAX);
 
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Translation {
     /// UIDs below stay what they are.
-    below: u64,
+    below: Uid,
     /// Where the runs of each block begin.
     starts: Vec<usize>,
     /// Of each run: the place of its first UID in the block, and what that becomes.
     places: Vec<u8>,
-    news: Vec<u64>,
+    news: Vec<Uid>,
     /// The old UID after the last run.
-    end: u64,
+    end: Uid,
 }
 
 impl Translation {
-    pub(super) fn new(below: u64) -> Self {
+    pub(super) fn new(below: Uid) -> Self {
         Self { below, end: below, ..Self::default() }
     }
 
     /// Adds a run whose old UIDs are above those before it; those between them are dropped.
-    pub(super) fn push(&mut self, old: u64, new: u64, count: u64) {
+    pub(super) fn push(&mut self, old: Uid, new: Uid, count: u64) {
         self.extend(old, DROPPED);
         self.extend(old + count, new);
     }
 
     /// Says what the UIDs up to `end` become, from the last one on.
-    fn extend(&mut self, end: u64, mut new: u64) {
+    fn extend(&mut self, end: Uid, mut new: Uid) {
         while self.end < end {
             let place = self.end - self.below;
             let in_block = place & ((1 << BLOCK_BITS) - 1);
@@ -53,8 +54,8 @@ impl Translation {
 
     /// What a UID becomes; `None` where it is dropped.
     #[inline]
-    pub(super) fn get(&self, old: u64) -> Option<u64> {
-        let Some(place) = old.checked_sub(self.below) else { return Some(old) };
+    pub(super) fn get(&self, old: Uid) -> Option<Uid> {
+        let Some(place) = old.0.checked_sub(self.below.0) else { return Some(old) };
         let block = usize::try_from(place >> BLOCK_BITS).ok()?;
         let start = *self.starts.get(block)?;
         let end = self.starts.get(block + 1).copied().unwrap_or(self.news.len());
@@ -67,13 +68,13 @@ impl Translation {
 
     /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is
     /// none.
-    pub(super) fn first_at_least(&self, row: Range<u64>, new: u64) -> u64 {
+    pub(super) fn first_at_least(&self, row: Range<Uid>, new: Uid) -> Uid {
         // Inside a row new UIDs rise with old ones, but for those that are dropped: the next one that is not counts for
         // them.
-        let kept = |old: u64| (old..row.end).find_map(|old| Some((old, self.get(old)?)));
+        let kept = |old: Uid| Uid::each(old..row.end).find_map(|old| Some((old, self.get(old)?)));
         let (mut low, mut high) = (row.start, row.end);
         while low < high {
-            let middle = low.midpoint(high);
+            let middle = low + (high - low) / 2;
             match kept(middle) {
                 Some((old, becomes)) if becomes < new => low = old + 1,
                 _ => high = middle,

@@ -20,10 +20,10 @@ use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_layers::read::rows::{RowUrls, UrlCursor};
 use webstrata_layers::record::key;
-use webstrata_layers::{Reader, UrlWriter};
+use webstrata_layers::{Reader, Uid, UrlWriter};
 
 /// The UIDs of each row, by partition: where each begins, and the end.
-fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<Vec<Vec<u64>>, Error> {
+fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<Vec<Vec<Uid>>, Error> {
     rows.clone()
         .map(|row| {
             let (uids, mut cursor) = (store.row_uids(row), UrlCursor::new(store, row));
@@ -36,9 +36,9 @@ fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<
 /// The URLs of one row that go into a partition.
 struct Source<'a> {
     urls: RowUrls<'a>,
-    unused: &'a [u64],
+    unused: &'a [Uid],
     /// The UID, key, URL and urlkey at its head; a UID only where there is one.
-    uid: Option<u64>,
+    uid: Option<Uid>,
     key: Vec<u8>,
     url: String,
     surt: String,
@@ -75,7 +75,7 @@ pub(super) fn urls(
     let boundaries = Boundaries::of_keys(std::mem::take(&mut state.boundaries));
     let unused = std::mem::take(&mut state.unused);
     let cuts = job.check(cuts(store, &rows, &boundaries))?;
-    let count = |uids: Range<u64>| {
+    let count = |uids: Range<Uid>| {
         let gone = unused.partition_point(|&uid| uid < uids.end) - unused.partition_point(|&uid| uid < uids.start);
         uids.end - uids.start - gone as u64
     };
@@ -92,7 +92,7 @@ pub(super) fn urls(
         state.dropped = unused.len() as u64;
     }
     let own = (0..boundaries.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index);
-    let mut runs: Vec<(u64, u64, u64)> = Vec::new();
+    let mut runs: Vec<(Uid, Uid, u64)> = Vec::new();
     for partition in own {
         let sources = rows.clone().zip(&cuts).map(|(row, own)| Source {
             urls: store.row_urls(row, own[partition]..own[partition + 1], true),
@@ -114,9 +114,9 @@ pub(super) fn urls(
         move |outbox| {
             let Some((old, new, count)) = runs.next() else { return Ok(false) };
             payload.clear();
-            wire::put(&mut payload, new);
+            wire::put(&mut payload, new.0);
             wire::put(&mut payload, count);
-            outbox.send_to_all(&old.to_be_bytes(), &payload);
+            outbox.send_to_all(&old.0.to_be_bytes(), &payload);
             Ok(true)
         },
         all.consumer(),
@@ -131,14 +131,14 @@ fn write(
     partition: usize,
     mut sources: Vec<Source<'_>>,
     state: &mut MergeState,
-    runs: &mut Vec<(u64, u64, u64)>,
+    runs: &mut Vec<(Uid, Uid, u64)>,
 ) -> Result<(), Error> {
     let number = partition_number(partition)?;
     let mut writer = UrlWriter::create(&context.row, number)?;
     let mut uid = state.row.offsets.0[partition];
     sources.iter_mut().try_for_each(Source::advance)?;
     // The last run of each source.
-    let mut open: Vec<Option<(u64, u64, u64)>> = vec![None; sources.len()];
+    let mut open: Vec<Option<(Uid, Uid, u64)>> = vec![None; sources.len()];
     loop {
         let with_url = sources.iter_mut().zip(&mut open).filter(|(source, _)| source.uid.is_some());
         let Some((source, open)) = with_url.min_by(|one, other| one.0.key.cmp(&other.0.key)) else { break };

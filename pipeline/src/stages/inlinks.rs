@@ -16,7 +16,7 @@ use crate::stages::records::read_starts;
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
 use webstrata_layers::record::presence::Change;
-use webstrata_layers::{InLinks, InlinksWriter};
+use webstrata_layers::{InLinks, InlinksWriter, Uid};
 
 /// Values of a record of in-links, about.
 const VALUES_MAX: usize = 1 << 20;
@@ -24,7 +24,7 @@ const VALUES_MAX: usize = 1 << 20;
 /// In-links of one URL as they come: sources, and the ranges of each as keys of time.
 #[derive(Default)]
 pub(crate) struct Gathering {
-    sources: Vec<u64>,
+    sources: Vec<Uid>,
     /// Starts of the ranges of all sources, source after source.
     starts: Vec<i64>,
     /// Where the ranges of each source end in `starts`.
@@ -33,14 +33,14 @@ pub(crate) struct Gathering {
 }
 
 impl Gathering {
-    fn add_coded(&mut self, source: u64, starts: &[u8]) {
+    fn add_coded(&mut self, source: Uid, starts: &[u8]) {
         self.sources.push(source);
         read_starts(starts, &mut self.starts);
         self.ends.push(self.starts.len());
     }
 
     /// Adds a source, above those before it, with the starts of its ranges, rising.
-    pub(crate) fn add(&mut self, source: u64, starts: &[i64]) {
+    pub(crate) fn add(&mut self, source: Uid, starts: &[i64]) {
         self.sources.push(source);
         self.starts.extend_from_slice(starts);
         self.ends.push(self.starts.len());
@@ -56,7 +56,7 @@ impl Gathering {
     }
 
     /// Makes the record of `uid` and empties itself.
-    pub(crate) fn finish(&mut self, uid: u64, record: &mut InLinks) {
+    pub(crate) fn finish(&mut self, uid: Uid, record: &mut InLinks) {
         self.ranges.clear();
         let mut last: &[i64] = &[];
         let mut start = 0;
@@ -126,8 +126,7 @@ fn write(
         let mut current = None;
         let mut work = 0;
         while let Some((mut key, starts)) = records.peek()? {
-            let target = u64::from_be_bytes(wire::take_array(&mut key));
-            let source = u64::from_be_bytes(wire::take_array(&mut key));
+            let (target, source) = (wire::take_uid(&mut key), wire::take_uid(&mut key));
             if target >= state.row.records.0[partition + 1] {
                 break;
             }

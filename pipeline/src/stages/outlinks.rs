@@ -15,7 +15,7 @@ use crate::engine::job::Stopped;
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::{meter, wire};
 use crate::row::{Offsets, partition_number};
-use crate::stages::records::{DAY, append_starts};
+use crate::stages::records::{Day, append_starts};
 use crate::stages::state::BuildState;
 use crate::stages::{large_pages, page_record};
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Tally;
 use webstrata_layers::record::presence::runs;
-use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir};
+use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir, Uid};
 
 struct Writing {
     pages: Sorted,
@@ -70,7 +70,7 @@ impl Writing {
             return Ok(true);
         }
         let Some((mut uid, payload)) = self.pages.next()? else { return Ok(false) };
-        self.page.uid = u64::from_be_bytes(wire::take_array(&mut uid));
+        self.page.uid = wire::take_uid(&mut uid);
         page_record::read(payload, &mut self.page, &mut self.evidence);
         if !self.add()? {
             return Ok(true);
@@ -94,7 +94,7 @@ impl Writing {
     /// Turns the page into what the row is to have of it; `false` where that is nothing.
     fn add(&mut self) -> Result<bool, Error> {
         let Writing { page, evidence, base, .. } = self;
-        let base = base.as_ref().filter(|base| page.uid < base.urls());
+        let base = base.as_ref().filter(|base| page.uid.0 < base.urls());
         let is_apart = base.map_or(Ok(true), |base| base.stands_apart(page.uid, &page.timestamps))?;
         let is_whole = evidence.revisits.is_empty() && is_apart;
         if is_whole {
@@ -122,14 +122,14 @@ impl Writing {
     fn send_in_links(&mut self, outbox: &mut Outbox) {
         let Writing { page, ranges, records, .. } = self;
         let mut key = [0; 16];
-        key[8..].copy_from_slice(&page.uid.to_be_bytes());
+        key[8..].copy_from_slice(&page.uid.0.to_be_bytes());
         let mut sent = 0;
         while sent < SENT_BYTES {
             let Some((target, starts)) = ranges.next(page) else {
                 self.is_sending = false;
                 return;
             };
-            key[..8].copy_from_slice(&target.to_be_bytes());
+            key[..8].copy_from_slice(&target.0.to_be_bytes());
             let worker = Offsets::inlinks_worker(records.of(target), outbox.workers());
             outbox.send(worker, &key, starts);
             sent += key.len() + starts.len();
@@ -141,7 +141,7 @@ impl Writing {
 pub(crate) struct Ranges {
     length: RangeLength,
     /// Start of the time range of each capture of the page; `None` for captures of unknown links.
-    ranges: Vec<Option<i64>>,
+    ranges: Vec<Option<Day>>,
     /// Those of a link that is in all captures, then those of the link at hand.
     starts: Vec<u8>,
     in_all: usize,
@@ -159,7 +159,7 @@ impl Ranges {
     pub(crate) fn begin(&mut self, page: &Page) {
         let Ranges { length, ranges, starts, .. } = self;
         ranges.clear();
-        ranges.extend(page.timestamps.iter().map(|&time| Some(length.start(time).div_euclid(DAY))));
+        ranges.extend(page.timestamps.iter().map(|&time| Some(Day::of(length.start(time)))));
         page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
         starts.clear();
         append_starts(starts, ranges.iter().copied());
@@ -168,7 +168,7 @@ impl Ranges {
     }
 
     /// The next link of the page that was begun, and the time ranges in which it has it, as in-link records have them.
-    pub(crate) fn next(&mut self, page: &Page) -> Option<(u64, &[u8])> {
+    pub(crate) fn next(&mut self, page: &Page) -> Option<(Uid, &[u8])> {
         let Ranges { ranges, starts, in_all, link, change, .. } = self;
         let &target = page.links.get(*link)?;
         let rest = &page.changes[*change..];

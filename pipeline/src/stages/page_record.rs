@@ -7,7 +7,18 @@
 
 use crate::engine::wire;
 use webstrata_layers::record::presence::Change;
-use webstrata_layers::{Evidence, Page, Revisit};
+use webstrata_layers::{Evidence, Page, Revisit, Uid};
+
+/// The place of a link among the links that the revisits of a page have: what stands in their records before UIDs are
+/// given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RevisitLink(pub(crate) u64);
+
+impl From<RevisitLink> for u64 {
+    fn from(link: RevisitLink) -> Self {
+        link.0
+    }
+}
 
 fn write_rising(out: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = u64>) {
     wire::put(out, numbers.len() as u64);
@@ -62,7 +73,7 @@ fn read_changes(bytes: &mut &[u8], changes: &mut Vec<Change>) {
 }
 
 /// Appends what captures say of one another.
-pub(crate) fn write_evidence(out: &mut Vec<u8>, evidence: &Evidence) {
+pub(crate) fn write_evidence<L: Copy + Into<u64>>(out: &mut Vec<u8>, evidence: &Evidence<L>) {
     wire::put(out, evidence.digests.len() as u64);
     evidence.digests.iter().for_each(|digest| out.extend_from_slice(&digest.to_be_bytes()));
     wire::put(out, evidence.revisits.len() as u64);
@@ -70,11 +81,11 @@ pub(crate) fn write_evidence(out: &mut Vec<u8>, evidence: &Evidence) {
         wire::put(out, (*capture).into());
         out.push(u8::from(*not_modified) | u8::from(referred.is_some()) << 1);
         referred.iter().for_each(|&time| wire::put_signed(out, time));
-        write_rising(out, links.iter().copied());
+        write_rising(out, links.iter().map(|&link| link.into()));
     }
 }
 
-fn read_evidence(bytes: &mut &[u8], evidence: &mut Evidence) {
+fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u64) -> L) {
     evidence.digests.clear();
     evidence.revisits.clear();
     for _ in 0..wire::take(bytes) {
@@ -85,25 +96,25 @@ fn read_evidence(bytes: &mut &[u8], evidence: &mut Evidence) {
         let [bits] = wire::take_array(bytes);
         let referred = (bits & 2 != 0).then(|| wire::take_signed(bytes));
         let mut links = Vec::new();
-        read_rising(bytes, |link| links.push(link));
+        read_rising(bytes, |link| links.push(link_of(link)));
         evidence.revisits.push(Revisit { capture, not_modified: bits & 1 != 0, referred, links });
     }
 }
 
 /// Reads a spooled page: all but UID and links. Gives the number of links, and that of links that revisits have, to
 /// which their links are indexes.
-pub(crate) fn read_spooled(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence) -> (usize, usize) {
+pub(crate) fn read_spooled(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence<RevisitLink>) -> (usize, usize) {
     read_times(&mut bytes, page);
     let links = wire::take_usize(&mut bytes);
     read_changes(&mut bytes, &mut page.changes);
-    read_evidence(&mut bytes, evidence);
+    read_evidence(&mut bytes, evidence, RevisitLink);
     (links, wire::take_usize(&mut bytes))
 }
 
 /// Appends all of a page but its UID.
 pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
     write_times(out, &page.timestamps, &page.unknown);
-    write_rising(out, page.links.iter().copied());
+    write_rising(out, page.links.iter().map(|link| link.0));
     write_changes(out, &page.changes);
     write_evidence(out, evidence);
 }
@@ -112,9 +123,9 @@ pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
 pub(crate) fn read(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence) {
     read_times(&mut bytes, page);
     page.links.clear();
-    read_rising(&mut bytes, |link| page.links.push(link));
+    read_rising(&mut bytes, |link| page.links.push(Uid(link)));
     read_changes(&mut bytes, &mut page.changes);
-    read_evidence(&mut bytes, evidence);
+    read_evidence(&mut bytes, evidence, Uid);
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use timely::worker::Worker;
+use webstrata_layers::Uid;
 
 /// Partitions that a row has unless they would be too small.
 pub const PARTITIONS: u64 = 8;
@@ -227,10 +228,10 @@ pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)
 
 /// Cuts the UIDs below `end` into `partitions` intervals of about as much work each, given some UIDs with their work:
 /// where the records of a row that has those of URLs of older rows too lie.
-pub(crate) fn record_bounds(mut sampled: Vec<(u64, u64)>, partitions: usize, end: u64) -> Vec<u64> {
+pub(crate) fn record_bounds(mut sampled: Vec<(Uid, u64)>, partitions: usize, end: Uid) -> Vec<Uid> {
     sampled.sort_unstable();
     let all: u64 = sampled.iter().map(|(_, weight)| weight).sum();
-    let (mut bounds, mut before) = (vec![0], 0);
+    let (mut bounds, mut before) = (vec![Uid(0)], 0);
     for (uid, weight) in sampled {
         let part = u128::from(before + weight / 2) * partitions as u128 / u128::from(all.max(1));
         if part >= bounds.len() as u128 && bounds.len() < partitions {

@@ -71,13 +71,28 @@ pub(crate) fn fingerprint_of(payload: &[u8]) -> (&[u8], bool) {
     (fingerprint, mark == [RARE])
 }
 
-/// Range starts are days: all lengths of ranges are.
-pub(crate) const DAY: i64 = 24 * 60 * 60;
+/// Days since 1970. Time ranges begin with whole ones, whatever their length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Day(i64);
+
+impl Day {
+    const SECONDS: i64 = 24 * 60 * 60;
+
+    /// The day of a second since 1970.
+    pub(crate) fn of(seconds: i64) -> Self {
+        Self(seconds.div_euclid(Self::SECONDS))
+    }
+
+    /// Its first second, since 1970.
+    fn start(self) -> i64 {
+        self.0.saturating_mul(Self::SECONDS)
+    }
+}
 
 /// Appends rising days, each once.
-pub(crate) fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<i64>>) {
+pub(crate) fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<Day>>) {
     let mut last = None;
-    for day in days.flatten() {
+    for Day(day) in days.flatten() {
         match last {
             None => wire::put_signed(out, day),
             Some(last) if last == day => continue,
@@ -95,7 +110,7 @@ pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
             None => wire::take_signed(&mut bytes),
             Some(day) => wire::take(&mut bytes).cast_signed().saturating_add(day),
         };
-        starts.push(next.saturating_mul(DAY));
+        starts.push(Day(next).start());
         day = Some(next);
     }
 }

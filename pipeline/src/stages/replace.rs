@@ -15,13 +15,13 @@ use crate::engine::runs::RunReader;
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::wire;
 use crate::row::{Offsets, url_of};
-use crate::stages::page_record;
+use crate::stages::page_record::{self, RevisitLink};
 use crate::stages::records::Request;
 use crate::stages::state::BuildState;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_layers::record::presence::Change;
-use webstrata_layers::{Evidence, Page, Reader, RowDir};
+use webstrata_layers::{Evidence, Page, Reader, Revisit, RowDir, Uid};
 
 /// Parts of the budget; answers may still be in memory while page records are sorted.
 const ANSWERS_PERCENT: usize = 45;
@@ -31,7 +31,7 @@ struct Join {
     requests: Sorted,
     uids: Sorted,
     /// The UID record that the merge stands at.
-    at: Option<(u128, u64)>,
+    at: Option<(u128, Uid)>,
     payload: Vec<u8>,
     /// Where URLs are looked up for messages.
     row: RowDir,
@@ -43,7 +43,7 @@ impl Join {
     fn advance(&mut self) -> Result<(), Error> {
         let before = self.at;
         self.at = self.uids.next()?.map(|(mut fingerprint, mut uid)| {
-            (u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))
+            (u128::from_be_bytes(wire::take_array(&mut fingerprint)), Uid(wire::take(&mut uid)))
         });
         match (before, self.at) {
             (Some((a, first)), Some((b, second))) if a == b => {
@@ -53,7 +53,7 @@ impl Join {
         }
     }
 
-    fn url(&self, uid: u64) -> Result<String, Error> {
+    fn url(&self, uid: Uid) -> Result<String, Error> {
         url_of(&self.row, self.base.as_deref(), &self.offsets, uid)
     }
 
@@ -77,7 +77,7 @@ impl Join {
             key[..8].copy_from_slice(&number.to_be_bytes());
             key[8..].copy_from_slice(&slot.to_be_bytes());
             self.payload.clear();
-            wire::put(&mut self.payload, uid);
+            wire::put(&mut self.payload, uid.0);
             outbox.send(worker, &key, &self.payload);
         }
         Ok(true)
@@ -88,15 +88,15 @@ struct Assembly {
     pages: RunReader,
     answers: Sorted,
     /// The answer that the merge stands at: number of the page, slot, UID.
-    at: Option<(u64, u64, u64)>,
+    at: Option<(u64, u64, Uid)>,
     number: u64,
     records: Offsets,
     page: Page,
-    evidence: Evidence,
+    evidence: Evidence<RevisitLink>,
     /// UIDs of the links that revisits have; `None` for those that were left out.
-    own: Vec<Option<u64>>,
+    own: Vec<Option<Uid>>,
     /// (UID, slot) of the links of the page.
-    slots: Vec<(u64, usize)>,
+    slots: Vec<(Uid, usize)>,
     changes: Vec<Change>,
     record: Vec<u8>,
 }
@@ -106,7 +106,7 @@ impl Assembly {
         self.at = self.answers.next()?.map(|(mut key, mut uid)| {
             let number = u64::from_be_bytes(wire::take_array(&mut key));
             let slot = u64::from_be_bytes(wire::take_array(&mut key));
-            (number, slot, wire::take(&mut uid))
+            (number, slot, Uid(wire::take(&mut uid)))
         });
         Ok(())
     }
@@ -133,16 +133,24 @@ impl Assembly {
         self.number += 1;
         self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
         self.turn(links);
-        for revisit in &mut self.evidence.revisits {
-            let uid = |&at: &u64| usize::try_from(at).ok().and_then(|at| *self.own.get(at)?);
-            revisit.links = revisit.links.iter().filter_map(uid).collect();
-            revisit.links.sort_unstable();
-        }
+        let evidence = self.with_uids();
         self.record.clear();
-        page_record::write(&mut self.record, &self.page, &self.evidence);
+        page_record::write(&mut self.record, &self.page, &evidence);
         let worker = Offsets::worker(self.records.of(self.page.uid), outbox.workers());
-        outbox.send(worker, &self.page.uid.to_be_bytes(), &self.record);
+        outbox.send(worker, &self.page.uid.0.to_be_bytes(), &self.record);
         Ok(true)
+    }
+
+    /// The evidence of the page in UIDs; links without UID are dropped.
+    fn with_uids(&mut self) -> Evidence {
+        let Evidence { digests, revisits } = std::mem::take(&mut self.evidence);
+        let uid = |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *self.own.get(at)?);
+        let revisits = revisits.into_iter().map(|Revisit { capture, not_modified, referred, links }| {
+            let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
+            links.sort_unstable();
+            Revisit { capture, not_modified, referred, links }
+        });
+        Evidence { digests, revisits: revisits.collect() }
     }
 
     /// Brings links and changes from the order of slots to that of UIDs; links without UID are dropped.

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::read::rows::UrlCursor;
-use webstrata_layers::{FileEntry, Links, Reader, RowDir, UrlWriter, url_of_key};
+use webstrata_layers::{FileEntry, Links, Reader, RowDir, Uid, UrlWriter, url_of_key};
 
 /// Sends a sorted, distinct copy of `urls` to the workers of their ranges.
 fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries) -> Result<Sorter, Stopped> {
@@ -63,7 +63,7 @@ struct Distinct {
     /// Those that it has: fingerprint and UID, in LEB128.
     known: Run,
     /// Sampled ones that the store has, by UID, and that it does not, by partition and place there; and their work.
-    sampled_known: Vec<(u64, u64)>,
+    sampled_known: Vec<(Uid, u64)>,
     sampled_new: Vec<(usize, u64, u64)>,
 }
 
@@ -101,7 +101,7 @@ fn distinct(
         }
         if let Some(uid) = stored {
             payload.clear();
-            wire::put(&mut payload, uid);
+            wire::put(&mut payload, uid.0);
             known.push(fingerprint, &payload)?;
             sampled_known.extend(weight.map(|weight| (uid, weight)));
         } else if !rare {
@@ -116,7 +116,7 @@ fn distinct(
 }
 
 /// Adds up the counts of all workers.
-fn offsets(worker: &mut Worker, job: &Job, first: u64, counts: Vec<u64>) -> Result<Offsets, Stopped> {
+fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Result<Offsets, Stopped> {
     let all = Rc::new(RefCell::new(vec![0; counts.len()]));
     let heard = Rc::clone(&all);
     let mut own = counts.into_iter().enumerate();
@@ -139,16 +139,16 @@ fn offsets(worker: &mut Worker, job: &Job, first: u64, counts: Vec<u64>) -> Resu
     )?;
     let counts = all.take();
     let firsts = counts.iter().scan(first, |sum, count| {
-        *sum += count;
+        *sum += *count;
         Some(*sum)
     });
     Ok(Offsets(std::iter::once(first).chain(firsts).collect()))
 }
 
 /// Where the records of an update are cut, from what all workers know of sampled UIDs.
-fn records(worker: &mut Worker, job: &Job, sampled: Vec<(u64, u64)>, offsets: &Offsets) -> Result<Offsets, Stopped> {
+fn records(worker: &mut Worker, job: &Job, sampled: Vec<(Uid, u64)>, offsets: &Offsets) -> Result<Offsets, Stopped> {
     let all = engine::gather(worker, job, None, &sampled)?;
-    let end = offsets.0.last().copied().unwrap_or(0);
+    let end = offsets.0.last().copied().unwrap_or_default();
     Ok(Offsets(record_bounds(all.into_iter().flatten().collect(), offsets.partitions(), end)))
 }
 
@@ -160,7 +160,7 @@ struct Writing {
     known: RunReader,
     offsets: Offsets,
     /// The partition being written, its writer, and the UID of its next URL.
-    current: Option<(usize, UrlWriter, u64)>,
+    current: Option<(usize, UrlWriter, Uid)>,
     /// This worker's partitions that are not yet begun, the next one last.
     waiting: Vec<usize>,
     first_keys: BTreeMap<u32, String>,
@@ -169,9 +169,9 @@ struct Writing {
 
 impl Writing {
     /// The next URL: its fingerprint and UID.
-    fn next(&mut self) -> Result<Option<(u128, u64)>, Error> {
+    fn next(&mut self) -> Result<Option<(u128, Uid)>, Error> {
         if let Some((mut fingerprint, mut uid)) = self.known.next()? {
-            return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), wire::take(&mut uid))));
+            return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), Uid(wire::take(&mut uid)))));
         }
         while self.current.as_ref().is_none_or(|current| current.2 == self.offsets.0[current.0 + 1]) {
             if let Some((partition, writer, _)) = self.current.take() {
@@ -208,7 +208,7 @@ pub(crate) fn uids(
     let ranged = job.check(ranged.finish())?;
     let distinct = job.check(distinct(job, ranged, &boundaries, &weights, base))?;
     let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new } = distinct;
-    let offsets = offsets(worker, job, base.map_or(0, Links::urls), counts)?;
+    let offsets = offsets(worker, job, Uid(base.map_or(0, Links::urls)), counts)?;
     state.row.records = if base.is_some() {
         sampled.extend(sampled_new.into_iter().map(|(partition, at, weight)| (offsets.0[partition] + at, weight)));
         records(worker, job, sampled, &offsets)?
@@ -239,7 +239,7 @@ pub(crate) fn uids(
         move |outbox| {
             let Some((fingerprint, uid)) = write.borrow_mut().next()? else { return Ok(false) };
             payload.clear();
-            wire::put(&mut payload, uid);
+            wire::put(&mut payload, uid.0);
             outbox.send(owner(fingerprint, outbox.workers()), &fingerprint.to_be_bytes(), &payload);
             Ok(true)
         },

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use webstrata_layers::{Direction, Error, Links, Precision, Sample, Sampling, Window};
+use webstrata_layers::{Direction, Error, Links, Precision, Sample, Sampling, Uid, Window};
 
 use crate::cells::Cells;
 
@@ -58,7 +58,7 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
     let mut tries = 0u64;
     while (pages.len() < count || linked.len() < count) && tries < 100 * count as u64 {
         tries += 1;
-        let uid = random.below(urls);
+        let uid = Uid(random.below(urls));
         any.push(uid);
         cells.links_into(uid, Direction::Out, Window::ALWAYS, &mut links)?;
         if let Some(&link) = usize::try_from(random.below(links.len().max(1) as u64)).ok().and_then(|at| links.get(at))
@@ -71,19 +71,19 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
     let texts = any.iter().map(|&uid| cells.url(uid)).collect::<Result<Vec<_>, _>>()?;
     let list = |direction| {
         let windows = &windows;
-        move |at: usize, uid: u64, links: &mut Vec<u64>| cells.links_into(uid, direction, windows[at], links)
+        move |at: usize, uid: Uid, links: &mut Vec<Uid>| cells.links_into(uid, direction, windows[at], links)
     };
     let (exact, range) = (Direction::In(Precision::Exact), Direction::In(Precision::Range));
-    let few = |at: usize, uid: u64, links: &mut Vec<u64>| {
+    let few = |at: usize, uid: Uid, links: &mut Vec<Uid>| {
         let sample = Sample { count: 10, sampling: Sampling::Consistent, seed };
         cells.sample_into(uid, range, windows[at], sample, links)
     };
-    let url = |_: usize, uid: u64, links: &mut Vec<u64>| {
+    let url = |_: usize, uid: Uid, links: &mut Vec<Uid>| {
         links.clear();
-        links.push(cells.url(uid)?.len() as u64);
+        links.push(Uid(cells.url(uid)?.len() as u64));
         Ok(())
     };
-    let uid = |at: usize, _: u64, links: &mut Vec<u64>| {
+    let uid = |at: usize, _: Uid, links: &mut Vec<Uid>| {
         links.clear();
         links.extend(cells.uid(&texts[at])?);
         Ok(())
@@ -102,8 +102,8 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
 
 fn ask(
     what: &'static str,
-    uids: &[u64],
-    mut question: impl FnMut(usize, u64, &mut Vec<u64>) -> Result<(), Error>,
+    uids: &[Uid],
+    mut question: impl FnMut(usize, Uid, &mut Vec<Uid>) -> Result<(), Error>,
 ) -> Result<Figures, Error> {
     let mut links = Vec::new();
     let mut all = |times: Option<&mut Vec<Duration>>| -> Result<usize, Error> {

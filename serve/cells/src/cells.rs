@@ -5,13 +5,11 @@
 //! are unions of the rows' answers, the latest capture is that of one row. Only where rows have captures in the same
 //! time may a newer row's capture stand for an older one's of the same second
 //! ([`webstrata_layers::record::precedence`]); there captures are compared, and the page of a row is decoded where some
-//! of its captures count and others do not. Threads share cells freely; what an answer is made in is kept for each
-//! thread.
+//! of its captures count and others do not. Threads share cells freely.
 
 pub mod cell;
 pub mod row;
 
-use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +21,7 @@ use webstrata_layers::record::join;
 use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
 use webstrata_layers::{
     CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
-    Window, captures_in, lifespans_of,
+    Uid, Window, captures_in, lifespans_of,
 };
 
 use crate::cells::cell::Cell;
@@ -32,6 +30,7 @@ use crate::error::Error;
 use crate::image::label::with_cells;
 use crate::image::{Image, Residence};
 use crate::links::encoding::Encodings;
+use crate::scratch::{RowsScratch, Scratch};
 
 /// All cells of an epoch.
 ///
@@ -135,7 +134,7 @@ impl Cells {
         let image = Image::read(path, bytes)?;
         let encoding = encodings.of(path, image.label.encoding)?;
         let label = image.label;
-        let end = label.end_record.max(label.first_uid + label.urls);
+        let end = label.end_record.max(label.first_uid + label.urls).0;
         let row = Row::alone(Cell::of(path.to_owned(), image, encoding)?);
         Ok(Self::of(0, label.in_range, end, vec![row]))
     }
@@ -150,16 +149,16 @@ impl Cells {
         &self.rows
     }
 
-    fn unknown(&self, uid: u64) -> LayersError {
+    fn unknown(&self, uid: Uid) -> LayersError {
         LayersError::UnknownUid { uid, epoch: self.epoch, urls: self.urls }
     }
 
-    fn known(&self, uid: u64) -> Result<(), LayersError> {
-        if uid < self.urls { Ok(()) } else { Err(self.unknown(uid)) }
+    fn known(&self, uid: Uid) -> Result<(), LayersError> {
+        if uid.0 < self.urls { Ok(()) } else { Err(self.unknown(uid)) }
     }
 
     /// The cell that has the URL of a UID.
-    fn cell_of_url(&self, uid: u64) -> Result<&Cell, LayersError> {
+    fn cell_of_url(&self, uid: Uid) -> Result<&Cell, LayersError> {
         let row = self.rows.get(self.rows.partition_point(|row| row.end_uid() <= uid));
         let cell = row.map(|row| row.cell_of_url(uid)).transpose()?;
         cell.flatten().ok_or_else(|| self.unknown(uid))
@@ -167,7 +166,7 @@ impl Cells {
 
     /// Where the captures of a page are, in those of the rows that are asked for.
     #[inline]
-    fn pages_of(&self, uid: u64, asked: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
+    fn pages_of(&self, uid: Uid, asked: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
         self.known(uid)?;
         let mut places = self.rows.iter().filter(|row| asked(row)).filter_map(|row| row.place(uid).transpose());
         let Some(first) = places.next().transpose()? else { return Ok(Pages::None) };
@@ -191,28 +190,33 @@ impl Cells {
     }
 
     /// Replaces the contents of `links` by the links of a page in the window.
-    fn window_into(&self, uid: u64, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
+    fn window_into(
+        &self,
+        uid: Uid,
+        window: Window,
+        RowsScratch { row: scratch, links: of_row, .. }: &mut RowsScratch,
+        links: &mut Vec<Uid>,
+    ) -> Result<(), LayersError> {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => links.clear(),
-            Pages::One(NodeRef { cell, node }) => cell.window(node, window, links)?,
+            Pages::One(NodeRef { cell, node }) => cell.window(node, window, scratch, links)?,
             Pages::Several(places) => {
-                let all = self.captures_of(&places, window)?;
-                let (all, mut own) = (views(&all), UNITED.take());
+                let all = self.captures_of(&places, window, scratch)?;
+                let all = views(&all);
                 links.clear();
                 for (at, NodeRef { cell, node }) in places.into_iter().enumerate() {
                     match counting_of(&all, at, window) {
                         Counting::None => continue,
-                        Counting::All => cell.window(node, window, &mut own)?,
+                        Counting::All => cell.window(node, window, scratch, of_row)?,
                         Counting::Some(times) => {
-                            own.clear();
+                            of_row.clear();
                             if let Some(page) = cell.page(node)? {
-                                page.links_within(&stretches_of(&page, &times), &mut own);
+                                page.links_within(&stretches_of(&page, &times), of_row);
                             }
                         }
                     }
-                    unite(links, &own);
+                    unite(links, of_row);
                 }
-                UNITED.set(own);
             }
         }
         Ok(())
@@ -220,35 +224,41 @@ impl Cells {
 
     /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for
     /// one another.
-    fn captures_of(&self, places: &[NodeRef<'_>], window: Window) -> Result<Vec<CapturesBuf>, LayersError> {
+    fn captures_of(
+        &self,
+        places: &[NodeRef<'_>],
+        window: Window,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<CapturesBuf>, LayersError> {
         match window {
             Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),
-            _ => places.iter().map(|place| own_captures(place, window)).collect(),
+            _ => places.iter().map(|place| selected_captures(place, window, scratch)).collect(),
         }
     }
 
-    /// Whether a page has a link in the window; `room` is for its links.
-    fn has_link_with(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+    /// Whether a page has a link in the window.
+    fn has_link_with(&self, uid: Uid, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => Ok(false),
-            Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
             Pages::Several(places) => {
-                has_link_among(&places, &views(&self.captures_of(&places, window)?), link, window, room)
+                let all = self.captures_of(&places, window, scratch)?;
+                has_link_among(&places, &views(&all), link, window, scratch)
             }
         }
     }
 
     /// The same of a page of which a row says that it has the link: in the window, or as of a time, at any time.
-    fn still_links(&self, uid: u64, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+    fn still_links(&self, uid: Uid, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => Ok(false),
             Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
-            Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, room),
+            Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
             Pages::Several(places) => {
-                let all = self.captures_of(&places, window)?;
+                let all = self.captures_of(&places, window, scratch)?;
                 let all = views(&all);
                 let is_so = matches!(window, Window::Seen { from, to } if precedence::all_count(&all, from, to));
-                Ok(is_so || has_link_among(&places, &all, link, window, room)?)
+                Ok(is_so || has_link_among(&places, &all, link, window, scratch)?)
             }
         }
     }
@@ -256,37 +266,35 @@ impl Cells {
     /// Replaces the contents of `sources` by what links to the URL in the window.
     fn sources_into(
         &self,
-        uid: u64,
+        uid: Uid,
         window: Window,
         precision: Precision,
-        sources: &mut Vec<u64>,
+        RowsScratch { row: scratch, links: of_row, .. }: &mut RowsScratch,
+        sources: &mut Vec<Uid>,
     ) -> Result<(), LayersError> {
         self.known(uid)?;
         sources.clear();
         let exact = precision == Precision::Exact;
         let precision = if self.overlaps.each_row_decides(window) { precision } else { Precision::Range };
         // All cells are here, so no source is left.
-        let (mut own, mut left) = (UNITED.take(), Vec::new());
+        let mut left = Vec::new();
         for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
             if sources.is_empty() {
-                row.sources_into(uid, window, precision, sources, &mut left)?;
+                row.sources_into(uid, window, precision, scratch, (sources, &mut left))?;
             } else {
-                row.sources_into(uid, window, precision, &mut own, &mut left)?;
-                unite(sources, &own);
+                row.sources_into(uid, window, precision, scratch, (of_row, &mut left))?;
+                unite(sources, of_row);
             }
         }
-        UNITED.set(own);
         if exact && !self.overlaps.none_in(window) {
-            let mut room = LOOKED_AT.take();
             let mut failed = None;
             sources.retain(|&source| {
                 failed.is_none()
-                    && self.still_links(source, uid, window, &mut room).unwrap_or_else(|error| {
+                    && self.still_links(source, uid, window, scratch).unwrap_or_else(|error| {
                         failed = Some(error);
                         false
                     })
             });
-            LOOKED_AT.set(room);
             failed.map_or(Ok(()), Err)?;
         }
         Ok(())
@@ -294,19 +302,19 @@ impl Cells {
 }
 
 /// The captures of a page in a row that the window selects.
-fn own_captures(place: &NodeRef<'_>, window: Window) -> Result<CapturesBuf, LayersError> {
-    let mut captures = CAPTURES.take();
-    place.cell.captures(place.node, &mut captures)?;
+fn selected_captures(place: &NodeRef<'_>, window: Window, scratch: &mut Scratch) -> Result<CapturesBuf, LayersError> {
+    let mut captures = std::mem::take(&mut scratch.captures);
+    place.cell.captures(place.node, scratch, &mut captures)?;
     let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
-    let own = match window {
+    let selected = match window {
         Window::AsOf(time) => captures[..until(time)].last().copied().into_iter().collect(),
         Window::Seen { from, to } => {
             let first = captures.partition_point(|capture| capture.time < from);
             captures[first..until(to).max(first)].iter().copied().collect()
         }
     };
-    CAPTURES.set(captures);
-    Ok(own)
+    scratch.captures = captures;
+    Ok(selected)
 }
 
 /// The captures of a page between pairs of times, as stretches.
@@ -328,13 +336,13 @@ fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
 fn has_link_among(
     places: &[NodeRef<'_>],
     all: &[Captures<'_>],
-    link: u64,
+    link: Uid,
     window: Window,
-    room: &mut Vec<u64>,
+    scratch: &mut Scratch,
 ) -> Result<bool, LayersError> {
     for (at, NodeRef { cell, node }) in places.iter().enumerate().rev() {
         let counting = counting_of(all, at, window);
-        if counting == Counting::None || !cell.has_link(*node, link, window, room)? {
+        if counting == Counting::None || !cell.has_link(*node, link, window, scratch)? {
             continue;
         }
         let has = match counting {
@@ -357,16 +365,6 @@ fn joined(places: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
     Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
 }
 
-thread_local! {
-    /// The captures of one of several rows, and its links or sources.
-    static CAPTURES: RefCell<Vec<CaptureTime>> = RefCell::default();
-    static UNITED: RefCell<Vec<u64>> = RefCell::default();
-    /// A list that is looked through, and one that is only counted.
-    static LOOKED_AT: RefCell<Vec<u64>> = RefCell::default();
-    static COUNTED: RefCell<Vec<u64>> = RefCell::default();
-    static KEY: RefCell<Vec<u8>> = RefCell::default();
-}
-
 impl Links for Cells {
     fn epoch(&self) -> u64 {
         self.epoch
@@ -376,22 +374,21 @@ impl Links for Cells {
         self.urls
     }
 
-    fn uid(&self, url: &str) -> Result<Option<u64>, LayersError> {
-        KEY.with_borrow_mut(|wanted| {
-            wanted.clear();
+    fn uid(&self, url: &str) -> Result<Option<Uid>, LayersError> {
+        RowsScratch::lend(|RowsScratch { key: wanted, .. }| {
             key(url, wanted);
             let found = self.rows.iter().map(|row| row.find(wanted));
             found.filter_map(Result::transpose).next().transpose()
         })
     }
 
-    fn url(&self, uid: u64) -> Result<String, LayersError> {
+    fn url(&self, uid: Uid) -> Result<String, LayersError> {
         let mut url = String::new();
         self.cell_of_url(uid)?.url(uid, &mut url)?;
         Ok(url)
     }
 
-    fn url_into(&self, uid: u64, url: &mut Vec<u8>) -> Result<(), LayersError> {
+    fn url_into(&self, uid: Uid, url: &mut Vec<u8>) -> Result<(), LayersError> {
         let cell = self.cell_of_url(uid)?;
         url.clear();
         let mut text = String::from_utf8(std::mem::take(url)).unwrap_or_default();
@@ -400,7 +397,7 @@ impl Links for Cells {
         done
     }
 
-    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, LayersError> {
+    fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, LayersError> {
         let page = match self.pages_of(uid, |_| true)? {
             Pages::None => None,
             Pages::One(NodeRef { cell, node }) => cell.page(node)?,
@@ -409,7 +406,7 @@ impl Links for Cells {
         Ok(page.map(Arc::new))
     }
 
-    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, LayersError> {
+    fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, LayersError> {
         self.known(uid)?;
         let mut records = Vec::new();
         for row in &self.rows {
@@ -427,56 +424,61 @@ impl Links for Cells {
         self.in_range
     }
 
-    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
+    fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
         match self.pages_of(uid, |_| true)? {
             Pages::None => captures.clear(),
-            Pages::One(NodeRef { cell, node }) => cell.captures(node, captures)?,
+            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.captures(node, scratch, captures))?,
             Pages::Several(places) => {
                 captures.clear();
-                let mut own = CAPTURES.take();
+                let mut of_row = Vec::new();
                 for NodeRef { cell, node } in places {
-                    cell.captures(node, &mut own)?;
-                    captures.extend_from_slice(&own);
+                    Scratch::lend(|scratch| cell.captures(node, scratch, &mut of_row))?;
+                    captures.extend_from_slice(&of_row);
                 }
-                CAPTURES.set(own);
                 precedence::merge(captures);
             }
         }
         Ok(())
     }
 
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, LayersError> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, LayersError> {
         self.rows.iter().filter_map(|row| row.prefix(prefix).transpose()).collect()
     }
 
     fn uids(
         &self,
-        uids: Range<u64>,
+        uids: Range<Uid>,
         (from, to): (i64, i64),
-        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), LayersError> {
-        for uid in uids {
+        let mut scratch = Scratch::default();
+        for uid in Uid::each(uids) {
             self.known(uid)?;
-            let rows = self.rows.iter().filter(|row| row.meets(Window::Seen { from, to }));
-            let places = rows.filter_map(|row| row.place(uid).transpose());
-            let mut captured =
-                places.map(|own| own.map_or_else(|away| Err(away.into()), |own| own.cell.captured(own.node, from, to)));
-            if captured.find(|own| !matches!(own, Ok(false))).transpose()?.is_some() && visit(uid).is_break() {
+            let mut captured = false;
+            for row in self.rows.iter().filter(|row| row.meets(Window::Seen { from, to })) {
+                if let Some(NodeRef { cell, node }) = row.place(uid)? {
+                    captured = cell.captured(node, (from, to), &mut scratch)?;
+                }
+                if captured {
+                    break;
+                }
+            }
+            if captured && visit(uid).is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, LayersError> {
+    fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, LayersError> {
         self.links(uid, Direction::Out, window)
     }
 
-    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, LayersError> {
+    fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, LayersError> {
         self.links(uid, Direction::In(precision), window)
     }
 
-    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, LayersError> {
+    fn links(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, LayersError> {
         let mut links = Vec::new();
         self.links_into(uid, direction, window, &mut links)?;
         Ok(links)
@@ -484,37 +486,39 @@ impl Links for Cells {
 
     fn links_into(
         &self,
-        uid: u64,
+        uid: Uid,
         direction: Direction,
         window: Window,
-        links: &mut Vec<u64>,
+        links: &mut Vec<Uid>,
     ) -> Result<(), LayersError> {
-        match direction {
-            Direction::Out => self.window_into(uid, window, links),
-            Direction::In(precision) => self.sources_into(uid, window, precision, links),
-        }
+        RowsScratch::lend(|scratch| match direction {
+            Direction::Out => self.window_into(uid, window, scratch, links),
+            Direction::In(precision) => self.sources_into(uid, window, precision, scratch, links),
+        })
     }
 
-    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, LayersError> {
-        let mut links = COUNTED.take();
-        let done = self.links_into(uid, direction, window, &mut links);
-        let count = links.len();
-        COUNTED.set(links);
-        done.map(|()| count)
+    fn degree(&self, uid: Uid, direction: Direction, window: Window) -> Result<usize, LayersError> {
+        RowsScratch::lend(|scratch| {
+            let mut links = std::mem::take(&mut scratch.counted);
+            let found = match direction {
+                Direction::Out => self.window_into(uid, window, scratch, &mut links),
+                Direction::In(precision) => self.sources_into(uid, window, precision, scratch, &mut links),
+            };
+            let count = links.len();
+            scratch.counted = links;
+            found.map(|()| count)
+        })
     }
 
-    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, LayersError> {
-        let mut room = LOOKED_AT.take();
-        let has = self.has_link_with(uid, link, window, &mut room);
-        LOOKED_AT.set(room);
-        has
+    fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, LayersError> {
+        Scratch::lend(|scratch| self.has_link_with(uid, link, window, scratch))
     }
 
-    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
         spans.clear();
         match self.pages_of(uid, |_| true)? {
             Pages::None => {}
-            Pages::One(NodeRef { cell, node }) => cell.lifespans(node, spans)?,
+            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, spans))?,
             Pages::Several(places) => {
                 if let Some(page) = joined(&places)? {
                     let changes = page.changes.iter().copied();

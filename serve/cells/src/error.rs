@@ -4,6 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use webstrata_layers::Uid;
+
 /// An encoding that is a feature, in a binary without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -144,7 +146,7 @@ pub enum Error {
         /// The partition.
         partition: u32,
         /// The URL.
-        uid: u64,
+        uid: Uid,
     },
     /// A cell that is not held here; another server has it.
     #[error("the cell of row {row}, partition {partition} is on another server")]
@@ -240,13 +242,13 @@ pub enum UrlsError {
 /// Lists that an encoding cannot hold.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// A UID is too large.
-    #[error("UID {uid} is too large; {codec} holds UIDs below {bound}")]
+    /// A link is too large.
+    #[error("link {link} is too large: {codec} holds numbers below {bound}; choose another encoding")]
     Wide {
         /// The encoding.
         codec: &'static str,
-        /// The UID.
-        uid: u64,
+        /// The link.
+        link: u64,
         /// The end of the allowed range.
         bound: u64,
     },

@@ -30,7 +30,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use webstrata_layers::location::regular;
-use webstrata_layers::{Draft, InLinks, Page};
+use webstrata_layers::{Draft, InLinks, Page, Uid};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Error;
@@ -95,7 +95,8 @@ fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u
         head.extend_from_slice(&value.to_le_bytes());
     }
     let range = range_number(label.in_range);
-    for value in [label.first_uid, label.urls, label.first_record, label.end_record, range, label.source] {
+    let Label { first_uid, urls, first_record, end_record, source, .. } = *label;
+    for value in [first_uid.0, urls, first_record.0, end_record.0, range, source] {
         head.extend_from_slice(&value.to_le_bytes());
     }
     let Counts { pages, captures, links, max_out_degree, max_in_degree } = *counts;
@@ -251,10 +252,10 @@ impl Head {
             row: high(word(8)),
             partition: low(word(16)),
             encoding: Tag(high(word(16))),
-            first_uid: word(24),
+            first_uid: Uid(word(24)),
             urls: word(32),
-            first_record: word(40),
-            end_record: word(48),
+            first_record: Uid(word(40)),
+            end_record: Uid(word(48)),
             in_range: number_range(word(56)).ok_or_else(|| wrong("its length of ranges is unknown"))?,
             source: word(64),
         };

@@ -15,6 +15,7 @@
 //! | [`url_store`], [`numbers`] | URLs and their keys, and the numbers of records inside a cell |
 //! | [`image`] | the file of a cell; writes it from layers, keeps it on a shelf, checks it |
 //! | [`cells`] | answers from a cell, from those cells of a row that are held, from all of an epoch |
+//! | [`scratch`] | memory that answers are made in |
 //! | [`bench`] | what questions take |
 //!
 //! Encodings other than strata are handed in as [`links::encoding::Encodings`]: this crate needs none of them.
@@ -26,6 +27,7 @@ mod error;
 pub mod image;
 pub mod links;
 pub mod numbers;
+pub mod scratch;
 pub mod url_store;
 
 pub use cells::Cells;
@@ -34,3 +36,5 @@ pub use cells::row::Row;
 pub use error::{Absent, Damage, EncodeError, Error, UrlsError};
 pub use image::shelf::Shelf;
 pub use links::encoding::{Encoding, Encodings, Tag};
+pub use numbers::{Node, Number};
+pub use scratch::Scratch;

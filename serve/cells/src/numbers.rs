@@ -25,6 +25,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use webstrata_layers::Uid;
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::parts::{Parts, push_words};
@@ -32,8 +33,35 @@ use crate::error::Damage;
 
 const PART: &str = "numbers of URLs";
 
+/// The place of a record in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub usize);
+
+/// The number of a URL inside a cell: what the lists of its link stores hold. True in that cell alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(pub u64);
+
+impl From<Number> for u64 {
+    #[inline]
+    fn from(number: Number) -> Self {
+        number.0
+    }
+}
+
+impl Number {
+    /// Fills a list by a decoder that knows plain numbers; the memory stays the same.
+    #[inline]
+    pub fn fill<T>(list: &mut Vec<Self>, decode: impl FnOnce(&mut Vec<u64>) -> T) -> T {
+        list.clear();
+        let mut plain: Vec<u64> = std::mem::take(list).into_iter().map(u64::from).collect();
+        let decoded = decode(&mut plain);
+        *list = plain.into_iter().map(Self).collect();
+        decoded
+    }
+}
+
 /// Which UIDs of an interval are nodes, as bytes; the UIDs rise and lie in the interval.
-pub fn encode(uids: &[u64], interval: &Range<u64>) -> Vec<u8> {
+pub fn encode(uids: &[Uid], interval: &Range<Uid>) -> Vec<u8> {
     let span = interval.end - interval.start;
     if uids.len() as u64 == span {
         return Vec::new();
@@ -41,14 +69,14 @@ pub fn encode(uids: &[u64], interval: &Range<u64>) -> Vec<u8> {
     let low = (span / (uids.len() as u64).max(1)).max(1).ilog2();
     let place = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let bits = place(span >> low).saturating_add(uids.len() + 1);
-    let high: Vec<usize> = (0..).zip(uids).map(|(at, uid)| at + place((uid - interval.start) >> low)).collect();
+    let high: Vec<usize> = (0..).zip(uids).map(|(at, &uid)| at + place((uid - interval.start) >> low)).collect();
     let mut words = vec![0u64; bits.div_ceil(64)];
     high.iter().for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
     let mut out = Vec::new();
     push_words(&mut out, &[uids.len() as u64, u64::from(low), words.len() as u64]);
     push_words(&mut out, &words);
     let mut lows = BitWriter::default();
-    uids.iter().for_each(|uid| lows.write_wide((uid - interval.start) & ((1 << low) - 1), low));
+    uids.iter().for_each(|&uid| lows.write_wide((uid - interval.start) & ((1 << low) - 1), low));
     out.extend(lows.into_bytes());
     out
 }
@@ -177,7 +205,7 @@ impl Sorted {
 
 /// The numbers of a cell.
 pub struct Numbers {
-    interval: Range<u64>,
+    interval: Range<Uid>,
     nodes: usize,
     /// `None` where all UIDs of the interval are nodes.
     sorted: Option<Sorted>,
@@ -188,8 +216,8 @@ impl Numbers {
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
-    pub fn open(bytes: Bytes, interval: Range<u64>) -> Result<Self, Damage> {
-        let span = interval.end.saturating_sub(interval.start);
+    pub fn open(bytes: Bytes, interval: Range<Uid>) -> Result<Self, Damage> {
+        let span = interval.end.0.saturating_sub(interval.start.0);
         let bound = usize::try_from(span).map_err(|_| Damage::Outside { part: PART, value: span, bound: 0 })?;
         if bytes.is_empty() {
             return Ok(Self { interval, nodes: bound, sorted: None });
@@ -212,6 +240,12 @@ impl Numbers {
         Ok(Self { interval, nodes, sorted: Some(Sorted { low, high, lows }) })
     }
 
+    /// The number of node 0.
+    pub fn first(&self) -> Number {
+        // UIDs below the interval are their own numbers.
+        Number(self.interval.start.0)
+    }
+
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.nodes
@@ -224,28 +258,28 @@ impl Numbers {
 
     /// The node of a UID; `None` for one outside the interval or without a record.
     #[inline]
-    pub fn node(&self, uid: u64) -> Option<usize> {
-        let at = uid.checked_sub(self.interval.start).filter(|_| uid < self.interval.end)?;
+    pub fn node(&self, uid: Uid) -> Option<Node> {
+        let at = uid.after(self.interval.start).filter(|_| uid < self.interval.end)?;
         match &self.sorted {
-            None => usize::try_from(at).ok(),
-            Some(sorted) => sorted.find(at),
+            None => Some(Node(at)),
+            Some(sorted) => sorted.find(at as u64).map(Node),
         }
     }
 
     /// The number of a UID; `None` for one of the interval without a record.
     #[inline]
-    pub fn number(&self, uid: u64) -> Option<u64> {
+    pub fn number(&self, uid: Uid) -> Option<Number> {
         if self.sorted.is_none() || uid < self.interval.start {
-            return Some(uid);
+            return Some(Number(uid.0));
         }
         if uid >= self.interval.end {
-            return Some(uid - (self.interval.end - self.interval.start) + self.nodes as u64);
+            return Some(Number(uid.0 - (self.interval.end - self.interval.start) + self.nodes as u64));
         }
-        self.node(uid).map(|node| self.interval.start + node as u64)
+        self.node(uid).map(|Node(node)| Number(self.interval.start.0 + node as u64))
     }
 
     /// The UID of a number.
-    pub fn uid(&self, number: u64) -> u64 {
+    pub fn uid(&self, number: Number) -> Uid {
         self.uids().of(number)
     }
 
@@ -255,12 +289,15 @@ impl Numbers {
         Uids { numbers: self, place: 0, word: 0, node: usize::MAX }
     }
 
-    /// Turns rising numbers into UIDs, in place.
+    /// Replaces the contents of `uids` by the UIDs of rising numbers.
     #[inline]
-    pub fn turn(&self, numbers: &mut [u64]) {
-        if self.sorted.is_some() {
-            let mut uids = self.uids();
-            numbers.iter_mut().for_each(|number| *number = uids.of(*number));
+    pub fn uids_into(&self, numbers: &[Number], uids: &mut Vec<Uid>) {
+        uids.clear();
+        if self.sorted.is_none() {
+            uids.extend(numbers.iter().map(|number| Uid(number.0)));
+        } else {
+            let mut way = self.uids();
+            uids.extend(numbers.iter().map(|&number| way.of(number)));
         }
     }
 }
@@ -280,16 +317,16 @@ const NEAR: usize = 24;
 impl Uids<'_> {
     /// The UID of a number.
     #[inline]
-    pub fn of(&mut self, number: u64) -> u64 {
-        let Some(sorted) = &self.numbers.sorted else { return number };
+    pub fn of(&mut self, Number(number): Number) -> Uid {
+        let Some(sorted) = &self.numbers.sorted else { return Uid(number) };
         let Range { start, end } = self.numbers.interval;
-        let Some(node) = number.checked_sub(start) else { return number };
+        let Some(node) = number.checked_sub(start.0) else { return Uid(number) };
         match usize::try_from(node).ok().filter(|&node| node < self.numbers.nodes) {
             Some(node) => {
                 let high = self.bit(&sorted.high, node).saturating_sub(node) as u64;
-                start.wrapping_add(high << sorted.low | sorted.low_of(node))
+                Uid(start.0.wrapping_add(high << sorted.low | sorted.low_of(node)))
             }
-            None => number.wrapping_sub(self.numbers.nodes as u64).wrapping_add(end - start),
+            None => Uid(number.wrapping_sub(self.numbers.nodes as u64).wrapping_add(end - start)),
         }
     }
 

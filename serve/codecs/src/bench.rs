@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::codec::{self, CodecTag, snode};
 use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError, Error};
 
 /// How long a measurement takes, at least.
@@ -272,9 +273,9 @@ fn measure_codec(
         let all = codec.scan(&mut |_, links| sum = links.iter().fold(sum, |sum, link| sum ^ link));
         all.map_or(0, |()| sum)
     });
-    let mut links = Vec::new();
+    let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
     let random_ns = ns_a_link(lists.links.len(), || {
-        let each = order.iter().map(|&node| match codec.list(node, &mut links) {
+        let each = order.iter().map(|&node| match codec.list(node, &mut scratch, &mut links) {
             Ok(()) => links.iter().fold(0, |sum, link| sum ^ link),
             Err(_) => 0,
         });
@@ -308,9 +309,9 @@ fn verify(name: &str, codec: &dyn LinkCodec, lists: &Lists, order: &[usize]) -> 
     if let Some(node) = wrong.or((seen != lists.nodes()).then_some(seen)) {
         return Err(differs(node));
     }
-    let mut links = Vec::new();
+    let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
     for &node in order {
-        codec.list(node, &mut links).map_err(damage)?;
+        codec.list(node, &mut scratch, &mut links).map_err(damage)?;
         if links != lists.list(node) {
             return Err(differs(node));
         }

@@ -1,7 +1,6 @@
-//! Encodings of the links of a cell without time: for each node of the cell, a rising list of UIDs.
+//! Encodings of the links of a cell without time: for each node of the cell, a rising list of numbers.
 //!
-//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links
-//! are UIDs of any cell. An encoder reads [`Lists`] and gives bytes, whose first part is the codec's own header;
+//! Nodes are `0..nodes`; node `i` has the number `first + i`; links are numbers of any URLs. An encoder reads [`Lists`] and gives bytes, whose first part is the codec's own header;
 //! [`open`] reads them again, from a mapped image or from memory, without a copy. All codecs give the same answers.
 //!
 //! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
@@ -27,6 +26,7 @@ use bytes::Bytes;
 
 use webstrata_cells::links::lists::{LinkCodec, Lists};
 use webstrata_cells::links::strata;
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError};
 
 /// The tag of an encoding in the header of an image.
@@ -177,11 +177,11 @@ pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
 /// The first damage.
 pub fn probe(tag: CodecTag, bytes: Bytes) -> Result<u64, Damage> {
     let codec = open(tag, bytes)?;
-    let (mut links, mut met) = (Vec::new(), 0);
+    let (mut scratch, mut links, mut met) = (StoreScratch::default(), Vec::new(), 0);
     let step = codec.nodes() / 64 + 1;
     let random = (0..codec.nodes()).rev().step_by(step).try_for_each(|node| {
         codec.degree(node)?;
-        codec.list(node, &mut links)
+        codec.list(node, &mut scratch, &mut links)
     });
     codec.scan(&mut |_, list| met += list.len() as u64)?;
     random.map(|()| met)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use webstrata_cells::links::encoding::{
     self, BackwardStore, CellShape, Encoding, Encodings, ForwardStore, Records, Tag,
 };
-use webstrata_cells::{Damage, Error};
+use webstrata_cells::{Damage, Error, Number};
 use webstrata_layers::{InLinks, Page};
 
 use crate::codec::CodecTag;
@@ -50,7 +50,7 @@ impl Encoding for CodecTag {
     fn encode_forward<'a>(
         &self,
         given: CellShape<'a>,
-        pages: &dyn Fn() -> Records<'a, Page>,
+        pages: &dyn Fn() -> Records<'a, Page<Number>>,
     ) -> Result<Vec<u8>, Error> {
         union::encode(*self, given, pages())
     }
@@ -58,9 +58,9 @@ impl Encoding for CodecTag {
     fn encode_backward<'a>(
         &self,
         given: CellShape<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks>,
+        records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error> {
-        let page = |InLinks { uid, ranges, sources, changes }| Page {
+        let page = |InLinks::<Number> { uid, ranges, sources, changes }| Page {
             uid,
             timestamps: ranges,
             unknown: Vec::new(),
@@ -70,11 +70,11 @@ impl Encoding for CodecTag {
         union::encode(*self, given, records().map(|record| record.map(page)))
     }
 
-    fn open_forward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+    fn open_forward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {
         Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
     }
 
-    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
+    fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
         Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
     }
 }

@@ -10,16 +10,17 @@ mod samples;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
+use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Uid, Window};
 
 use crate::ENCODINGS;
 use crate::codec::snode::Snode;
 use crate::codec::{self, CodecTag};
 use samples::{FIRST, NODES, samples};
-use webstrata_cells::Cells;
 use webstrata_cells::image;
 use webstrata_cells::links::backward::Wanted;
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::url_store::UrlStore;
+use webstrata_cells::{Cells, Node, Number};
 
 /// Something that can be damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,13 +115,14 @@ fn lists(tag: CodecTag, bytes: Bytes) -> bool {
 }
 
 fn forward(tag: CodecTag, bytes: Bytes) -> bool {
-    let Ok(store) = tag.encoding().open_forward(bytes, FIRST, NODES) else { return false };
+    let Ok(store) = tag.encoding().open_forward(bytes, Number(FIRST), NODES) else { return false };
     let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-    for node in 0..=NODES {
-        let _ = store.window(node, WINDOWS[node % WINDOWS.len()], &mut links);
-        let _ = store.captures(node, &mut captures);
-        let _ = store.captured(node, 0, 86_400);
-        let _ = store.lifespans(node, &mut spans);
+    let mut scratch = StoreScratch::default();
+    for node in (0..=NODES).map(Node) {
+        let _ = store.window(node, WINDOWS[node.0 % WINDOWS.len()], &mut scratch, &mut links);
+        let _ = store.captures(node, &mut scratch, &mut captures);
+        let _ = store.captured(node, (0, 86_400), &mut scratch);
+        let _ = store.lifespans(node, &mut scratch, &mut spans);
         let _ = store.page(node);
     }
     let _ = store.sizes();
@@ -128,12 +130,13 @@ fn forward(tag: CodecTag, bytes: Bytes) -> bool {
 }
 
 fn backward(tag: CodecTag, bytes: Bytes) -> bool {
-    let Ok(store) = tag.encoding().open_backward(bytes, FIRST, NODES) else { return false };
-    for node in 0..=NODES {
+    let Ok(store) = tag.encoding().open_backward(bytes, Number(FIRST), NODES) else { return false };
+    let mut scratch = StoreScratch::default();
+    for node in (0..=NODES).map(Node) {
         let half = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len() / 2), inner: Some((1, ranges.len() / 3)) });
         let all = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len().checked_sub(1)?), inner: None });
-        let _ = store.sources(node, &half, &mut |_, _| {});
-        let _ = store.sources(node, &all, &mut |_, _| {});
+        let _ = store.sources(node, &half, &mut scratch, &mut |_, _| {});
+        let _ = store.sources(node, &all, &mut scratch, &mut |_, _| {});
         let _ = store.record(node);
     }
     let _ = store.sizes();
@@ -147,7 +150,7 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     // Few of the nodes: each store is asked for all of its own, where it is the target.
     let ends = [0, FIRST - 1, FIRST + 3 * NODES as u64, cells.urls()];
     let own = (FIRST..FIRST + NODES as u64).step_by(7);
-    let uids: Vec<u64> = own.clone().chain(own.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).collect();
+    let uids: Vec<Uid> = own.clone().chain(own.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).map(Uid).collect();
     for &uid in &uids {
         if cells.url_into(uid, &mut url).is_ok() {
             let _ = cells.uid(&String::from_utf8_lossy(&url));
@@ -158,13 +161,13 @@ fn cell(mut bytes: Vec<u8>) -> bool {
                 let _ = cells.degree(uid, direction, window);
             }
         }
-        let _ = cells.has_link(uid, FIRST, WINDOWS[1]);
+        let _ = cells.has_link(uid, Uid(FIRST), WINDOWS[1]);
     }
     let sample = Sample { count: 2, sampling: Sampling::Random, seed: 1 };
-    let draw = |&uid: &u64, list: &mut Vec<u64>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
+    let draw = |&uid: &Uid, list: &mut Vec<Uid>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
     let _ = batch.fill(&uids, draw);
     let mut left = 20;
-    let _ = cells.uids(FIRST - 9..FIRST + 4 * NODES as u64, (0, 86_400), &mut |_| {
+    let _ = cells.uids(Uid(FIRST - 9)..Uid(FIRST + 4 * NODES as u64), (0, 86_400), &mut |_| {
         left -= 1;
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });

@@ -12,29 +12,29 @@
 
 mod side;
 
-use std::cell::RefCell;
 use std::iter::Peekable;
 
 use bytes::Bytes;
 use webstrata_layers::{CaptureTime, Change, InLinks, Lifespan, Page, Window, captures_in, lifespans_of};
 
 use crate::codec::{self, CodecTag};
-use crate::union::side::{Captures, Side, SideWriter};
+use crate::union::side::{Side, SideWriter};
 use webstrata_cells::coding::parts::{Parts, push_words};
 use webstrata_cells::links::backward::{Found, Wanted};
 use webstrata_cells::links::encoding::{BackwardStore, CellShape, ForwardStore};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
-use webstrata_cells::{Damage, Error};
+use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::{Damage, Error, Node, Number};
 
 const PART: &str = "links with plain times";
 
-/// Encodes the records of a cell, in order of UIDs.
+/// Encodes the records of a cell, in order of nodes.
 pub(crate) fn encode(
     tag: CodecTag,
     CellShape { first, nodes, keys, .. }: CellShape<'_>,
-    records: impl Iterator<Item = Result<Page, Error>>,
+    records: impl Iterator<Item = Result<Page<Number>, Error>>,
 ) -> Result<Vec<u8>, Error> {
-    let (mut lists, mut side) = (Lists { first, ..Lists::default() }, SideWriter::default());
+    let (mut lists, mut side) = (Lists { first: first.0, ..Lists::default() }, SideWriter::default());
     let pass = |to: usize, lists: &mut Lists, side: &mut SideWriter| {
         while lists.nodes() < to {
             lists.push(&[]);
@@ -42,8 +42,8 @@ pub(crate) fn encode(
         }
     };
     for page in records {
-        let page = page?;
-        pass(usize::try_from(page.uid - first).unwrap_or(usize::MAX), &mut lists, &mut side);
+        let page = page?.renumbered(u64::from);
+        pass(usize::try_from(page.uid - first.0).unwrap_or(usize::MAX), &mut lists, &mut side);
         lists.push(&page.links);
         side.push(Some(&page));
     }
@@ -58,22 +58,17 @@ pub(crate) fn encode(
 
 /// Links with plain times, ready to answer.
 pub struct Union {
-    first: u64,
+    first: Number,
     links: Box<dyn LinkCodec>,
     side: Side,
 }
 
-thread_local! {
-    /// Captures, and a list of links or sources.
-    static SCRATCH: RefCell<(Captures, Vec<u64>)> = RefCell::default();
-}
-
 impl Union {
-    /// Opens the store of a cell of `nodes` nodes from UID `first` on.
+    /// Opens the store of a cell of `nodes` nodes, the first of which has the number `first`.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
-    pub fn open(tag: CodecTag, bytes: Bytes, first: u64, nodes: usize) -> Result<Self, Damage> {
+    pub fn open(tag: CodecTag, bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
         let mut parts = Parts::new(bytes, PART);
         let length = parts.length()?;
         let links = codec::open(tag, parts.take(length, 1)?)?;
@@ -87,16 +82,16 @@ impl Union {
     }
 
     /// The record of a node; `None` where it has none.
-    fn record_of(&self, node: usize) -> Result<Option<Page>, Damage> {
-        let (mut captures, mut links) = (Captures::default(), Vec::new());
-        self.side.captures(node, &mut captures)?;
-        if captures.times.is_empty() {
+    fn record_of(&self, Node(node): Node) -> Result<Option<Page<Number>>, Damage> {
+        let mut scratch = StoreScratch::default();
+        self.side.captures(node, &mut scratch)?;
+        if scratch.times.is_empty() {
             return Ok(None);
         }
-        self.links.list(node, &mut links)?;
-        let changes = self.side.changes(node)?.collect();
-        let (uid, Captures { times, unknown }) = (self.first + node as u64, captures);
-        Ok(Some(Page { uid, timestamps: times, unknown, links, changes }))
+        let (mut links, changes) = (Vec::new(), self.side.changes(node)?.collect());
+        self.links.list(node, &mut scratch, &mut links)?;
+        let StoreScratch { times: timestamps, unknown, .. } = scratch;
+        Ok(Some(Page { uid: self.first.0 + node as u64, timestamps, unknown, links, changes }.renumbered(Number)))
     }
 
     fn size(&self) -> Sizes {
@@ -128,18 +123,21 @@ fn present<const N: usize>(
 }
 
 impl ForwardStore for Union {
-    fn has(&self, node: usize) -> Result<bool, Damage> {
+    fn has(&self, Node(node): Node) -> Result<bool, Damage> {
         Ok(self.side.times(node)?.len() > 0)
     }
 
-    fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn window(
+        &self,
+        Node(node): Node,
+        window: Window,
+        scratch: &mut StoreScratch,
+        links: &mut Vec<Number>,
+    ) -> Result<(), Damage> {
         links.clear();
-        let span = SCRATCH.with_borrow_mut(|(captures, _)| {
-            self.side.captures(node, captures)?;
-            Ok(captures_in(&captures.times, &captures.unknown, window))
-        })?;
-        let Some(span) = span else { return Ok(()) };
-        self.links.list(node, links)?;
+        self.side.captures(node, scratch)?;
+        let Some(span) = captures_in(&scratch.times, &scratch.unknown, window) else { return Ok(()) };
+        Number::fill(links, |links| self.links.list(node, scratch, links))?;
         let mut changes = self.side.changes(node)?.peekable();
         if changes.len() > 0 {
             let mut at = 0..;
@@ -148,35 +146,42 @@ impl ForwardStore for Union {
         Ok(())
     }
 
-    fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
+    fn captures(
+        &self,
+        Node(node): Node,
+        scratch: &mut StoreScratch,
+        captures: &mut Vec<CaptureTime>,
+    ) -> Result<(), Damage> {
         captures.clear();
-        SCRATCH.with_borrow_mut(|(own, _)| {
-            self.side.captures(node, own)?;
-            captures.extend(own.times.iter().map(|&time| CaptureTime { time, known: true }));
-            for &at in &own.unknown {
-                let bound = own.times.len() as u64;
-                let outside = Damage::Outside { part: PART, value: u64::from(at), bound };
-                captures.get_mut(at as usize).ok_or(outside)?.known = false;
-            }
-            Ok(())
-        })
+        self.side.captures(node, scratch)?;
+        captures.extend(scratch.times.iter().map(|&time| CaptureTime { time, known: true }));
+        for &at in &scratch.unknown {
+            let bound = scratch.times.len() as u64;
+            let outside = Damage::Outside { part: PART, value: u64::from(at), bound };
+            captures.get_mut(at as usize).ok_or(outside)?.known = false;
+        }
+        Ok(())
     }
 
-    fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, Damage> {
+    fn captured(&self, Node(node): Node, (from, to): (i64, i64), _: &mut StoreScratch) -> Result<bool, Damage> {
         Ok(self.side.times(node)?.any(|time| from <= time && time <= to))
     }
 
-    fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), Damage> {
-        spans.clear();
-        SCRATCH.with_borrow_mut(|(captures, links)| {
-            self.side.captures(node, captures)?;
-            self.links.list(node, links)?;
-            lifespans_of(&captures.times, &captures.unknown, links, self.side.changes(node)?, spans);
-            Ok(())
-        })
+    fn lifespans(
+        &self,
+        Node(node): Node,
+        scratch: &mut StoreScratch,
+        lifespans: &mut Vec<Lifespan<Number>>,
+    ) -> Result<(), Damage> {
+        lifespans.clear();
+        self.side.captures(node, scratch)?;
+        let mut links = Vec::new();
+        Number::fill(&mut links, |links| self.links.list(node, scratch, links))?;
+        lifespans_of(&scratch.times, &scratch.unknown, &links, self.side.changes(node)?, lifespans);
+        Ok(())
     }
 
-    fn page(&self, node: usize) -> Result<Option<Page>, Damage> {
+    fn page(&self, node: Node) -> Result<Option<Page<Number>>, Damage> {
         let page = self.record_of(node)?;
         match page.as_ref().and_then(Page::flaw) {
             Some(flaw) => Err(Damage::Record { part: PART, flaw }),
@@ -192,40 +197,37 @@ impl ForwardStore for Union {
 impl BackwardStore for Union {
     fn sources(
         &self,
-        node: usize,
+        Node(node): Node,
         wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, Found),
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        SCRATCH.with_borrow_mut(|(ranges, sources)| {
-            self.side.captures(node, ranges)?;
-            let Some(wanted) = wanted(&ranges.times) else { return Ok(()) };
-            self.links.list(node, sources)?;
-            let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-            let span = |(first, last)| (index(first), index(last));
-            let inner = wanted.inner.filter(|(first, last)| first <= last);
-            let (edges, middle) = wanted.edges();
-            let edge = |edge: Option<usize>| edge.map_or((0, 0), |range| span((range, range)));
-            let spans = [span(wanted.ranges), inner.map_or((0, 0), span), edge(edges[0]), edge(edges[1])];
-            let mut changes = self.side.changes(node)?.peekable();
-            for (at, &source) in (0..).zip(sources.iter()) {
-                let [any, sure, first, last] = present(&mut changes, at, spans);
-                if sure && inner.is_some() {
-                    visit(source, Found::Inner);
-                } else if any {
-                    visit(
-                        source,
-                        Found::Edges(
-                            [(edges[0], first), (edges[1], last)]
-                                .map(|(edge, there)| middle || there && edge.is_some()),
-                        ),
-                    );
-                }
+        self.side.captures(node, scratch)?;
+        let Some(wanted) = wanted(&scratch.times) else { return Ok(()) };
+        let mut sources = std::mem::take(&mut scratch.links);
+        self.links.list(node, scratch, &mut sources)?;
+        let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let span = |(first, last)| (index(first), index(last));
+        let inner = wanted.inner.filter(|(first, last)| first <= last);
+        let (edges, middle) = wanted.edges();
+        let edge = |edge: Option<usize>| edge.map_or((0, 0), |range| span((range, range)));
+        let spans = [span(wanted.ranges), inner.map_or((0, 0), span), edge(edges[0]), edge(edges[1])];
+        let mut changes = self.side.changes(node)?.peekable();
+        for (at, &source) in (0..).zip(&sources) {
+            let [any, sure, first, last] = present(&mut changes, at, spans);
+            if sure && inner.is_some() {
+                visit(Number(source), Found::Inner);
+            } else if any {
+                let there = [(edges[0], first), (edges[1], last)];
+                let there = there.map(|(edge, there)| middle || there && edge.is_some());
+                visit(Number(source), Found::Edges(there));
             }
-            Ok(())
-        })
+        }
+        scratch.links = sources;
+        Ok(())
     }
 
-    fn record(&self, node: usize) -> Result<Option<InLinks>, Damage> {
+    fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
         let Some(Page { uid, timestamps, links, changes, .. }) = self.record_of(node)? else { return Ok(None) };
         let record = InLinks { uid, ranges: timestamps, sources: links, changes };
         match record.flaw() {

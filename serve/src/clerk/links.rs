@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use tonic::Status;
 use webstrata_layers::record::precedence::Counting;
-use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Window};
+use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Uid, Window};
 
 use super::call::other_kind;
 use super::lists::{Lists, latest, unite};
@@ -27,22 +27,22 @@ use crate::protocol::status::Reason;
 const PART: usize = 1 << 20;
 
 /// A URL, and the part of time that is asked about.
-pub(crate) type At = (u64, Window);
+pub(crate) type At = (Uid, Window);
 
 impl Pinned {
     /// The links of pages, or what links to URLs, in the window, rising.
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn links(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+    pub async fn links(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         self.links_at(&all_at(uids, window), direction).await
     }
 
     /// The same, each in a window of its own.
-    pub(crate) async fn links_at(&self, asked: &[At], direction: Direction) -> Result<Batch<u64>, Status> {
+    pub(crate) async fn links_at(&self, asked: &[At], direction: Direction) -> Result<Batch<Uid>, Status> {
         match direction {
             Direction::Out => self.out_links(asked).await,
-            Direction::In(precision) => Ok(self.in_links(asked, precision, 0..0).await?.0),
+            Direction::In(precision) => Ok(self.in_links(asked, precision, Uid(0)..Uid(0)).await?.0),
         }
     }
 
@@ -54,12 +54,12 @@ impl Pinned {
     /// See [`Pinned`].
     pub async fn links_from(
         &self,
-        uid: u64,
+        uid: Uid,
         direction: Direction,
         window: Window,
-        first: u64,
+        first: Uid,
         most: usize,
-    ) -> Result<(Vec<u64>, Option<u64>), Status> {
+    ) -> Result<(Vec<Uid>, Option<Uid>), Status> {
         match direction {
             Direction::Out => {
                 let mut links = self.out_links(&[(uid, window)]).await?.into_values();
@@ -86,8 +86,8 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn all_links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Status> {
-        let (mut links, mut next) = (Vec::new(), Some(0));
+    pub async fn all_links(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Status> {
+        let (mut links, mut next) = (Vec::new(), Some(Uid(0)));
         while let Some(first) = next {
             let (part, after) = self.links_from(uid, direction, window, first, PART).await?;
             links.extend(part);
@@ -97,7 +97,7 @@ impl Pinned {
     }
 
     /// As [`Pinned::links`], but of one UID however many there are.
-    pub(crate) async fn whole(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+    pub(crate) async fn whole(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         let &[uid] = uids else { return self.links(uids, direction, window).await };
         let mut links = Batch::default();
         links.push(&self.all_links(uid, direction, window).await?);
@@ -105,7 +105,7 @@ impl Pinned {
     }
 
     /// The lists of each UID, one after the other where they are too many for one answer.
-    async fn lists(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Batch<u64>, Status> {
+    async fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         match self.links(uids, direction, window).await {
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
                 let mut lists = Batch::default();
@@ -122,7 +122,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn degrees(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Vec<u64>, Status> {
+    pub async fn degrees(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Vec<u64>, Status> {
         self.known(uids)?;
         let (single, split) = self.single(uids, direction, window);
         let mut degrees = vec![0; uids.len()];
@@ -134,7 +134,7 @@ impl Pinned {
                 None => left.push(spot.item),
             }
         }
-        let others: Vec<u64> = left.iter().map(|&item| uids[item]).collect();
+        let others: Vec<Uid> = left.iter().map(|&item| uids[item]).collect();
         let links = self.lists(&others, direction, window).await?;
         for (&item, list) in left.iter().zip(links.iter()) {
             degrees[item] = list.len() as u64;
@@ -148,11 +148,11 @@ impl Pinned {
     /// See [`Pinned`].
     pub async fn samples(
         &self,
-        uids: &[u64],
+        uids: &[Uid],
         direction: Direction,
         window: Window,
         sample: Sample,
-    ) -> Result<Batch<u64>, Status> {
+    ) -> Result<Batch<Uid>, Status> {
         self.known(uids)?;
         let (single, split) = self.single(uids, direction, window);
         let drawing = Drawing {
@@ -164,7 +164,7 @@ impl Pinned {
             self.ask_links(&all_at(uids, window), &split, |_| direction, |asked| asked.sample = Some(drawing)).await?;
         // Those of which the servers were not sure, and those of several rows.
         let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
-        let mut drawn: HashMap<usize, &[u64]> = HashMap::new();
+        let mut drawn: HashMap<usize, &[Uid]> = HashMap::new();
         for spot in &split.spots {
             if lists[spot.part].is_sure(spot.at)? {
                 drawn.insert(spot.item, lists[spot.part].list(spot.at)?);
@@ -172,9 +172,9 @@ impl Pinned {
                 left.push(spot.item);
             }
         }
-        let others: Vec<u64> = left.iter().map(|&item| uids[item]).collect();
+        let others: Vec<Uid> = left.iter().map(|&item| uids[item]).collect();
         let whole = self.lists(&others, direction, window).await?;
-        let whole: HashMap<usize, &[u64]> = left.iter().copied().zip(whole.iter()).collect();
+        let whole: HashMap<usize, &[Uid]> = left.iter().copied().zip(whole.iter()).collect();
         let mut samples = Batch::default();
         let mut own = Vec::new();
         for (item, &uid) in uids.iter().enumerate() {
@@ -190,13 +190,13 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn has_links(&self, pairs: &[(u64, u64)], window: Window) -> Result<Vec<bool>, Status> {
+    pub async fn has_links(&self, pairs: &[(Uid, Uid)], window: Window) -> Result<Vec<bool>, Status> {
         let pairs: Vec<_> = pairs.iter().map(|&(page, link)| (page, link, window)).collect();
         self.has_links_at(&pairs).await
     }
 
     /// The same, each in a window of its own.
-    async fn has_links_at(&self, pairs: &[(u64, u64, Window)]) -> Result<Vec<bool>, Status> {
+    async fn has_links_at(&self, pairs: &[(Uid, Uid, Window)]) -> Result<Vec<bool>, Status> {
         let asked: Vec<At> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
         let split = self.split_at(&asked, RowMap::meets)?;
         let answers = self.ask(&split.parts(|share| pairs_of(pairs, share))).await?;
@@ -236,12 +236,12 @@ impl Pinned {
     }
 
     /// The pages of UIDs, in any order, by UID.
-    async fn pages_by_uid(&self, uids: impl Iterator<Item = u64>) -> Result<HashMap<u64, Page>, Status> {
+    async fn pages_by_uid(&self, uids: impl Iterator<Item = Uid>) -> Result<HashMap<Uid, Page>, Status> {
         let pages = self.pages(&distinct(uids)).await?;
         Ok(pages.into_iter().flatten().map(|page| (page.uid, page)).collect())
     }
 
-    async fn out_links(&self, asked: &[At]) -> Result<Batch<u64>, Status> {
+    async fn out_links(&self, asked: &[At]) -> Result<Batch<Uid>, Status> {
         let split = self.split_at(asked, RowMap::meets)?;
         let lists = self.ask_links(asked, &split, |_| Direction::Out, |_| {}).await?;
         // Those whose captures in several rows may stand for one another.
@@ -282,18 +282,18 @@ impl Pinned {
         &self,
         asked: &[At],
         precision: Precision,
-        part: Range<u64>,
-    ) -> Result<(Batch<u64>, Option<u64>), Status> {
+        part: Range<Uid>,
+    ) -> Result<(Batch<Uid>, Option<Uid>), Status> {
         let exact = precision == Precision::Exact;
         let decides = |window: Window| self.graph.overlaps.each_row_decides(window);
         let direction = |window: Window| Direction::In(if decides(window) { precision } else { Precision::Range });
         let split = self.split_at(asked, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
         let most = part.end - part.start;
-        let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start, most);
+        let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start.0, most);
         let mut lists = self.ask_links(asked, &split, direction, cut).await?;
         // Beyond the end of a list that was cut, others' links are not all there is.
         let whole = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
-        let next = lists.iter().filter(whole).filter_map(|list| list.links.last()?.checked_add(1)).min();
+        let next = lists.iter().filter(whole).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
         self.settle(asked, &split, &mut lists).await?;
         let mut links = Batch::default();
         let mut own = Vec::new();
@@ -307,7 +307,7 @@ impl Pinned {
             links.push(&own);
         }
         let is_sure = |window: Window| !exact || self.graph.overlaps.none_in(window);
-        let pairs: Vec<(u64, u64, Window)> = asked
+        let pairs: Vec<(Uid, Uid, Window)> = asked
             .iter()
             .zip(links.iter())
             .filter(|((_, window), _)| !is_sure(*window))
@@ -359,7 +359,7 @@ impl Pinned {
     }
 
     /// UIDs by cell, in those of the rows that are asked for.
-    pub(super) fn split(&self, uids: &[u64], asked: impl Fn(&RowMap) -> bool) -> Split<'_> {
+    pub(super) fn split(&self, uids: &[Uid], asked: impl Fn(&RowMap) -> bool) -> Split<'_> {
         let mut split = Split::of(&self.graph);
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
         for (item, &uid) in uids.iter().enumerate() {
@@ -390,7 +390,7 @@ impl Pinned {
     }
 
     /// Which items one cell's server can answer alone, since no other row knows anything of them, and these by cell.
-    pub(super) fn single(&self, uids: &[u64], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
+    pub(super) fn single(&self, uids: &[Uid], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may know of a later capture of a source, though it knows nothing of the link.
         let alone = direction != Direction::In(Precision::Exact) || self.graph.overlaps.none_in(window);
@@ -418,7 +418,7 @@ impl Pinned {
     ) -> Result<Vec<Lists>, Status> {
         let parts = split.parts(|share| {
             let mut asked = LinksOf {
-                uids: share.items.iter().map(|&item| items[item].0).collect(),
+                uids: share.items.iter().map(|&item| items[item].0.0).collect(),
                 direction: direction_to(direction(share.window)),
                 window: Some(window_to(share.window)),
                 ..LinksOf::default()
@@ -434,24 +434,24 @@ impl Pinned {
     }
 }
 
-pub(super) fn chosen(uids: &[u64], items: &[usize]) -> UidList {
-    UidList { uids: items.iter().map(|&item| uids[item]).collect() }
+pub(super) fn chosen(uids: &[Uid], items: &[usize]) -> UidList {
+    UidList { uids: items.iter().map(|&item| uids[item].0).collect() }
 }
 
-fn pairs_of(pairs: &[(u64, u64, Window)], share: &Share) -> QuestionKind {
-    let (pages, links) = share.items.iter().map(|&item| (pairs[item].0, pairs[item].1)).unzip();
+fn pairs_of(pairs: &[(Uid, Uid, Window)], share: &Share) -> QuestionKind {
+    let (pages, links) = share.items.iter().map(|&item| (pairs[item].0.0, pairs[item].1.0)).unzip();
     QuestionKind::HasLinks(HasLinks { pages, links, window: Some(window_to(share.window)) })
 }
 
-/// Values in any order, rising and each once.
-fn distinct(values: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut values: Vec<u64> = values.collect();
-    values.sort_unstable();
-    values.dedup();
-    values
+/// UIDs in any order, rising and each once.
+fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
+    let mut uids: Vec<Uid> = uids.collect();
+    uids.sort_unstable();
+    uids.dedup();
+    uids
 }
 
-fn all_at(uids: &[u64], window: Window) -> Vec<At> {
+fn all_at(uids: &[Uid], window: Window) -> Vec<At> {
     uids.iter().map(|&uid| (uid, window)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Lists of links as cells gave them, and what several rows' lists of one URL make together.
 
 use std::ops::Range;
+use webstrata_layers::Uid;
 
 use tonic::Status;
 use webstrata_layers::Batch;
@@ -13,7 +14,7 @@ use crate::protocol::proto::LinkLists;
 
 /// The lists of one answer; each list by its place in it.
 pub(super) struct Lists {
-    pub(super) links: Vec<u64>,
+    pub(super) links: Vec<Uid>,
     ends: Vec<usize>,
     found: Vec<bool>,
     times: Vec<i64>,
@@ -27,7 +28,7 @@ impl Lists {
     pub(super) fn of(lists: LinkLists) -> Result<Self, Status> {
         let links = gaps::take(&lists.links, &lists.counts).ok_or_else(other_kind)?;
         let LinkLists { counts, found, times, unsure, degrees, .. } = lists;
-        Ok(Self { links, ends: bounds(&counts), found, times, unsure, degrees })
+        Ok(Self { links: Uid::of_numbers(links), ends: bounds(&counts), found, times, unsure, degrees })
     }
 
     /// The place of a list among all links.
@@ -35,7 +36,7 @@ impl Lists {
         self.ends.get(at).zip(self.ends.get(at + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)
     }
 
-    pub(super) fn list(&self, at: usize) -> Result<&[u64], Status> {
+    pub(super) fn list(&self, at: usize) -> Result<&[Uid], Status> {
         Ok(&self.links[self.range(at)?])
     }
 
@@ -74,7 +75,7 @@ impl Lists {
 }
 
 /// Of rows' answers as of a time the one with the latest capture: of several in one second, the newest row's.
-pub(super) fn latest<'a>(lists: &'a [Lists], spots: &[Spot]) -> Result<&'a [u64], Status> {
+pub(super) fn latest<'a>(lists: &'a [Lists], spots: &[Spot]) -> Result<&'a [Uid], Status> {
     let mut best: Option<(i64, &Spot)> = None;
     // Rows are in order, the oldest first.
     for spot in spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)) {
@@ -90,8 +91,8 @@ pub(super) fn latest<'a>(lists: &'a [Lists], spots: &[Spot]) -> Result<&'a [u64]
 pub(super) fn unite(
     lists: &[Lists],
     spots: &[Spot],
-    room: &mut Vec<u64>,
-    links: &mut Batch<u64>,
+    room: &mut Vec<Uid>,
+    links: &mut Batch<Uid>,
 ) -> Result<(), Status> {
     if let [spot] = spots {
         links.push(lists[spot.part].list(spot.at)?);

@@ -7,7 +7,7 @@ use tonic::Status;
 use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join;
 use webstrata_layers::record::precedence::{self, Counting};
-use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Window, lifespans_of};
+use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Uid, Window, lifespans_of};
 
 use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
@@ -22,7 +22,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn captures(&self, uids: &[u64]) -> Result<Batch<CaptureTime>, Status> {
+    pub async fn captures(&self, uids: &[Uid]) -> Result<Batch<CaptureTime>, Status> {
         let (split, lists) = self.capture_lists(uids).await?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
         let mut captures = Batch::default();
@@ -39,7 +39,7 @@ impl Pinned {
     }
 
     /// The captures that each row has of pages, by UID.
-    pub(super) async fn captures_by_row(&self, uids: &[u64]) -> Result<HashMap<u64, RowCaptures>, Status> {
+    pub(super) async fn captures_by_row(&self, uids: &[Uid]) -> Result<HashMap<Uid, RowCaptures>, Status> {
         let (split, lists) = self.capture_lists(uids).await?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
         let mut captures = HashMap::with_capacity(uids.len());
@@ -54,7 +54,7 @@ impl Pinned {
         Ok(captures)
     }
 
-    async fn capture_lists(&self, uids: &[u64]) -> Result<(Split<'_>, Vec<TimeLists>), Status> {
+    async fn capture_lists(&self, uids: &[Uid]) -> Result<(Split<'_>, Vec<TimeLists>), Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
         let parts = split.parts(|share| QuestionKind::Captures(chosen(uids, &share.items)));
@@ -69,7 +69,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn lifespans(&self, uids: &[u64]) -> Result<Batch<Lifespan>, Status> {
+    pub async fn lifespans(&self, uids: &[Uid]) -> Result<Batch<Lifespan>, Status> {
         self.known(uids)?;
         let (single, split) = self.single(uids, Direction::Out, Window::ALWAYS);
         let parts = split.parts(|share| QuestionKind::Lifespans(chosen(uids, &share.items)));
@@ -79,7 +79,7 @@ impl Pinned {
         })?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
         let several: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
-        let others: Vec<u64> = several.iter().map(|&item| uids[item]).collect();
+        let others: Vec<Uid> = several.iter().map(|&item| uids[item]).collect();
         let mut pages = self.pages(&others).await?.into_iter();
         let mut spans = Batch::default();
         let mut own = Vec::new();
@@ -102,7 +102,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn pages(&self, uids: &[u64]) -> Result<Vec<Option<Page>>, Status> {
+    pub async fn pages(&self, uids: &[Uid]) -> Result<Vec<Option<Page>>, Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
         let parts = split.parts(|share| QuestionKind::Pages(chosen(uids, &share.items)));
@@ -141,10 +141,8 @@ impl Pinned {
         })?;
         let stats = |((row, cell), counts): ((u32, &crate::map::CellMap), _)| {
             // None are those where the last comes before the first.
-            let (min_uid, max_uid) = match cell.urls.end.checked_sub(1).filter(|_| !cell.urls.is_empty()) {
-                Some(last) => (cell.urls.start, last),
-                None => (cell.urls.start + 1, cell.urls.start),
-            };
+            let (start, end) = (cell.urls.start.0, cell.urls.end.0);
+            let (min_uid, max_uid) = if start < end { (start, end - 1) } else { (start + 1, start) };
             CellStats { cell: Some(name(row, cell)), min_uid, max_uid, counts: Some(counts) }
         };
         Ok(cells().zip(counts).map(stats).collect())
@@ -154,7 +152,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn in_records(&self, uids: &[u64]) -> Result<Vec<Option<InLinks>>, Status> {
+    pub async fn in_records(&self, uids: &[Uid]) -> Result<Vec<Option<InLinks>>, Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
         let parts = split.parts(|share| QuestionKind::InRecords(chosen(uids, &share.items)));
@@ -222,11 +220,11 @@ fn spans_of<'a>(
     let firsts = lists.firsts.get(range.clone()).ok_or_else(other_kind)?;
     let lasts = lists.lasts.get(range).ok_or_else(other_kind)?;
     let times = firsts.iter().zip(lasts);
-    Ok(links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link, first, last }))
+    Ok(links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link: Uid(link), first, last }))
 }
 
 /// The page of a message; `None` for one without captures.
-fn page_of(uid: u64, page: &crate::protocol::proto::Page) -> Result<Option<Page>, Status> {
+fn page_of(uid: Uid, page: &crate::protocol::proto::Page) -> Result<Option<Page>, Status> {
     if page.timestamps.is_empty() {
         return Ok(None);
     }
@@ -235,7 +233,7 @@ fn page_of(uid: u64, page: &crate::protocol::proto::Page) -> Result<Option<Page>
         uid,
         timestamps: page.timestamps.clone(),
         unknown: page.unknown.clone(),
-        links: page.links.clone(),
+        links: Uid::slice(&page.links).to_vec(),
         changes: changes.map(|(&link, &capture)| Change { link, capture }).collect(),
     };
     match page.flaw() {
@@ -245,7 +243,7 @@ fn page_of(uid: u64, page: &crate::protocol::proto::Page) -> Result<Option<Page>
 }
 
 /// The in-links of a message; `None` for those without sources.
-fn record_of(uid: u64, record: &crate::protocol::proto::InRecord) -> Result<Option<InLinks>, Status> {
+fn record_of(uid: Uid, record: &crate::protocol::proto::InRecord) -> Result<Option<InLinks>, Status> {
     if record.sources.is_empty() {
         return Ok(None);
     }
@@ -253,7 +251,7 @@ fn record_of(uid: u64, record: &crate::protocol::proto::InRecord) -> Result<Opti
     let record = InLinks {
         uid,
         ranges: record.ranges.clone(),
-        sources: record.sources.clone(),
+        sources: Uid::slice(&record.sources).to_vec(),
         changes: changes.map(|(&link, &capture)| Change { link, capture }).collect(),
     };
     match record.flaw() {

@@ -1,6 +1,7 @@
 //! One epoch, to ask questions of: what [`super::Clerk::at`] gives. Its questions are in `urls` and `links`.
 
 use std::sync::Arc;
+use webstrata_layers::Uid;
 
 use tonic::Status;
 
@@ -49,10 +50,10 @@ impl Pinned {
     }
 
     /// Refuses UIDs that the epoch does not have.
-    pub(crate) fn known(&self, uids: &[u64]) -> Result<(), Status> {
+    pub(crate) fn known(&self, uids: &[Uid]) -> Result<(), Status> {
         let Graph { epoch, urls, .. } = *self.graph;
-        let Some(&uid) = uids.iter().find(|&&uid| uid >= urls) else { return Ok(()) };
+        let Some(&uid) = uids.iter().find(|&&uid| uid.0 >= urls) else { return Ok(()) };
         let message = format!("UID {uid} is not in epoch {epoch}, which has {urls} URLs; UIDs are below that");
-        Err(refuse(Reason::UnknownUid, message, &[("uid", uid), ("epoch", epoch), ("urls", urls)]))
+        Err(refuse(Reason::UnknownUid, message, &[("uid", uid.0), ("epoch", epoch), ("urls", urls)]))
     }
 }

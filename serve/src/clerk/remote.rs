@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
-    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Window,
+    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Uid, Window,
 };
 
 use super::{Clerk, ClerkOptions, Pinned};
@@ -105,15 +105,15 @@ impl Links for Remote {
         self.pinned.len()
     }
 
-    fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
+    fn uid(&self, url: &str) -> Result<Option<Uid>, Error> {
         Ok(self.answer(self.pinned.uids(&[url]))?.pop().flatten())
     }
 
-    fn url(&self, uid: u64) -> Result<String, Error> {
+    fn url(&self, uid: Uid) -> Result<String, Error> {
         Ok(self.answer(self.pinned.urls(&[uid]))?.pop().unwrap_or_default())
     }
 
-    fn urls_of(&self, uids: &[u64]) -> Result<Vec<String>, Error> {
+    fn urls_of(&self, uids: &[Uid]) -> Result<Vec<String>, Error> {
         let mut urls = Vec::with_capacity(uids.len());
         for uids in uids.chunks(URLS) {
             urls.extend(self.answer(self.pinned.urls(uids))?);
@@ -121,11 +121,11 @@ impl Links for Remote {
         Ok(urls)
     }
 
-    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
+    fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error> {
         Ok(self.answer(self.pinned.pages(&[uid]))?.pop().flatten().map(Arc::new))
     }
 
-    fn in_record(&self, uid: u64) -> Result<Option<Arc<InLinks>>, Error> {
+    fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, Error> {
         Ok(self.answer(self.pinned.in_records(&[uid]))?.pop().flatten().map(Arc::new))
     }
 
@@ -133,20 +133,20 @@ impl Links for Remote {
         self.pinned.graph().in_range
     }
 
-    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+    fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
         *captures = only(&self.answer(self.pinned.captures(&[uid]))?);
         Ok(())
     }
 
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error> {
         self.answer(self.pinned.with_prefix(prefix))
     }
 
     fn uids(
         &self,
-        uids: Range<u64>,
+        uids: Range<Uid>,
         interval: (i64, i64),
-        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let mut rest = uids;
         while !rest.is_empty() {
@@ -159,40 +159,40 @@ impl Links for Remote {
         Ok(())
     }
 
-    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+    fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
         self.links(uid, Direction::Out, window)
     }
 
-    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+    fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         self.links(uid, Direction::In(precision), window)
     }
 
-    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+    fn links(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Error> {
         self.answer(self.pinned.all_links(uid, direction, window))
     }
 
-    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+    fn degree(&self, uid: Uid, direction: Direction, window: Window) -> Result<usize, Error> {
         let degrees = self.answer(self.pinned.degrees(&[uid], direction, window))?;
         Ok(degrees.first().map_or(0, |&degree| usize::try_from(degree).unwrap_or(usize::MAX)))
     }
 
     fn sample_into(
         &self,
-        uid: u64,
+        uid: Uid,
         direction: Direction,
         window: Window,
         sample: Sample,
-        links: &mut Vec<u64>,
+        links: &mut Vec<Uid>,
     ) -> Result<(), Error> {
         *links = only(&self.answer(self.pinned.samples(&[uid], direction, window, sample))?);
         Ok(())
     }
 
-    fn has_link(&self, uid: u64, link: u64, window: Window) -> Result<bool, Error> {
+    fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
         Ok(self.answer(self.pinned.has_links(&[(uid, link)], window))?.pop().unwrap_or(false))
     }
 
-    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
         *spans = only(&self.answer(self.pinned.lifespans(&[uid]))?);
         Ok(())
     }

@@ -1,18 +1,19 @@
 //! URLs of the UIDs in an answer, asked for in one batch, each once.
 
 use tonic::Status;
+use webstrata_layers::Uid;
 
 use super::Pinned;
 
 /// URLs by UID.
 pub(crate) struct Texts {
-    uids: Vec<u64>,
+    uids: Vec<Uid>,
     urls: Vec<String>,
 }
 
 impl Texts {
     /// The URLs of UIDs in any order, given as often as they like.
-    pub(crate) async fn of(pinned: &Pinned, mut uids: Vec<u64>) -> Result<Self, Status> {
+    pub(crate) async fn of(pinned: &Pinned, mut uids: Vec<Uid>) -> Result<Self, Status> {
         uids.sort_unstable();
         uids.dedup();
         let urls = pinned.urls(&uids).await?;
@@ -20,7 +21,7 @@ impl Texts {
     }
 
     /// The URL of a UID; nothing for one that was not asked for.
-    pub(crate) fn get(&self, uid: u64) -> &str {
+    pub(crate) fn get(&self, uid: Uid) -> &str {
         self.uids.binary_search(&uid).ok().and_then(|at| self.urls.get(at)).map_or("", String::as_str)
     }
 }

@@ -1,17 +1,19 @@
 //! Questions about URLs: their UIDs, their texts, those of a prefix, those captured in an interval.
 
 use std::ops::Range;
+use webstrata_layers::Uid;
 
 use tonic::Status;
 use webstrata_layers::Window;
 use webstrata_layers::key;
 
 use super::call::other_kind;
+use super::links::chosen;
 use super::pinned::Pinned;
 use super::split::Split;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
-use crate::protocol::proto::{Find, Listing, Prefix, UidList};
+use crate::protocol::proto::{Find, Listing, Prefix};
 
 /// UIDs that are looked through in one step of a listing.
 const STEP: u64 = 1 << 17;
@@ -21,7 +23,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn uids(&self, urls: &[impl AsRef<str>]) -> Result<Vec<Option<u64>>, Status> {
+    pub async fn uids(&self, urls: &[impl AsRef<str>]) -> Result<Vec<Option<Uid>>, Status> {
         let mut split = Split::of(&self.graph);
         let mut keys = Vec::with_capacity(urls.len());
         for (item, url) in urls.iter().enumerate() {
@@ -41,7 +43,7 @@ impl Pinned {
         let mut uids = vec![None; urls.len()];
         for spot in &split.spots {
             let AnswerKind::Uids(found) = &answers[spot.part] else { return Err(other_kind()) };
-            let found = found.uids.get(spot.at).ok_or_else(other_kind)?.checked_sub(1);
+            let found = found.uids.get(spot.at).ok_or_else(other_kind)?.checked_sub(1).map(Uid);
             uids[spot.item] = uids[spot.item].or(found);
         }
         Ok(uids)
@@ -51,7 +53,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn urls(&self, uids: &[u64]) -> Result<Vec<String>, Status> {
+    pub async fn urls(&self, uids: &[Uid]) -> Result<Vec<String>, Status> {
         self.known(uids)?;
         let mut split = Split::of(&self.graph);
         for (item, &uid) in uids.iter().enumerate() {
@@ -59,8 +61,7 @@ impl Pinned {
             let place = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
             split.add(row, place.ok_or_else(|| Status::internal(format!("no cell has UID {uid}")))?, item);
         }
-        let parts = split
-            .parts(|share| QuestionKind::Urls(UidList { uids: share.items.iter().map(|&item| uids[item]).collect() }));
+        let parts = split.parts(|share| QuestionKind::Urls(chosen(uids, &share.items)));
         let mut answers = self.ask(&parts).await?;
         let text = |spot: &super::split::Spot| match answers.get_mut(spot.part) {
             Some(AnswerKind::Urls(urls)) => urls.urls.get_mut(spot.at).map(std::mem::take).ok_or_else(other_kind),
@@ -74,20 +75,21 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<u64>>, Status> {
+    pub async fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Status> {
         let mut split = Split::of(&self.graph);
         for (at, row) in self.graph.rows.iter().enumerate() {
             row.places_of_prefix(prefix).for_each(|place| split.add(at, place, at));
         }
         let parts = split.parts(|_| QuestionKind::Prefix(Prefix { prefix: prefix.to_vec() }));
         let answers = self.ask(&parts).await?;
-        let mut ranges: Vec<Option<Range<u64>>> = vec![None; self.graph.rows.len()];
+        let mut ranges: Vec<Option<Range<Uid>>> = vec![None; self.graph.rows.len()];
         for spot in &split.spots {
             let AnswerKind::Range(own) = &answers[spot.part] else { return Err(other_kind()) };
             if own.first < own.end {
-                let range = ranges[spot.item].get_or_insert(own.first..own.end);
-                range.start = range.start.min(own.first);
-                range.end = range.end.max(own.end);
+                let (first, end) = (Uid(own.first), Uid(own.end));
+                let range = ranges[spot.item].get_or_insert(first..end);
+                range.start = range.start.min(first);
+                range.end = range.end.max(end);
             }
         }
         Ok(ranges.into_iter().flatten().collect())
@@ -98,24 +100,24 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn captured(&self, uids: Range<u64>, (from, to): (i64, i64)) -> Result<(Vec<u64>, Range<u64>), Status> {
-        let end = uids.end.min(self.graph.urls);
+    pub async fn captured(&self, uids: Range<Uid>, (from, to): (i64, i64)) -> Result<(Vec<Uid>, Range<Uid>), Status> {
+        let end = uids.end.min(Uid(self.graph.urls));
         let step = uids.start..end.min(uids.start.saturating_add(STEP)).max(uids.start);
         let mut split = Split::of(&self.graph);
         for (at, row) in self.graph.rows.iter().enumerate() {
             if step.is_empty() || !row.meets(Window::Seen { from, to }) {
                 continue;
             }
-            let meets = |records: &Range<u64>| records.start < step.end && step.start < records.end;
+            let meets = |records: &Range<Uid>| records.start < step.end && step.start < records.end;
             let places = row.cells.iter().enumerate().filter(|(_, cell)| meets(&cell.records));
             places.for_each(|(place, _)| split.add(at, place, 0));
         }
-        let listing = Listing { first: step.start, end: step.end, from, to };
+        let listing = Listing { first: step.start.0, end: step.end.0, from, to };
         let answers = self.ask(&split.parts(|_| QuestionKind::Listing(listing))).await?;
         let mut found = Vec::new();
         for answer in answers {
             let AnswerKind::Listing(uids) = answer else { return Err(other_kind()) };
-            found.extend(uids.uids);
+            found.extend_from_slice(Uid::slice(&uids.uids));
         }
         found.sort_unstable();
         found.dedup();

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use webstrata_layers::{EpochId, RowEntry, Store};
+use webstrata_layers::{EpochId, RowEntry, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::members::{Member, Said};
@@ -36,7 +36,7 @@ pub(super) struct Survey {
 pub(super) struct Layout {
     pub(super) row: u32,
     key: String,
-    end_uid: u64,
+    end_uid: Uid,
     times: (i64, i64),
     cells: Vec<CellSummary>,
 }
@@ -45,8 +45,8 @@ pub(super) struct Layout {
 struct CellSummary {
     load: Load,
     /// UIDs of its URLs, and of its records.
-    urls: Range<u64>,
-    records: Range<u64>,
+    urls: Range<Uid>,
+    records: Range<Uid>,
     first_key: Vec<u8>,
 }
 
@@ -151,16 +151,16 @@ impl Survey {
         let narrow = |at: &usize| u32::try_from(*at).unwrap_or(u32::MAX);
         let cell = |(place, holders): (&CellSummary, &Holders)| Cell {
             partition: place.load.partition,
-            first_uid: place.urls.start,
+            first_uid: place.urls.start.0,
             urls: place.urls.end - place.urls.start,
-            first_record: place.records.start,
-            end_record: place.records.end,
+            first_record: place.records.start.0,
+            end_record: place.records.end.0,
             first_key: place.first_key.clone(),
             servers: holders.ready.iter().chain(&holders.silent).map(narrow).collect(),
         };
         Row {
             row: row.row,
-            end_uid: row.end_uid,
+            end_uid: row.end_uid.0,
             first_time: row.times.0,
             last_time: row.times.1,
             cells: row.cells.iter().zip(holders).map(cell).collect(),

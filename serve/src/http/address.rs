@@ -2,6 +2,7 @@
 //! is no such URL.
 
 use tonic::Status;
+use webstrata_layers::Uid;
 use webstrata_url::neighbours;
 
 use crate::clerk::Pinned;
@@ -12,7 +13,7 @@ use crate::protocol::status::{Reason, bad, refuse};
 ///
 /// # Errors
 /// BAD_REQUEST for what is no URL, or lacks a scheme and is there with both; what the clerk fails with.
-pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(String, Option<u64>)>, Status> {
+pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(String, Option<Uid>)>, Status> {
     let meant = texts.iter().map(|text| meant(text)).collect::<Result<Vec<_>, _>>()?;
     let mut uids = pinned.uids(&meant.concat()).await?.into_iter();
     let mut found = Vec::with_capacity(meant.len());
@@ -34,7 +35,7 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
 ///
 /// # Errors
 /// NOT_IN_STORE, which names the same address in another spelling where that is in the store; and as [`look_up`].
-pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, u64), Status> {
+pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), Status> {
     let (url, uid) = look_up(pinned, &[text]).await?.remove(0);
     if let Some(uid) = uid {
         return Ok((url, uid));

@@ -5,6 +5,7 @@
 //! one run of values more; nothing is begun that cannot be carried on.
 
 use std::mem::size_of;
+use webstrata_layers::Uid;
 
 use tonic::Status;
 use webstrata_layers::Batch;
@@ -27,7 +28,7 @@ const BESIDE: usize = 32;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item<V> {
     pub(super) url: String,
-    pub(super) uid: u64,
+    pub(super) uid: Uid,
     pub(super) values: Vec<V>,
 }
 
@@ -54,7 +55,7 @@ pub(super) trait Value: Copy {
     type Shown;
 
     /// The UID whose URL they show.
-    fn uid(self) -> Option<u64>;
+    fn uid(self) -> Option<Uid>;
 
     /// With that URL.
     fn show(self, url: &str) -> Self::Shown;
@@ -91,7 +92,7 @@ impl<V> Answer<V> {
     }
 
     /// Ends the answer before a UID, where it does not end already.
-    pub(super) fn stop_at(&mut self, uid: u64) {
+    pub(super) fn stop_at(&mut self, uid: Uid) {
         self.more.get_or_insert(PagePosition { uid, given: 0 });
     }
 
@@ -99,7 +100,7 @@ impl<V> Answer<V> {
     pub(super) async fn add<T: Value<Shown = V>>(
         &mut self,
         pinned: &Pinned,
-        uids: &[u64],
+        uids: &[Uid],
         lists: &Batch<T>,
     ) -> Result<(), Status> {
         let pieces = self.pieces(uids, lists)?;
@@ -129,7 +130,7 @@ impl<V> Answer<V> {
     }
 
     /// What fits of lists, by number of values, in pieces that are not longer than a run.
-    fn pieces<T>(&mut self, uids: &[u64], lists: &Batch<T>) -> Result<Vec<Piece>, Status> {
+    fn pieces<T>(&mut self, uids: &[Uid], lists: &Batch<T>) -> Result<Vec<Piece>, Status> {
         let mut pieces = Vec::new();
         for (list, (&uid, values)) in uids.iter().zip(lists.iter()).enumerate() {
             if self.is_full() {
@@ -149,7 +150,7 @@ impl<V> Answer<V> {
         Ok(pieces)
     }
 
-    fn put<'a, T: Value<Shown = V> + 'a>(&mut self, uid: u64, values: impl Iterator<Item = &'a T>, texts: &Texts) {
+    fn put<'a, T: Value<Shown = V> + 'a>(&mut self, uid: Uid, values: impl Iterator<Item = &'a T>, texts: &Texts) {
         let mut bytes = 0;
         if self.items.last().is_none_or(|last| last.uid != uid) {
             let url = texts.get(uid).to_owned();

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::{Batch, Direction, Lifespan, Precision, Sample, Sampling, Window, format_time};
+use webstrata_layers::{Batch, Direction, Lifespan, Precision, Sample, Sampling, Uid, Window, format_time};
 
 use super::address::find;
 use super::answer::{Answer, Value};
@@ -61,12 +61,12 @@ struct Asked {
 }
 
 /// One of a page's links; nothing where they are not known.
-type Link = Option<u64>;
+type Link = Option<Uid>;
 
 impl Value for Link {
     type Shown = Option<String>;
 
-    fn uid(self) -> Option<u64> {
+    fn uid(self) -> Option<Uid> {
         self
     }
 
@@ -82,7 +82,7 @@ struct Count(u64);
 impl Value for Count {
     type Shown = u64;
 
-    fn uid(self) -> Option<u64> {
+    fn uid(self) -> Option<Uid> {
         None
     }
 
@@ -94,7 +94,7 @@ impl Value for Count {
 impl Value for Lifespan {
     type Shown = Shown;
 
-    fn uid(self) -> Option<u64> {
+    fn uid(self) -> Option<Uid> {
         Some(self.link)
     }
 
@@ -146,12 +146,12 @@ impl Asked {
         }
     }
 
-    async fn links(&self, pinned: &Pinned, uids: &[u64]) -> Result<Batch<Link>, Status> {
+    async fn links(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Link>, Status> {
         let found = match self.wanted {
             Wanted::Sample(sample) => pinned.samples(uids, self.direction, self.window, sample).await?,
             Wanted::All | Wanted::Count => pinned.whole(uids, self.direction, self.window).await?,
         };
-        let empty: Vec<u64> =
+        let empty: Vec<Uid> =
             uids.iter().zip(found.iter()).filter(|(_, links)| links.is_empty()).map(|(&uid, _)| uid).collect();
         let mut unknown = self.unknown(pinned, &empty).await?.into_iter().peekable();
         let (mut links, mut own) = (Batch::default(), Vec::new());
@@ -168,14 +168,14 @@ impl Asked {
     async fn add_links(
         &self,
         pinned: &Pinned,
-        uid: u64,
+        uid: Uid,
         start: &Start,
         answer: &mut Answer<Option<String>>,
     ) -> Result<(), Status> {
         let mut next = Some(start.place.unwrap_or_default().uid);
         while let (Some(first), false) = (next, answer.is_full()) {
             let (links, after) = pinned.links_from(uid, self.direction, self.window, first, answer.room()).await?;
-            if links.is_empty() && first == 0 && after.is_none() {
+            if links.is_empty() && first == Uid(0) && after.is_none() {
                 return answer.add(pinned, &[uid], &self.links(pinned, &[uid]).await?).await;
             }
             let mut each = Batch::default();
@@ -189,7 +189,7 @@ impl Asked {
         Ok(())
     }
 
-    async fn counts(&self, pinned: &Pinned, uids: &[u64]) -> Result<Batch<Count>, Status> {
+    async fn counts(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Count>, Status> {
         let mut counts = Batch::default();
         for count in pinned.degrees(uids, self.direction, self.window).await? {
             counts.push(Some(Count(count)).filter(|_| count > 0).as_slice());
@@ -198,7 +198,7 @@ impl Asked {
     }
 
     /// Those of some pages the links of whose answering capture are not known.
-    async fn unknown(&self, pinned: &Pinned, uids: &[u64]) -> Result<Vec<u64>, Status> {
+    async fn unknown(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Vec<Uid>, Status> {
         let (Direction::Out, Window::AsOf(at)) = (self.direction, self.window) else { return Ok(Vec::new()) };
         let captures = pinned.captures(uids).await?;
         let lacks = uids.iter().zip(captures.iter()).filter(|(_, captures)| is_unknown(captures, at));

@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::{Batch, CaptureTime, format_time};
+use webstrata_layers::{Batch, CaptureTime, Uid, format_time};
 
 use super::address::{find, look_up};
 use super::answer::{Answer, Value};
@@ -25,7 +25,7 @@ pub(super) const TRANSLATE: &[&str] = &["uid", "from", "to"];
 impl Value for CaptureTime {
     type Shown = (i64, bool);
 
-    fn uid(self) -> Option<u64> {
+    fn uid(self) -> Option<Uid> {
         None
     }
 
@@ -37,7 +37,7 @@ impl Value for CaptureTime {
 impl Value for () {
     type Shown = ();
 
-    fn uid(self) -> Option<u64> {
+    fn uid(self) -> Option<Uid> {
         None
     }
 
@@ -98,7 +98,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     let pinned = pinned(&shared, start.epoch).await?;
     let ranges = match url {
         Some(url) => matched.ranges(&pinned, url).await?,
-        None => std::iter::once(0..pinned.len()).collect(),
+        None => std::iter::once(Uid::below(pinned.len())).collect(),
     };
     let mut walk = Walk::new(pinned.clone(), ranges, interval, &start);
     while let Some(uids) = walk.next(&mut answer).await? {
@@ -131,7 +131,7 @@ pub(super) async fn uid(
     RawQuery(query): RawQuery,
 ) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), UID, &[])?;
-    let uid = number("uid", &uid, &(0..=u64::MAX))?;
+    let uid = Uid(number("uid", &uid, &(0..=u64::MAX))?);
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let urls = pinned.urls(&[uid]).await?;
     Ok(Json(json!({"epoch": pinned.epoch(), "uid": uid, "url": urls.first()})))
@@ -141,7 +141,7 @@ pub(super) async fn uid(
 pub(super) async fn translate(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), TRANSLATE, &["uid"])?;
     let epoch = |name| Ok::<_, Status>(params.number(name, 1..=u64::MAX)?.unwrap_or(0));
-    let (from, to, uids) = (epoch("from")?, epoch("to")?, params.numbers("uid")?);
+    let (from, to, uids) = (epoch("from")?, epoch("to")?, Uid::of_numbers(params.numbers("uid")?));
     params.required("uid")?;
     shared.bounds.admit(uids.len())?;
     let (from, to, translated) = shared.cluster.translate(from, to, uids.clone()).await?;

@@ -2,6 +2,7 @@
 //! it is refused: [`crate::protocol::resume`].
 
 use tonic::Status;
+use webstrata_layers::Uid;
 
 use super::params::Params;
 use crate::protocol::resume::{Fingerprint, resumed, token};
@@ -10,7 +11,7 @@ use crate::protocol::resume::{Fingerprint, resumed, token};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PagePosition {
     /// Those of lower UIDs were given,
-    pub(super) uid: u64,
+    pub(super) uid: Uid,
     /// and so many of this one.
     pub(super) given: usize,
 }
@@ -33,13 +34,13 @@ impl Start {
         let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
         let Some(key) = params.get("resumeKey")? else { return Ok(Self { epoch, place: None, seed: None, question }) };
         let (epoch, [uid, given, seed]) = resumed("resumeKey", key, question, epoch)?;
-        let place = PagePosition { uid, given: usize::try_from(given).unwrap_or(usize::MAX) };
+        let place = PagePosition { uid: Uid(uid), given: usize::try_from(given).unwrap_or(usize::MAX) };
         Ok(Self { epoch, place: Some(place), seed: Some(seed), question })
     }
 
     /// The key of a place.
     pub(super) fn key(&self, epoch: u64, place: PagePosition) -> String {
-        token(epoch, [place.uid, place.given as u64, self.seed.unwrap_or(0)], self.question)
+        token(epoch, [place.uid.0, place.given as u64, self.seed.unwrap_or(0)], self.question)
     }
 }
 

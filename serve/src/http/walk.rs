@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
+use webstrata_layers::Uid;
 
 use tokio::time::Instant;
 use tonic::Status;
@@ -57,7 +58,7 @@ impl Match {
     }
 
     /// The UIDs of the URLs that match, rising.
-    pub(super) async fn ranges(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<u64>>, Status> {
+    pub(super) async fn ranges(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
         match self {
             Self::Exact => {
                 let (_, uid) = find(pinned, text).await?;
@@ -85,15 +86,15 @@ pub(super) struct Walk {
     pinned: Pinned,
     /// Only pages with a capture in it.
     interval: Option<(i64, i64)>,
-    ranges: VecDeque<Range<u64>>,
-    ready: VecDeque<u64>,
+    ranges: VecDeque<Range<Uid>>,
+    ready: VecDeque<Uid>,
     step: usize,
     until: Instant,
 }
 
 impl Walk {
     /// Through ranges of UIDs that rise, from the place of a question on.
-    pub(super) fn new(pinned: Pinned, ranges: Vec<Range<u64>>, interval: Option<(i64, i64)>, start: &Start) -> Self {
+    pub(super) fn new(pinned: Pinned, ranges: Vec<Range<Uid>>, interval: Option<(i64, i64)>, start: &Start) -> Self {
         let first = start.place.unwrap_or_default().uid;
         let rest = ranges.into_iter().map(|range| range.start.max(first)..range.end);
         Self {
@@ -107,7 +108,7 @@ impl Walk {
     }
 
     /// The next UIDs; none where the answer is full, or time or the walk has come to an end.
-    pub(super) async fn next<V>(&mut self, answer: &mut Answer<V>) -> Result<Option<Vec<u64>>, Status> {
+    pub(super) async fn next<V>(&mut self, answer: &mut Answer<V>) -> Result<Option<Vec<Uid>>, Status> {
         while !answer.is_full() {
             let Some(here) = self.here() else { return Ok(None) };
             if Instant::now() > self.until {
@@ -128,7 +129,7 @@ impl Walk {
                 }
                 None => {
                     let end = range.end.min(range.start.saturating_add(READY));
-                    self.ready = (range.start..end).collect();
+                    self.ready = Uid::each(range.start..end).collect();
                     end..range.end
                 }
             };
@@ -140,7 +141,7 @@ impl Walk {
     }
 
     /// Takes UIDs back, to give them in smaller steps; false for one alone.
-    pub(super) fn take_back(&mut self, uids: &[u64]) -> bool {
+    pub(super) fn take_back(&mut self, uids: &[Uid]) -> bool {
         if uids.len() < 2 {
             return false;
         }
@@ -150,7 +151,7 @@ impl Walk {
     }
 
     /// The UID that is next looked at.
-    fn here(&self) -> Option<u64> {
+    fn here(&self) -> Option<Uid> {
         self.ready.front().copied().or_else(|| self.ranges.front().map(|range| range.start))
     }
 }

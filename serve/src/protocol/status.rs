@@ -120,7 +120,7 @@ pub fn refuse(reason: Reason, message: impl Into<String>, metadata: &[(&str, u64
 pub fn status_of(error: &LayersError) -> Status {
     match error {
         LayersError::UnknownUid { uid, epoch, urls } => {
-            refuse(Reason::UnknownUid, error.to_string(), &[("uid", *uid), ("epoch", *epoch), ("urls", *urls)])
+            refuse(Reason::UnknownUid, error.to_string(), &[("uid", uid.0), ("epoch", *epoch), ("urls", *urls)])
         }
         LayersError::NoTranslation { from, .. } => {
             refuse(Reason::NoTranslation, error.to_string(), &[("epoch", *from)])

@@ -9,7 +9,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 use webstrata_layers::record::key;
-use webstrata_layers::{Batch, Sampling, interval};
+use webstrata_layers::{Batch, Sampling, Uid, interval};
 
 use super::Shared;
 use crate::clerk::{Pinned, WAIT};
@@ -69,8 +69,8 @@ fn counts<T>(lists: &Batch<T>) -> Vec<u32> {
     lists.iter().map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)).collect()
 }
 
-fn plus_one(uids: Vec<Option<u64>>) -> Vec<u64> {
-    uids.into_iter().map(|uid| uid.map_or(0, |uid| uid + 1)).collect()
+fn plus_one(uids: Vec<Option<Uid>>) -> Vec<u64> {
+    uids.into_iter().map(|uid| uid.map_or(0, |uid| uid.0 + 1)).collect()
 }
 
 /// What a request for links asks, whichever part of its answer is wanted.
@@ -85,13 +85,13 @@ fn fingerprint(store: &str, request: &proto::GetLinksRequest) -> Fingerprint {
 }
 
 /// Of which epoch a page of links is (0: the current one), and where it begins: in which list, and at which link of it.
-fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize, u64), Status> {
+fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize, Uid), Status> {
     if request.page_token.is_empty() {
-        return Ok((request.epoch, 0, 0));
+        return Ok((request.epoch, 0, Uid(0)));
     }
     let (field, question) = ("page_token", fingerprint(store, request));
     let (epoch, [item, link, _]) = resumed(field, &request.page_token, question, request.epoch)?;
-    Ok((epoch, usize::try_from(item).unwrap_or(usize::MAX), link))
+    Ok((epoch, usize::try_from(item).unwrap_or(usize::MAX), Uid(link)))
 }
 
 #[tonic::async_trait]
@@ -106,7 +106,7 @@ impl Links for LinksService {
     async fn uid_to_url(&self, request: Request<proto::UidToUrlRequest>) -> AnswerKind<proto::UidToUrlResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
-        let urls = pinned.urls(&request.uids).await?;
+        let urls = pinned.urls(Uid::slice(&request.uids)).await?;
         self.values(urls.iter().map(|url| 1 + url.len() / size_of::<u64>()).sum())?;
         Ok(Response::new(proto::UidToUrlResponse { epoch: pinned.epoch(), urls }))
     }
@@ -118,12 +118,12 @@ impl Links for LinksService {
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
         let mut answer = proto::GetLinksResponse { epoch: pinned.epoch(), ..Default::default() };
         // Also of UIDs that are beyond the limit.
-        pinned.known(&request.uids)?;
+        pinned.known(Uid::slice(&request.uids))?;
         if request.limit == 0 && request.page_token.is_empty() {
-            let links = pinned.links(&request.uids, direction, window).await?;
+            let links = pinned.links(Uid::slice(&request.uids), direction, window).await?;
             self.values(links.values().len())?;
             answer.counts = counts(&links);
-            answer.links = links.into_values();
+            answer.links = Uid::into_numbers(links.into_values());
             return Ok(Response::new(answer));
         }
         let bounds = self.shared.bounds;
@@ -131,15 +131,16 @@ impl Links for LinksService {
         let limit = limit.min(bounds.values);
         answer.counts = vec![0; request.uids.len()];
         let question = fingerprint(self.shared.cluster.store(), &request);
-        let token_at = |item: usize, link: u64| token(pinned.epoch(), [item as u64, link, 0], question);
+        let token_at = |item: usize, link: Uid| token(pinned.epoch(), [item as u64, link.0, 0], question);
         // Asked in steps, so that what is beyond the limit is hardly looked for.
+        let uids = Uid::slice(&request.uids);
         let (mut item, mut first, mut step) = (item, first, 1);
         while item < request.uids.len() {
             let end = request.uids.len().min(item + step);
-            let links = if first > 0 {
+            let links = if first > Uid(0) {
                 Err(None)
             } else {
-                pinned.links(&request.uids[item..end], direction, window).await.map_err(Some)
+                pinned.links(&uids[item..end], direction, window).await.map_err(Some)
             };
             let links = match links {
                 Ok(links) => links,
@@ -152,9 +153,9 @@ impl Links for LinksService {
                 Err(_) => {
                     // One more than fits is not too many, and says that there is more.
                     let left = (limit - answer.links.len()).clamp(1, (bounds.values / 2).max(1));
-                    let (links, next) = pinned.links_from(request.uids[item], direction, window, first, left).await?;
+                    let (links, next) = pinned.links_from(uids[item], direction, window, first, left).await?;
                     let own = links.len().min(limit - answer.links.len());
-                    answer.links.extend_from_slice(&links[..own]);
+                    answer.links.extend_from_slice(Uid::numbers(&links[..own]));
                     answer.counts[item] += u32::try_from(own).unwrap_or(u32::MAX);
                     match links.get(own).copied().or(next) {
                         Some(next) if answer.links.len() >= limit => {
@@ -162,14 +163,14 @@ impl Links for LinksService {
                             return Ok(Response::new(answer));
                         }
                         Some(next) => first = next,
-                        None => (item, first) = (item + 1, 0),
+                        None => (item, first) = (item + 1, Uid(0)),
                     }
                     continue;
                 }
             };
             for list in links.iter() {
                 let own = list.len().min(limit - answer.links.len());
-                answer.links.extend_from_slice(&list[..own]);
+                answer.links.extend_from_slice(Uid::numbers(&list[..own]));
                 answer.counts[item] = u32::try_from(own).unwrap_or(u32::MAX);
                 if let Some(next) = list.get(own) {
                     answer.next_page_token = token_at(item, *next);
@@ -189,7 +190,7 @@ impl Links for LinksService {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
-        let counts = pinned.degrees(&request.uids, direction, window).await?;
+        let counts = pinned.degrees(Uid::slice(&request.uids), direction, window).await?;
         Ok(Response::new(proto::GetLinkCountResponse { epoch: pinned.epoch(), counts }))
     }
 
@@ -203,10 +204,14 @@ impl Links for LinksService {
         let sampling = if request.random { Sampling::Random } else { Sampling::Consistent };
         let seed = sampling.seed(request.seed);
         let sample = sample_of(&Drawing { samples: request.samples, random: request.random, seed });
-        let samples = pinned.samples(&request.uids, direction, window, sample).await?;
+        let samples = pinned.samples(Uid::slice(&request.uids), direction, window, sample).await?;
         self.values(samples.values().len())?;
         let counts = counts(&samples);
-        Ok(Response::new(proto::SampleLinksResponse { epoch: pinned.epoch(), counts, links: samples.into_values() }))
+        Ok(Response::new(proto::SampleLinksResponse {
+            epoch: pinned.epoch(),
+            counts,
+            links: Uid::into_numbers(samples.into_values()),
+        }))
     }
 
     async fn get_lifespans(
@@ -215,12 +220,12 @@ impl Links for LinksService {
     ) -> AnswerKind<proto::GetLifespansResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
-        let spans = pinned.lifespans(&request.uids).await?;
+        let spans = pinned.lifespans(Uid::slice(&request.uids)).await?;
         self.values(3 * spans.values().len())?;
         Ok(Response::new(proto::GetLifespansResponse {
             epoch: pinned.epoch(),
             counts: counts(&spans),
-            links: spans.values().iter().map(|span| span.link).collect(),
+            links: spans.values().iter().map(|span| span.link.0).collect(),
             firsts: spans.values().iter().map(|span| span.first).collect(),
             lasts: spans.values().iter().map(|span| span.last).collect(),
         }))
@@ -232,7 +237,7 @@ impl Links for LinksService {
     ) -> AnswerKind<proto::GetCapturesResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
-        let captures = pinned.captures(&request.uids).await?;
+        let captures = pinned.captures(Uid::slice(&request.uids)).await?;
         self.values(captures.values().len())?;
         let unknown = (0..).zip(captures.values()).filter(|(_, capture)| !capture.known).map(|(at, _)| at);
         Ok(Response::new(proto::GetCapturesResponse {
@@ -299,7 +304,8 @@ impl Links for LinksService {
     ) -> AnswerKind<proto::TranslateUidsResponse> {
         let request = request.into_inner();
         self.shared.bounds.admit(request.uids.len())?;
-        let (from, to, uids) = self.shared.cluster.translate(request.from, request.to, request.uids).await?;
+        let (from, to, uids) =
+            self.shared.cluster.translate(request.from, request.to, Uid::of_numbers(request.uids)).await?;
         Ok(Response::new(proto::TranslateUidsResponse { from, to, uids_plus_one: plus_one(uids) }))
     }
 
@@ -341,9 +347,9 @@ fn add(sum: &mut Counts, own: &Counts) {
 }
 
 /// The UIDs that a listing is about.
-async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<Vec<std::ops::Range<u64>>, Status> {
+async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<Vec<std::ops::Range<Uid>>, Status> {
     if request.url.is_empty() {
-        return Ok(std::iter::once(0..pinned.len()).collect());
+        return Ok(std::iter::once(Uid::below(pinned.len())).collect());
     }
     let wanted =
         proto::Match::try_from(request.r#match).map_err(|_| bad(format!("match: {} is none", request.r#match)))?;
@@ -366,27 +372,27 @@ fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<
 /// Sends the UIDs of ranges, in an interval or all, until they end or nobody listens.
 async fn list(
     pinned: &Pinned,
-    ranges: Vec<std::ops::Range<u64>>,
+    ranges: Vec<std::ops::Range<Uid>>,
     interval: Option<(i64, i64)>,
     request: &proto::ListUidsRequest,
     sender: &mpsc::Sender<Result<proto::ListUidsResponse, Status>>,
 ) -> Result<(), Status> {
     let mut left = if request.limit == 0 { u64::MAX } else { request.limit };
     for range in ranges {
-        let mut rest = range.start.max(request.first)..range.end;
+        let mut rest = range.start.max(Uid(request.first))..range.end;
         while !rest.is_empty() && left > 0 {
             let (mut uids, after) = match interval {
                 Some(interval) => pinned.captured(rest, interval).await?,
                 None => {
                     let end = rest.end.min(rest.start + LISTED as u64);
-                    ((rest.start..end).collect(), end..rest.end)
+                    (Uid::each(rest.start..end).collect(), end..rest.end)
                 }
             };
             rest = after;
             uids.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             left -= uids.len() as u64;
             for uids in uids.chunks(LISTED) {
-                let answer = proto::ListUidsResponse { epoch: pinned.epoch(), uids: uids.to_vec() };
+                let answer = proto::ListUidsResponse { epoch: pinned.epoch(), uids: Uid::numbers(uids).to_vec() };
                 if sender.send(Ok(answer)).await.is_err() {
                     return Ok(());
                 }

@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::uid::Uid;
 use crate::store::identity::{Digest, EpochId};
 use crate::store::manifest::{Manifest, ManifestFlaw, NewEpoch, is_plain};
 
@@ -17,7 +18,7 @@ use crate::store::manifest::{Manifest, ManifestFlaw, NewEpoch, is_plain};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranslationEntry {
     /// UIDs below this one stayed what they were: the first UID of the rows that were merged.
-    pub below: u64,
+    pub below: Uid,
     /// Path relative to the store, with `/`.
     pub path: String,
     /// Rows of the Parquet file.
@@ -79,7 +80,7 @@ pub(crate) fn history_after(
     let kept: Vec<_> = pairs.take_while(|(old, new)| old.row == new.row).map(|(old, _)| old).collect();
     let kept_urls: u64 = kept.iter().map(|row| row.urls).sum();
     if let Some(entry) = &new.translation
-        && (entry.below > kept_urls || entry.path != translation_name(epoch, epoch + 1))
+        && (entry.below.0 > kept_urls || entry.path != translation_name(epoch, epoch + 1))
     {
         return Err(ManifestFlaw::History);
     }
@@ -126,8 +127,8 @@ impl Manifest {
             return Err(ManifestFlaw::History);
         }
         for (epoch, past) in (1..).zip(&self.history) {
-            let below = past.translation.as_ref().map_or(0, |entry| entry.below);
-            if past.epoch != epoch || below > past.urls || past.rebuilt && past.translation.is_some() {
+            let below = past.translation.as_ref().map_or(Uid(0), |entry| entry.below);
+            if past.epoch != epoch || below.0 > past.urls || past.rebuilt && past.translation.is_some() {
                 return Err(ManifestFlaw::History);
             }
         }
@@ -162,7 +163,7 @@ mod tests {
             first_uid += urls;
             RowEntry {
                 row,
-                first_uid: first_uid - urls,
+                first_uid: Uid(first_uid - urls),
                 urls,
                 updates: 1,
                 partitions: vec![],
@@ -173,7 +174,7 @@ mod tests {
         NewEpoch { rows, in_range: RangeLength::Month, provenance: Provenance::default(), translation }
     }
 
-    fn entry(below: u64, from: u64) -> Option<TranslationEntry> {
+    fn entry(below: Uid, from: u64) -> Option<TranslationEntry> {
         let path = translation_name(from, from + 1);
         Some(TranslationEntry { below, path, rows: 0, bytes: 0, checksum: String::new() })
     }
@@ -196,15 +197,15 @@ mod tests {
             current = Some((EpochId { epoch, digest }, manifest));
             Ok((origin, shown))
         };
-        assert_eq!(commit(&[(1, 5)], entry(0, 1)), Err(ManifestFlaw::History));
+        assert_eq!(commit(&[(1, 5)], entry(Uid(0), 1)), Err(ManifestFlaw::History));
         assert_eq!(commit(&[(1, 5)], None), Ok((Origin::Built, vec![])));
         assert_eq!(commit(&[(1, 5), (2, 0)], None), Ok((Origin::Updated, vec![(1, 5)])));
         assert_eq!(commit(&[(1, 5), (2, 0), (3, 4)], None), Ok((Origin::Updated, vec![(1, 5), (2, 5)])));
-        for wrong in [entry(6, 3), entry(5, 2), entry(5, 4)] {
+        for wrong in [entry(Uid(6), 3), entry(Uid(5), 2), entry(Uid(5), 4)] {
             assert_eq!(commit(&[(1, 5), (4, 4)], wrong), Err(ManifestFlaw::History));
         }
         let history = vec![(1, 5), (2, 5), (3, 9)];
-        assert_eq!(commit(&[(1, 5), (4, 4)], entry(5, 3)), Ok((Origin::Merged, history)));
+        assert_eq!(commit(&[(1, 5), (4, 4)], entry(Uid(5), 3)), Ok((Origin::Merged, history)));
         assert_eq!(commit(&[(5, 9)], None), Ok((Origin::Built, vec![])), "no translation came with it");
         assert_eq!(commit(&[(5, 9), (6, 1)], None), Ok((Origin::Updated, vec![(5, 9)])));
     }
@@ -215,15 +216,15 @@ mod tests {
         let flaw = |history: Vec<PastEpoch>| Manifest::new(3, new.clone(), history).history_sound();
         let digest = Digest::of(b"");
         let past = |epoch, translation| PastEpoch { epoch, digest, urls: 5, translation, rebuilt: false };
-        assert_eq!(flaw(vec![past(1, entry(5, 1)), past(2, None)]), Ok(()));
+        assert_eq!(flaw(vec![past(1, entry(Uid(5), 1)), past(2, None)]), Ok(()));
         assert_eq!(flaw(vec![past(2, None)]), Err(ManifestFlaw::History));
-        let both = PastEpoch { rebuilt: true, ..past(2, entry(5, 2)) };
+        let both = PastEpoch { rebuilt: true, ..past(2, entry(Uid(5), 2)) };
         assert_eq!(flaw(vec![past(1, None), both]), Err(ManifestFlaw::History));
         assert_eq!(flaw(vec![past(1, None)]), Err(ManifestFlaw::History));
         assert_eq!(flaw(vec![past(2, None), past(1, None)]), Err(ManifestFlaw::History));
-        assert_eq!(flaw(vec![past(1, None), past(2, entry(6, 2))]), Err(ManifestFlaw::History));
+        assert_eq!(flaw(vec![past(1, None), past(2, entry(Uid(6), 2))]), Err(ManifestFlaw::History));
         assert_eq!(flaw((0..4).map(|epoch| past(epoch, None)).collect()), Err(ManifestFlaw::History));
-        let mut outside = past(2, entry(0, 2));
+        let mut outside = past(2, entry(Uid(0), 2));
         outside.translation.iter_mut().for_each(|entry| entry.path.insert_str(0, "../"));
         assert!(matches!(flaw(vec![past(1, None), outside]), Err(ManifestFlaw::Path(_))));
     }

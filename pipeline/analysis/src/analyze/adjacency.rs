@@ -10,7 +10,7 @@
 use super::Ground;
 use std::ops::Range;
 use webstrata_layers::record::presence;
-use webstrata_layers::{Page, Window, captures_in};
+use webstrata_layers::{Page, Uid, Window, captures_in};
 use webstrata_pipeline::engine::job::Stopped;
 
 /// Dates from the first to the last of a stretch.
@@ -18,7 +18,7 @@ type Dates = (u16, u16);
 
 /// Links of a worker's pages at many dates.
 pub(super) struct Timed {
-    own: Range<u64>,
+    own: Range<Uid>,
     pages: Vec<u32>,
     starts: Vec<usize>,
     /// Rising in each page; a link that is there again after a gap stands there again.
@@ -31,7 +31,7 @@ pub(super) struct Timed {
 /// Links of a worker's pages at one date.
 pub(super) struct Adjacency {
     /// The UIDs of this worker.
-    pub(super) own: Range<u64>,
+    pub(super) own: Range<Uid>,
     /// Pages with links, rising, as UIDs from the first one of this worker on.
     pub(super) pages: Vec<u32>,
     /// Where the links of each page begin; one more at the end.
@@ -59,7 +59,7 @@ pub(super) fn read(ground: &Ground<'_>, windows: &[Window]) -> Result<Timed, Sto
         match windows {
             [window] => {
                 page.links_in(*window, &mut own_links);
-                timed.links.extend(own_links.iter().map(|&link| low(link)));
+                timed.links.extend(own_links.iter().map(|&link| low(link.0)));
             }
             windows => timed.add_dated(page, windows),
         }
@@ -101,7 +101,7 @@ impl Timed {
                 open = match open {
                     Some((since, until)) if until + 1 == date => Some((since, date)),
                     Some(dates) => {
-                        self.links.push(low(link));
+                        self.links.push(low(link.0));
                         self.dates.push(dates);
                         Some((date, date))
                     }
@@ -109,7 +109,7 @@ impl Timed {
                 };
             }
             if let Some(dates) = open {
-                self.links.push(low(link));
+                self.links.push(low(link.0));
                 self.dates.push(dates);
             }
         }
@@ -150,7 +150,7 @@ impl Adjacency {
 
     /// The UID of the page with this index in `pages`.
     pub(super) fn uid(&self, page: usize) -> u32 {
-        low(self.own.start) + self.pages[page]
+        low(self.own.start.0) + self.pages[page]
     }
 
     /// The links of the page with this index in `pages`.

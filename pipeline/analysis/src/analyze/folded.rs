@@ -20,7 +20,7 @@ use super::survey::{History, each};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use crate::hosts::Fold;
 use std::collections::HashMap;
-use webstrata_layers::{Page, RangeLength, Window};
+use webstrata_layers::{Page, RangeLength, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
 /// Period, source, target.
@@ -82,7 +82,7 @@ pub(super) fn folded(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Toward {
     target: u32,
-    link: u64,
+    link: Uid,
     first: usize,
     last: usize,
 }

@@ -14,14 +14,15 @@ use super::adjacency::low;
 use super::exchange::{Number, exchange, sums};
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
+use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
 /// Sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
 pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;
     let mut counters = vec![0u8; slice.graph.urls() * registers];
-    for (uid, counter) in slice.graph.own.clone().zip(counters.chunks_exact_mut(registers)) {
-        let hash = mixed(uid + 1);
+    for (uid, counter) in Uid::each(slice.graph.own.clone()).zip(counters.chunks_exact_mut(registers)) {
+        let hash = mixed(uid.0 + 1);
         let register = usize::try_from(hash >> (64 - bits)).unwrap_or(0);
         counter[register] = rank(hash << bits, bits);
     }

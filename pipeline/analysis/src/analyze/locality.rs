@@ -7,6 +7,7 @@ use super::exchange::sums;
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
 use crate::hosts::{Fold, Parts};
+use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
@@ -42,5 +43,5 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
 /// The part of each mirror.
 fn of_mirrors(parts: &Parts, slice: &Slice) -> Vec<u32> {
     let mut near = 0;
-    slice.mirrors.uids.iter().map(|&uid| parts.of(u64::from(uid), &mut near)).collect()
+    slice.mirrors.uids.iter().map(|&uid| parts.of(Uid(uid.into()), &mut near)).collect()
 }

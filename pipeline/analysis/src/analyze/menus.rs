@@ -14,6 +14,7 @@ use super::exchange::{Number, exchange};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use crate::Error;
 use std::collections::{BTreeMap, HashMap};
+use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -70,7 +71,7 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
             }
             if let Some(directory) = directories.get_mut(name) {
                 directory.pages += 1;
-                let page = xxh3_64(&uid.to_le_bytes());
+                let page = xxh3_64(&uid.0.to_le_bytes());
                 for &link in graph.links_of(next) {
                     let places = directory.links.entry(link).or_default();
                     *places = (places.0 + 1, places.1 ^ page);
@@ -158,7 +159,7 @@ fn sheet(all: Vec<(String, u64, Vec<Menu>)>) -> Sheet {
                 numbers.push(number);
                 pages.push(count);
                 with.push(u64::from(on));
-                links.push(u64::from(link));
+                links.push(Uid(link.into()));
             }
         }
     }

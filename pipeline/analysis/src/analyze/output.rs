@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
-use webstrata_layers::{Links, Reader};
+use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
 
 /// Rows that are written at once.
@@ -65,13 +65,14 @@ pub enum SheetColumn {
     /// Texts.
     Texts(Vec<String>),
     /// UIDs, which get their URLs beside them where they are written.
-    Urls(Vec<u64>),
+    Urls(Vec<Uid>),
 }
 
 impl SheetColumn {
     fn len(&self) -> usize {
         match self {
-            SheetColumn::Counts(values) | SheetColumn::Urls(values) => values.len(),
+            SheetColumn::Counts(values) => values.len(),
+            SheetColumn::Urls(uids) => uids.len(),
             SheetColumn::Reals(values) => values.len(),
             SheetColumn::Times(values) => values.len(),
             SheetColumn::Texts(values) => values.len(),
@@ -80,7 +81,8 @@ impl SheetColumn {
 
     fn truncate(&mut self, rows: usize) {
         match self {
-            SheetColumn::Counts(values) | SheetColumn::Urls(values) => values.truncate(rows),
+            SheetColumn::Counts(values) => values.truncate(rows),
+            SheetColumn::Urls(uids) => uids.truncate(rows),
             SheetColumn::Reals(values) => values.truncate(rows),
             SheetColumn::Times(values) => values.truncate(rows),
             SheetColumn::Texts(values) => values.truncate(rows),
@@ -104,7 +106,7 @@ impl Sheet {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Top {
     /// Its UID.
-    pub uid: u64,
+    pub uid: Uid,
     /// Itself.
     pub url: String,
     /// Its value.
@@ -165,7 +167,7 @@ impl AnalyzeReport {
 }
 
 /// The UIDs with the greatest values, the greatest first, and what these are.
-fn ranked(found: &Found) -> (&'static str, Vec<(u64, f64)>) {
+fn ranked(found: &Found) -> (&'static str, Vec<(Uid, f64)>) {
     let value = |values: &Values, at: usize| match values {
         Values::Counts(values) => values[at] as f64,
         Values::Reals(values) => values[at],
@@ -174,15 +176,15 @@ fn ranked(found: &Found) -> (&'static str, Vec<(u64, f64)>) {
         Values::Counts(values) => 0..values.len(),
         Values::Reals(values) => 0..values.len(),
     };
-    let (name, mut order): (_, Vec<(u64, f64)>) = match &found.columns[..] {
+    let (name, mut order): (_, Vec<(Uid, f64)>) = match &found.columns[..] {
         [("component", Values::Counts(names)), (name, sizes), ..] => {
             let named = names.iter().enumerate().filter(|(at, least)| *at as u64 == **least);
-            (*name, named.map(|(at, least)| (*least, value(sizes, at))).collect())
+            (*name, named.map(|(at, least)| (Uid(*least), value(sizes, at))).collect())
         }
-        [(name, values), ..] => (*name, all(values).map(|at| (at as u64, value(values, at))).collect()),
+        [(name, values), ..] => (*name, all(values).map(|at| (Uid(at as u64), value(values, at))).collect()),
         [] => return ("", Vec::new()),
     };
-    let greater = |a: &(u64, f64), b: &(u64, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    let greater = |a: &(Uid, f64), b: &(Uid, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     if order.len() > TOP {
         order.select_nth_unstable_by(TOP, greater);
         order.truncate(TOP);
@@ -245,7 +247,7 @@ impl Output {
     fn write_urls(&mut self, store: &Reader, at: Option<i64>, found: &Found, job: &Job) -> Result<(), Error> {
         let (all, mut uid) = (store.urls(), 0);
         let mut rows = 0..store.rows();
-        let mut urls = rows.next().map(|row| store.row_urls(row, 0..all, false));
+        let mut urls = rows.next().map(|row| store.row_urls(row, Uid::below(all), false));
         loop {
             job.go_on()?;
             let batch = uid..all.min(uid + BATCH as u64);
@@ -262,7 +264,7 @@ impl Output {
                             texts.append_value(url);
                             missing -= 1;
                         }
-                        None => urls = rows.next().map(|row| store.row_urls(row, 0..all, false)),
+                        None => urls = rows.next().map(|row| store.row_urls(row, Uid::below(all), false)),
                     }
                 }
                 columns.push((column("url", DataType::Utf8), Arc::new(texts.finish())));
@@ -286,7 +288,7 @@ impl Output {
                 SheetColumn::Texts(values) => (DataType::Utf8, Arc::new(StringArray::from(values.clone()))),
                 SheetColumn::Times(values) => (time(), times(values.iter().copied().map(Some))),
                 SheetColumn::Urls(uids) => {
-                    let uid: ArrayRef = Arc::new(UInt64Array::from(uids.clone()));
+                    let uid: ArrayRef = Arc::new(UInt64Array::from(Uid::numbers(uids).to_vec()));
                     columns.push((column("uid", DataType::UInt64), uid));
                     (DataType::Utf8, Arc::new(StringArray::from(store.urls_of(uids)?)))
                 }

@@ -12,6 +12,7 @@ use super::exchange::{Number, exchange, from_bytes, to_bytes};
 use std::ops::Range;
 use std::sync::Arc;
 use webstrata_layers::Links;
+use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
 /// See the head of this file.
@@ -35,11 +36,11 @@ impl Mirrors {
     /// Finds the mirrors of links, given by UIDs, which become numbers of mirrors.
     pub(super) fn of(ground: &mut Ground<'_>, links: &mut [u32]) -> Result<Arc<Self>, Stopped> {
         let uids = mark(links, ground.store.urls());
-        let cut = |range: &Range<u64>| uids.partition_point(|&uid| u64::from(uid) < range.start);
+        let cut = |range: &Range<Uid>| uids.partition_point(|&uid| u64::from(uid) < range.start.0);
         let mut cuts: Vec<usize> = ground.ranges.iter().map(cut).collect();
         cuts.push(uids.len());
         // Each worker hears which of its URLs have mirrors here.
-        let first = |peer: usize| ground.ranges[peer].start;
+        let first = |peer: usize| ground.ranges[peer].start.0;
         let outgoing = (0..cuts.len() - 1).map(|peer| {
             let places = uids[cuts[peer]..cuts[peer + 1]].iter().map(|&uid| low(u64::from(uid) - first(peer)));
             to_bytes(&places.collect::<Vec<u32>>())

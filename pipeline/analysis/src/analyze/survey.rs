@@ -6,7 +6,7 @@
 use super::Ground;
 use crate::Error;
 use crate::spans::for_each_link;
-use webstrata_layers::{Page, Window, captures_in};
+use webstrata_layers::{Page, Uid, Window, captures_in};
 use webstrata_pipeline::engine::job::Stopped;
 
 /// The known captures of a page in a window, and its links by stretches of them.
@@ -22,7 +22,7 @@ pub(super) struct History {
 /// See [`History::runs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    pub(super) link: u64,
+    pub(super) link: Uid,
     pub(super) first: usize,
     pub(super) last: usize,
 }

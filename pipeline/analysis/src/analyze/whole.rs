@@ -51,19 +51,19 @@ impl Whole {
                     ground.job.check(Err(Error::Internal("links of a page that end too early")))?;
                     break;
                 };
-                whole.begin(u64::from(page));
+                whole.begin(page as usize);
                 whole.links.extend(own.chunks_exact(4).map(|mut bytes| u32::take(&mut bytes)));
                 rest = after;
             }
         }
-        whole.begin(urls as u64);
+        whole.begin(urls);
         Ok(Some(whole))
     }
 
     /// The links that are added next are those of this UID, which rises.
-    fn begin(&mut self, uid: u64) {
+    fn begin(&mut self, page: usize) {
         let end = self.links.len() as u64;
-        self.starts.resize(usize::try_from(uid).unwrap_or(usize::MAX) + 1, end);
+        self.starts.resize(page + 1, end);
     }
 
     /// Number of URLs.

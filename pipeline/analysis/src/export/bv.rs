@@ -48,12 +48,12 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     export.pages("links", |page| {
         links.clear();
         for_each_link(page, window, |link, _| {
-            links.push(index(link)?);
-            turned.push(&link.to_be_bytes(), &page.uid.to_be_bytes())?;
+            links.push(index(link.0)?);
+            turned.push(&link.0.to_be_bytes(), &page.uid.0.to_be_bytes())?;
             Ok(())
         })?;
         records += links.len() as u64;
-        graph.list(page.uid, &links)
+        graph.list(page.uid.0, &links)
     })?;
     let graph = graph.finish()?;
     let mut transpose = Drafts::create(&with_ending(basename, "-t"), nodes)?;
@@ -91,8 +91,8 @@ fn turn(export: &Export<'_>, turned: &mut Sorted, transpose: &mut Drafts, record
     Ok(())
 }
 
-fn index(uid: u64) -> Result<usize, Error> {
-    usize::try_from(uid).map_err(|_| Error::Internal("more nodes than this machine can number"))
+fn index(node: u64) -> Result<usize, Error> {
+    usize::try_from(node).map_err(|_| Error::Internal("more nodes than this machine can number"))
 }
 
 fn number(bytes: &[u8]) -> u64 {

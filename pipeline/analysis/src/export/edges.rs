@@ -21,12 +21,13 @@ use arrow_schema::{DataType, Field};
 use std::ops::Range;
 use std::sync::Arc;
 use webstrata_layers::Links;
+use webstrata_layers::Uid;
 
 /// Rows that are not written yet, by column.
 #[derive(Default)]
 struct Batch {
-    src: Vec<u64>,
-    dst: Vec<u64>,
+    src: Vec<Uid>,
+    dst: Vec<Uid>,
     first: Vec<i64>,
     last: Vec<i64>,
     captures: Vec<u32>,

@@ -19,12 +19,12 @@ use crate::table::{TableWriter, column, time, times};
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
 use std::sync::Arc;
-use webstrata_layers::{Links, Window};
+use webstrata_layers::{Links, Uid, Window};
 
 #[derive(Default)]
 struct Batch {
-    src: Vec<u64>,
-    dst: Vec<u64>,
+    src: Vec<Uid>,
+    dst: Vec<Uid>,
     time: Vec<i64>,
     present: Vec<bool>,
 }

@@ -12,6 +12,7 @@ use crate::hosts::{domain_of, host_in};
 use crate::spans::{captures_known, captures_of, captures_selected, for_each_link};
 use std::collections::{BTreeMap, HashMap};
 use webstrata_layers::Links;
+use webstrata_layers::Uid;
 
 /// What an attribute is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +115,7 @@ struct Known {
 }
 
 /// Makes a node known that is there at some time.
-fn extend(nodes: &mut HashMap<u64, Known>, uid: u64, (first, last): (i64, i64)) -> &mut Known {
+fn extend(nodes: &mut HashMap<Uid, Known>, uid: Uid, (first, last): (i64, i64)) -> &mut Known {
     let known = nodes.entry(uid).or_insert(Known { life: (first, last), captures: 0, times: None });
     known.life = (known.life.0.min(first), known.life.1.max(last));
     known
@@ -147,7 +148,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
             known.times.map_or(Value::None, |times| Value::Time(times.0)),
             known.times.map_or(Value::None, |times| Value::Time(times.1)),
         ];
-        graph.node(&Node { id: uid, label: url, life: known.life, values: &values })
+        graph.node(&Node { id: uid.0, label: url, life: known.life, values: &values })
     })?;
     graph.edges_begin()?;
     let nodes = nodes.len() as u64;
@@ -162,7 +163,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
             let (first, last) = (times[0].0, times[times.len() - 1].1);
             let values = [Value::Time(first), Value::Time(last), Value::Number(captures), Value::Number(weight)];
             edges += 1;
-            graph.edge(&Edge { source: page.uid, target: link, weight, spans: &times, values: &values })
+            graph.edge(&Edge { source: page.uid.0, target: link.0, weight, spans: &times, values: &values })
         })
     })?;
     graph.finish()?;

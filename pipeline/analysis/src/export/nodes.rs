@@ -22,11 +22,11 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field};
 use std::sync::Arc;
-use webstrata_layers::{Links, Page};
+use webstrata_layers::{Links, Page, Uid};
 
 #[derive(Default)]
 struct Batch {
-    ids: Vec<u64>,
+    ids: Vec<Uid>,
     urls: StringBuilder,
     surts: StringBuilder,
     hosts: StringBuilder,
@@ -42,7 +42,7 @@ impl Batch {
         if ids.is_empty() {
             return Ok(());
         }
-        let ids: ArrayRef = Arc::new(UInt64Array::from(ids));
+        let ids: ArrayRef = Arc::new(UInt64Array::from(Uid::into_numbers(ids)));
         let captures: ArrayRef = Arc::new(UInt32Array::from(captures));
         let [urls, surts, hosts, domains] =
             [&mut urls, &mut surts, &mut hosts, &mut domains].map(|texts| -> ArrayRef { Arc::new(texts.finish()) });

@@ -18,12 +18,12 @@ use crate::table::{TableWriter, column};
 use arrow_array::StringArray;
 use arrow_schema::DataType;
 use std::sync::Arc;
-use webstrata_layers::{Links, captures_in, format_time};
+use webstrata_layers::{Links, Uid, captures_in, format_time};
 
 #[derive(Default)]
 struct Batch {
-    src: Vec<u64>,
-    dest: Vec<u64>,
+    src: Vec<Uid>,
+    dest: Vec<Uid>,
     time: Vec<i64>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields)?;
     let mut ends = Ends::Urls(Texts::new(export.reader));
     let rows_max = ends.batch(export);
-    let (mut batch, mut links) = (Batch::default(), Vec::<(u64, Vec<Span>)>::new());
+    let (mut batch, mut links) = (Batch::default(), Vec::<(Uid, Vec<Span>)>::new());
     export.pages("edges", |page| {
         links.clear();
         for_each_link(page, window, |link, spans| {

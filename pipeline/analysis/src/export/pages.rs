@@ -25,14 +25,14 @@ use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32A
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields};
 use std::sync::Arc;
-use webstrata_layers::{Links, Page};
+use webstrata_layers::{Links, Page, Uid};
 
 /// Elements of lists of a batch: what many pages with few captures and one with many have in common.
 const ELEMENTS: usize = 1 << 18;
 
 #[derive(Default)]
 struct Batch {
-    uids: Vec<u64>,
+    uids: Vec<Uid>,
     urls: StringBuilder,
     /// Captures of each page, and all of them.
     captures: Vec<usize>,
@@ -40,7 +40,7 @@ struct Batch {
     known: Vec<bool>,
     /// Lifespans of each page, and all of them.
     spans: Vec<usize>,
-    links: Vec<u64>,
+    links: Vec<Uid>,
     first: Vec<i64>,
     last: Vec<i64>,
     captures_with: Vec<u32>,
@@ -56,7 +56,7 @@ impl Batch {
         let spans = StructArray::new(
             span_fields(),
             vec![
-                Arc::new(UInt64Array::from(own.links)) as ArrayRef,
+                Arc::new(UInt64Array::from(Uid::into_numbers(own.links))) as ArrayRef,
                 whole(own.first),
                 whole(own.last),
                 Arc::new(UInt32Array::from(own.captures_with)),
@@ -65,7 +65,7 @@ impl Batch {
         );
         let known: ArrayRef = Arc::new(BooleanArray::from(own.known));
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt64Array::from(own.uids)),
+            Arc::new(UInt64Array::from(Uid::into_numbers(own.uids))),
             Arc::new(own.urls.finish()),
             list(&own.captures, whole(own.times)),
             list(&own.captures, known),

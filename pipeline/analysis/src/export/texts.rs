@@ -10,12 +10,12 @@ use arrow_array::{ArrayRef, StringArray, UInt64Array};
 use arrow_schema::DataType;
 use std::str::from_utf8;
 use std::sync::Arc;
-use webstrata_layers::{Links, Reader};
+use webstrata_layers::{Links, Reader, Uid};
 
 /// The URLs of the UIDs that were loaded last.
 pub(super) struct Texts<'a> {
     reader: &'a Reader,
-    uids: Vec<u64>,
+    uids: Vec<Uid>,
     /// Where the URL of each ends in `bytes`.
     ends: Vec<usize>,
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ impl<'a> Texts<'a> {
     }
 
     /// Reads the URLs of these UIDs, in place of those before.
-    pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b u64>) -> Result<(), Error> {
+    pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b Uid>) -> Result<(), Error> {
         self.uids.clear();
         self.uids.extend(uids);
         self.uids.sort_unstable();
@@ -44,7 +44,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The URL of a UID that is loaded.
-    pub(super) fn url(&self, uid: u64) -> &str {
+    pub(super) fn url(&self, uid: Uid) -> &str {
         let Ok(at) = self.uids.binary_search(&uid) else { return "" };
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         // The layers are checked to be UTF-8.
@@ -52,7 +52,7 @@ impl<'a> Texts<'a> {
     }
 
     /// A column of URLs.
-    pub(super) fn column(&self, uids: &[u64]) -> StringArray {
+    pub(super) fn column(&self, uids: &[Uid]) -> StringArray {
         StringArray::from_iter_values(uids.iter().map(|&uid| self.url(uid)))
     }
 }
@@ -83,7 +83,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Makes ready what the columns of a batch need.
-    pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b u64>) -> Result<(), Error> {
+    pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b Uid>) -> Result<(), Error> {
         match self {
             Ends::Uids => Ok(()),
             Ends::Urls(texts) => texts.load(uids),
@@ -91,9 +91,9 @@ impl<'a> Ends<'a> {
     }
 
     /// A column of ends.
-    pub(super) fn column(&self, uids: &[u64]) -> ArrayRef {
+    pub(super) fn column(&self, uids: &[Uid]) -> ArrayRef {
         match self {
-            Ends::Uids => Arc::new(UInt64Array::from(uids.to_vec())),
+            Ends::Uids => Arc::new(UInt64Array::from(Uid::numbers(uids).to_vec())),
             Ends::Urls(texts) => Arc::new(texts.column(uids)),
         }
     }

@@ -1,5 +1,4 @@
-//! The dataflow of a standing result: pairs (page, link) in own numbers go in with differences, rows come out with
-//! theirs.
+//! The dataflow of a standing result: pairs (page, link) go in with differences, rows come out with theirs.
 //!
 //! Takes [`Pair`]s of the input at rising times; leaves the differences of [`Row`]s in an [`Outbox`] that all workers
 //! of the process share, complete for a time when the probe has passed it. A row whose differences add up to nothing
@@ -16,15 +15,24 @@ use differential_dataflow::VecCollection;
 use differential_dataflow::algorithms::graphs::propagate::propagate_at;
 use differential_dataflow::input::{Input, InputSession};
 use differential_dataflow::operators::CountTotal;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
-/// A page and a link of it, or their hosts: own numbers.
-pub(super) type Pair = (u32, u32);
+/// What a result is about: a URL by its lasting number ([`super::numbers`]), or a host by the number that the feed gave
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Key(pub(super) u32);
 
-/// A key and its value: see [`super::Standing`]. A URL has 0 as the second number of its key.
+/// A page and a link of it, or their hosts.
+pub(super) type Pair = (Key, Key);
+
+/// A key and its value: see [`super::Standing`]. A URL has [`ALONE`] as the second of its pair.
 pub(super) type Row = (Pair, (u64, u64));
+
+/// Stands where a row is about one URL.
+pub(super) const ALONE: Key = Key(0);
 
 /// Differences of rows.
 pub(super) type Outbox = Arc<Mutex<Vec<(Row, isize)>>>;
@@ -70,7 +78,7 @@ impl Circuit {
 fn degrees(pairs: Pairs<'_>) -> Rows<'_> {
     // A difference of two numbers counts both ways in one arrangement.
     let ends = pairs.explode(|(page, link)| [(page, (1, 0)), (link, (0, 1))]);
-    ends.count_total().map(|(url, (out, into)): (u32, (isize, isize))| ((url, 0), (whole(out), whole(into))))
+    ends.count_total().map(|(url, (out, into)): (Key, (isize, isize))| ((url, ALONE), (whole(out), whole(into))))
 }
 
 fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
@@ -89,7 +97,7 @@ fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
             wanted.push((links, 1isize));
         }
     });
-    by_links.semijoin(wanted.map(|((), links)| links)).map(|(links, url)| ((url, 0), (whole(-links), 0)))
+    by_links.semijoin(wanted.map(|((), links)| links)).map(|(links, url)| ((url, ALONE), (whole(-links), 0)))
 }
 
 fn components(pairs: Pairs<'_>, labels: Labels) -> Rows<'_> {
@@ -99,9 +107,9 @@ fn components(pairs: Pairs<'_>, labels: Labels) -> Rows<'_> {
     let labelled = urls.map(move |url| {
         let labels = labels.read().unwrap_or_else(PoisonError::into_inner);
         // The number tells URLs apart that have the same hash.
-        (url, (labels.get(url as usize).copied().unwrap_or(u64::MAX), url))
+        (url, (labels.get(url.0 as usize).copied().unwrap_or(u64::MAX), url))
     });
-    propagate_at(both_ways, labelled, |label| label.0).map(|(url, (_, least))| ((url, 0), (u64::from(least), 0)))
+    propagate_at(both_ways, labelled, |label| label.0).map(|(url, (_, least))| ((url, ALONE), (u64::from(least.0), 0)))
 }
 
 /// A count, which is never negative: what goes out has come in.

@@ -3,7 +3,7 @@
 //! Reads all pages of the first epoch, and of later ones the records of rows that were not there before: what an update
 //! has written, and no more. (A merge alone changes no page and is not read; where epochs between were removed, rows
 //! that were merged are read once.) So it keeps of each page the links that count, and when it had them: 24 bytes a URL
-//! and 4 a link. Gives pairs of own numbers ([`super::numbers`]): of a page and its links, or of their hosts. Promises
+//! and 4 a link. Gives pairs of keys ([`super::circuit::Key`]): of a page and its links, or of their hosts. Promises
 //! that what was given of a page before is what is taken away, so the pairs are at every time those of that epoch.
 //!
 //! Rows that are new are the newest, and of a capture the newest row says all. So where they have a known capture not
@@ -11,8 +11,8 @@
 //! has changed. Only where they take that one back (its links are unknown now) the page is read from all rows.
 
 use super::Standing;
-use super::circuit::{Labels, Pair};
-use super::numbers::Numbers;
+use super::circuit::{Key, Labels, Pair};
+use super::numbers::{Lasting, Numbers};
 use crate::Error;
 use crate::Fold;
 use differential_dataflow::consolidation::consolidate;
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::PoisonError;
 use webstrata_layers::record::key::{domain_prefix, host_prefix};
-use webstrata_layers::{Links, Page, Reader, Window};
+use webstrata_layers::{Links, Page, Reader, Uid, Window};
 use webstrata_pipeline::engine::job::Job;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -38,7 +38,7 @@ struct Counted {
     /// When it had them: the time of its latest known capture. Of watched links nothing.
     time: Option<i64>,
     /// Their numbers.
-    links: Box<[u32]>,
+    links: Box<[Lasting]>,
 }
 
 /// What a result needs to know of URLs besides their numbers.
@@ -49,16 +49,16 @@ enum About {
     /// The host of each.
     Hosts(Hosts),
     /// With what the keys of watched URLs begin, and their UIDs in the epoch that is read.
-    Watched(Vec<u8>, Vec<Range<u64>>),
+    Watched(Vec<u8>, Vec<Range<Uid>>),
 }
 
 /// Hosts, domains or paths with numbers of their own.
 struct Hosts {
     fold: Fold,
     names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    numbers: HashMap<String, Key>,
     /// By number of the URL.
-    of: Vec<u32>,
+    of: Vec<Key>,
 }
 
 impl Feed {
@@ -117,15 +117,16 @@ impl Feed {
         mut give: impl FnMut(Pair, isize),
     ) -> Result<(), Error> {
         let mut pairs = Vec::new();
-        let (mut records, mut record) = (epoch.pages_of(first..epoch.rows(), 0..epoch.urls()), Page::default());
+        let (mut records, mut record) =
+            (epoch.pages_of(first..epoch.rows(), Uid::below(epoch.urls())), Page::default());
         while records.read(&mut record)? {
             job.go_on()?;
             // UIDs of an epoch have numbers: they were given for all of them.
             let Some(source) = self.numbers.of(record.uid) else { continue };
-            let Some(now) = self.now(&record, &self.pages[source as usize], epoch)? else { continue };
-            let before = std::mem::replace(&mut self.pages[source as usize], now);
-            let now = &self.pages[source as usize];
-            let pair = |link: u32| (self.part(source), self.part(link));
+            let Some(now) = self.now(&record, &self.pages[source.0 as usize], epoch)? else { continue };
+            let before = std::mem::replace(&mut self.pages[source.0 as usize], now);
+            let now = &self.pages[source.0 as usize];
+            let pair = |link: Lasting| (self.key(source), self.key(link));
             pairs.extend(before.links.iter().map(|&link| (pair(link), -1)));
             pairs.extend(now.links.iter().map(|&link| (pair(link), 1)));
             consolidate(&mut pairs);
@@ -140,7 +141,7 @@ impl Feed {
             let (mut links, mut time) = (Vec::new(), None);
             match &self.about {
                 About::Watched(_, watched) => {
-                    let is_watched = |link: &u64| watched.iter().any(|uids| uids.contains(link));
+                    let is_watched = |link: &Uid| watched.iter().any(|uids| uids.contains(link));
                     links.extend(page.links.iter().copied().filter(is_watched));
                 }
                 _ => {
@@ -167,18 +168,18 @@ impl Feed {
     }
 
     /// What a URL is in a key: itself, or its host.
-    fn part(&self, number: u32) -> u32 {
+    fn key(&self, number: Lasting) -> Key {
         match &self.about {
-            About::Hosts(hosts) => hosts.of[number as usize],
-            _ => number,
+            About::Hosts(hosts) => hosts.of[number.0 as usize],
+            _ => Key(number.0),
         }
     }
 
-    /// The name of a number in a key: a URL, or a host. `epoch` is the one that was read last.
-    pub(super) fn name(&self, number: u32, epoch: &Reader) -> Result<String, Error> {
+    /// The name of a key: a URL, or a host. `epoch` is the one that was read last.
+    pub(super) fn name(&self, key: Key, epoch: &Reader) -> Result<String, Error> {
         match &self.about {
-            About::Hosts(hosts) => Ok(hosts.names[number as usize].clone()),
-            _ => self.numbers.url(number, epoch),
+            About::Hosts(hosts) => Ok(hosts.names[key.0 as usize].clone()),
+            _ => self.numbers.url(Lasting(key.0), epoch),
         }
     }
 
@@ -191,7 +192,7 @@ impl Feed {
             for number in first..numbers.len() {
                 let number = u32::try_from(number).map_err(|_| Error::Internal("too many URLs"))?;
                 job.go_on()?;
-                epoch.url_into(numbers.uid(number), &mut url)?;
+                epoch.url_into(numbers.uid(Lasting(number)), &mut url)?;
                 learn(&url)?;
             }
             Ok(())
@@ -219,11 +220,11 @@ impl Hosts {
     fn add(&mut self, url: &str) -> Result<(), Error> {
         let name = self.fold.name_of(url);
         // Neighbours mostly are of one host.
-        let last = self.of.last().copied().filter(|&last| self.names[last as usize] == *name);
+        let last = self.of.last().copied().filter(|&last| self.names[last.0 as usize] == *name);
         let number = match last.or_else(|| self.numbers.get(&*name).copied()) {
             Some(number) => number,
             None => {
-                let number = u32::try_from(self.names.len()).map_err(|_| Error::Internal("too many hosts"))?;
+                let number = Key(u32::try_from(self.names.len()).map_err(|_| Error::Internal("too many hosts"))?);
                 self.names.push(name.clone().into_owned());
                 self.numbers.insert(name.into_owned(), number);
                 number

@@ -5,10 +5,11 @@
 //! in order, each under a lease while it is read; those that a collection has removed are passed over, and what they
 //! changed comes with the next one that is there. Events go through a short channel to the caller's thread, rows of
 //! each epoch in the order of its UIDs, so the same step gives the same rows in the same order. Memory: the dataflow,
-//! own numbers, the changed rows of one epoch; with `whole` also the result.
+//! keys, the changed rows of one epoch; with `whole` also the result.
 
-use super::circuit::{Circuit, Labels, Outbox, Pair};
+use super::circuit::{Circuit, Key, Labels, Outbox, Pair};
 use super::feed::Feed;
+use super::numbers::Lasting;
 use super::{ChangedRow, Standing};
 use crate::Error;
 use differential_dataflow::consolidation::consolidate;
@@ -356,7 +357,8 @@ impl Leader<'_> {
     ) -> Result<(), Error> {
         let dataflow = took.read.elapsed();
         let standing = &self.shared.options.standing;
-        let uids = |(a, b): Pair| (feed.numbers.uid(a), feed.numbers.uid(b), a, b);
+        let uid = |key: Key| feed.numbers.uid(Lasting(key.0));
+        let uids = |(a, b): Pair| (uid(a), uid(b), a, b);
         match (standing, since) {
             // The order in which a list of the most linked is read.
             (Standing::Top { .. }, None) => {

@@ -1,4 +1,4 @@
-//! Own numbers of URLs: what a URL is called inside the dataflow, whatever UIDs it has in one epoch or another.
+//! Lasting numbers of URLs: what a URL is called inside the dataflow, whatever UIDs it has in one epoch or another.
 //!
 //! At the epoch where a run begins the number of a URL is its UID; URLs that come later get the next numbers. A merge
 //! gives URLs other UIDs and the same numbers, so nothing moves in the dataflow. A URL that a merge drops keeps its
@@ -7,7 +7,11 @@
 
 use crate::Error;
 use std::collections::HashMap;
-use webstrata_layers::{Links, Reader, Translations};
+use webstrata_layers::{Links, Reader, Translations, Uid};
+
+/// The number of a URL that lasts while epochs come and UIDs change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Lasting(pub(super) u32);
 
 /// No UID.
 const GONE: u32 = u32::MAX;
@@ -16,22 +20,22 @@ const GONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     /// By UID of the epoch that was read last.
-    by_uid: Vec<u32>,
-    /// By number: the UID there.
+    by_uid: Vec<Lasting>,
+    /// By number: the UID there, in as few bytes as a number has.
     uids: Vec<u32>,
-    gone: HashMap<u32, String>,
+    gone: HashMap<Lasting, String>,
 }
 
 impl Numbers {
     /// Numbers for the URLs of the first epoch.
     pub(super) fn load(epoch: &Reader) -> Result<Self, Error> {
         let urls: Vec<u32> = (0..bounded(epoch.urls())?).collect();
-        Ok(Self { by_uid: urls.clone(), uids: urls, gone: HashMap::new() })
+        Ok(Self { by_uid: urls.iter().copied().map(Lasting).collect(), uids: urls, gone: HashMap::new() })
     }
 
     /// The number of a UID of the epoch that was read last.
-    pub(super) fn of(&self, uid: u64) -> Option<u32> {
-        self.by_uid.get(usize::try_from(uid).ok()?).copied()
+    pub(super) fn of(&self, uid: Uid) -> Option<Lasting> {
+        self.by_uid.get(uid.after(Uid(0))?).copied()
     }
 
     /// How many there are.
@@ -40,12 +44,12 @@ impl Numbers {
     }
 
     /// The UID of a number, in the epoch that was read last; all above those of URLs where the URL is gone.
-    pub(super) fn uid(&self, number: u32) -> u64 {
-        self.uids.get(number as usize).map_or(u64::MAX, |&uid| u64::from(uid))
+    pub(super) fn uid(&self, number: Lasting) -> Uid {
+        Uid(self.uids.get(number.0 as usize).map_or(u64::MAX, |&uid| u64::from(uid)))
     }
 
     /// The URL of a number; `epoch` is the one that was read last.
-    pub(super) fn url(&self, number: u32, epoch: &Reader) -> Result<String, Error> {
+    pub(super) fn url(&self, number: Lasting, epoch: &Reader) -> Result<String, Error> {
         match self.gone.get(&number) {
             Some(url) => Ok(url.clone()),
             None => Ok(epoch.url(self.uid(number))?),
@@ -64,18 +68,18 @@ impl Numbers {
             return Ok(());
         }
         let before = std::mem::take(&mut self.by_uid);
-        for (uid, &number) in (0u64..).zip(&before) {
+        for (uid, &number) in (0..).map(Uid).zip(&before) {
             if way.forward(uid).is_none() {
                 self.gone.insert(number, older.url(uid)?);
-                self.uids[number as usize] = GONE;
+                self.uids[number.0 as usize] = GONE;
             }
         }
         for uid in 0..urls {
-            let old = way.backward(u64::from(uid)).and_then(|old| before.get(usize::try_from(old).ok()?));
+            let old = way.backward(Uid(uid.into())).and_then(|old| before.get(old.after(Uid(0))?));
             match old {
                 Some(&number) => {
                     self.by_uid.push(number);
-                    self.uids[number as usize] = uid;
+                    self.uids[number.0 as usize] = uid;
                 }
                 None => self.add(uid)?,
             }
@@ -85,7 +89,7 @@ impl Numbers {
 
     /// Numbers the URL of the next UID.
     fn add(&mut self, uid: u32) -> Result<(), Error> {
-        self.by_uid.push(bounded(self.uids.len() as u64)?);
+        self.by_uid.push(Lasting(bounded(self.uids.len() as u64)?));
         self.uids.push(uid);
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
 use webstrata_layers::record::join::{self, Contribution, Weave};
 use webstrata_layers::record::{precedence, presence};
-use webstrata_layers::{Evidence, Page, Revisit};
+use webstrata_layers::{Evidence, Page, Revisit, Uid};
 
 /// What a page adds to a store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct Moment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Links {
     owners: Vec<(usize, u32)>,
-    own: Vec<u64>,
+    own: Vec<Uid>,
 }
 
 const STORED: usize = 0;
@@ -115,7 +115,7 @@ fn resolve(moments: &mut [Moment]) {
 }
 
 /// The links of a capture of a page.
-fn links_at(page: &Page, capture: u32) -> Vec<u64> {
+fn links_at(page: &Page, capture: u32) -> Vec<Uid> {
     let present = presence::in_any(&page.changes, page.links.len(), capture, capture);
     present.into_iter().map(|at| page.links[at as usize]).collect()
 }
@@ -125,7 +125,7 @@ fn simplify(moments: &mut [Moment], stored: &Page, new: &Page) {
     for moment in moments {
         let (Some(old), Some(at), Some(links)) = (moment.stored, moment.new, &mut moment.links) else { continue };
         let (old_links, new_links) = (links_at(stored, old), links_at(new, at));
-        let is_in = |one: &[u64], other: &[u64]| one.iter().all(|link| other.binary_search(link).is_ok());
+        let is_in = |one: &[Uid], other: &[Uid]| one.iter().all(|link| other.binary_search(link).is_ok());
         let is_old = links.owners.contains(&(STORED, old));
         if links.owners.len() == 2 && is_in(&new_links, &old_links) {
             links.owners = vec![(STORED, old)];
@@ -166,15 +166,15 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     Added { page: Some(write(parts[NEW].0.uid, parts.map(|(page, _)| page), &kept)), stored }
 }
 
-fn what_is_said(revisit: &Revisit) -> (bool, Option<i64>, &[u64]) {
+fn what_is_said(revisit: &Revisit) -> (bool, Option<i64>, &[Uid]) {
     (revisit.not_modified, revisit.referred, &revisit.links)
 }
 
 /// A page of these captures.
-fn write(uid: u64, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
+fn write(uid: Uid, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     let (mut page, mut evidence) = (Page { uid, ..Page::default() }, Evidence::default());
     let (mut weave, mut parts) = (Weave::default(), pages.map(Contribution::from).to_vec());
-    let mut last_own: &[u64] = &[];
+    let mut last_own: &[Uid] = &[];
     for (index, moment) in (0u32..).zip(kept) {
         page.timestamps.push(moment.time);
         evidence.digests.push(moment.digest);

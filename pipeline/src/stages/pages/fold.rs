@@ -21,6 +21,7 @@ use crate::engine::scratch::Scratch;
 use crate::engine::wire;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
+use crate::stages::page_record::RevisitLink;
 use crate::stages::pages::fold::large::LargeFold;
 use crate::stages::records::kind;
 use std::collections::HashMap;
@@ -44,7 +45,7 @@ pub(crate) struct FoldedPage {
     /// By (link, capture).
     pub(crate) changes: Vec<Change>,
     /// Digests and revisits; links of revisits are indexes into `own`.
-    pub(crate) evidence: Evidence,
+    pub(crate) evidence: Evidence<RevisitLink>,
     /// Fingerprints of the links that revisits have of their own, rising, each once.
     pub(crate) own: Vec<u128>,
     /// Its links are left out.
@@ -383,8 +384,8 @@ impl Fold {
         }
         for (capture, moment) in (0u32..).zip(&self.moments) {
             let Some(revisit) = &moment.revisit else { continue };
-            let index = |link: &u128| own.binary_search(link).map_or(u64::MAX, |at| at as u64);
-            let mut links: Vec<u64> = revisit.own.iter().map(index).collect();
+            let index = |link: &u128| RevisitLink(own.binary_search(link).map_or(u64::MAX, |at| at as u64));
+            let mut links: Vec<RevisitLink> = revisit.own.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
             let FoldedRevisit { not_modified, time: referred, .. } = **revisit;

@@ -1,9 +1,9 @@
 //! One cell: one partition of one row, a URL store, a forward and a backward link store, in the bytes of a mapped
 //! image.
 //!
-//! Answers of its own records, by UID: link stores know the numbers of `numbers`, and who asks knows UIDs. A *node* is
-//! the place of a record; [`Cell::node`] gives it for a UID, and every other call takes one. Who asks looks at what
-//! other rows say.
+//! A cell answers from its own records alone; callers look at what other rows say. Link stores hold [`Number`]s, callers
+//! know [`Uid`]s: a cell translates. A [`Node`] is the place of a record; [`Cell::node`] finds the node of a UID, and
+//! every other call takes a node.
 
 mod content;
 
@@ -11,14 +11,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Window};
+use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Uid, Window};
 
 use crate::error::{Damage, Error};
 use crate::image::label::{Label, label_of, path_of};
 use crate::image::{Counts, Image, Residence};
 use crate::links::backward::{Found, Wanted};
 use crate::links::encoding::{BackwardStore, Encoding, Encodings, ForwardStore};
-use crate::numbers::Numbers;
+use crate::numbers::{Node, Number, Numbers};
+use crate::scratch::{Scratch, StoreScratch};
 use crate::url_store::UrlStore;
 
 pub(crate) use content::Content;
@@ -71,8 +72,8 @@ impl Cell {
         if urls.len() != label.urls {
             return Err(damaged(Damage::Outside { part: "URLs", value: urls.len(), bound: label.urls }));
         }
-        let first = label.first_record;
-        let numbers = Numbers::open(numbers, first..label.end_record).map_err(damaged)?;
+        let numbers = Numbers::open(numbers, label.first_record..label.end_record).map_err(damaged)?;
+        let first = numbers.first();
         let forward = encoding.open_forward(forward, first, numbers.len()).map_err(damaged)?;
         let backward = encoding.open_backward(backward, first, numbers.len()).map_err(damaged)?;
         Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward })
@@ -106,15 +107,15 @@ impl Cell {
     ///
     /// # Errors
     /// A UID that is none of its URLs', and a damaged image.
-    pub fn url(&self, uid: u64, url: &mut String) -> Result<(), LayersError> {
-        self.urls.url(uid.wrapping_sub(self.label.first_uid), url).map_err(|damage| self.damaged(damage))
+    pub fn url(&self, uid: Uid, url: &mut String) -> Result<(), LayersError> {
+        self.urls.url(uid.0.wrapping_sub(self.label.first_uid.0), url).map_err(|damage| self.damaged(damage))
     }
 
     /// The UID of a key, where it is one of the cell's URLs.
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
+    pub fn find(&self, key: &[u8]) -> Result<Option<Uid>, LayersError> {
         let at = self.urls.find(key).map_err(|damage| self.damaged(damage))?;
         Ok(at.map(|at| self.label.first_uid + at))
     }
@@ -123,14 +124,14 @@ impl Cell {
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<u64>, LayersError> {
+    pub fn prefix(&self, prefix: &[u8]) -> Result<Range<Uid>, LayersError> {
         let own = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
         Ok(self.label.first_uid + own.start..self.label.first_uid + own.end)
     }
 
     /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.
     #[inline]
-    pub fn node(&self, uid: u64) -> Option<usize> {
+    pub fn node(&self, uid: Uid) -> Option<Node> {
         self.numbers.node(uid)
     }
 
@@ -138,7 +139,7 @@ impl Cell {
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn has_page(&self, node: usize) -> Result<bool, LayersError> {
+    pub fn has_page(&self, node: Node) -> Result<bool, LayersError> {
         self.forward.has(node).map_err(|damage| self.damaged(damage))
     }
 
@@ -147,46 +148,70 @@ impl Cell {
     /// # Errors
     /// A node that is none of the cell's, and a damaged image.
     #[inline]
-    pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), LayersError> {
-        self.forward.window(node, window, links).map_err(|damage| self.damaged(damage))?;
-        self.numbers.turn(links);
+    pub fn window(
+        &self,
+        node: Node,
+        window: Window,
+        scratch: &mut Scratch,
+        links: &mut Vec<Uid>,
+    ) -> Result<(), LayersError> {
+        let Scratch { store, numbers, .. } = scratch;
+        self.forward.window(node, window, store, numbers).map_err(|damage| self.damaged(damage))?;
+        self.numbers.uids_into(numbers, links);
         Ok(())
     }
 
-    /// Whether a node has a link in the window; `room` is for all of its links.
+    /// Whether a node has a link in the window.
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn has_link(&self, node: usize, link: u64, window: Window, room: &mut Vec<u64>) -> Result<bool, LayersError> {
+    pub fn has_link(&self, node: Node, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
         let Some(number) = self.numbers.number(link) else { return Ok(false) };
-        self.forward.window(node, window, room).map_err(|damage| self.damaged(damage))?;
-        Ok(room.binary_search(&number).is_ok())
+        let Scratch { store, numbers, .. } = scratch;
+        self.forward.window(node, window, store, numbers).map_err(|damage| self.damaged(damage))?;
+        Ok(numbers.binary_search(&number).is_ok())
     }
 
     /// Replaces the contents of `captures` by those of a node.
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
-        self.forward.captures(node, captures).map_err(|damage| self.damaged(damage))
+    pub fn captures(
+        &self,
+        node: Node,
+        scratch: &mut Scratch,
+        captures: &mut Vec<CaptureTime>,
+    ) -> Result<(), LayersError> {
+        self.forward.captures(node, &mut scratch.store, captures).map_err(|damage| self.damaged(damage))
     }
 
     /// Whether a node was captured in the closed interval.
     ///
     /// # Errors
     /// See [`Self::window`].
-    pub fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, LayersError> {
-        self.forward.captured(node, from, to).map_err(|damage| self.damaged(damage))
+    pub fn captured(&self, node: Node, (from, to): (i64, i64), scratch: &mut Scratch) -> Result<bool, LayersError> {
+        self.forward.captured(node, (from, to), &mut scratch.store).map_err(|damage| self.damaged(damage))
     }
 
-    /// Replaces the contents of `spans` by when each link of a node was there.
+    /// Replaces the contents of `lifespans` by when each link of a node was there.
     ///
     /// # Errors
     /// See [`Self::page`].
-    pub fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
-        self.forward.lifespans(node, spans).map_err(|damage| self.damaged(damage))?;
+    pub fn lifespans(
+        &self,
+        node: Node,
+        scratch: &mut Scratch,
+        lifespans: &mut Vec<Lifespan>,
+    ) -> Result<(), LayersError> {
+        let Scratch { store, lifespans: numbered, .. } = scratch;
+        self.forward.lifespans(node, store, numbered).map_err(|damage| self.damaged(damage))?;
         let mut uids = self.numbers.uids();
-        spans.iter_mut().for_each(|span| span.link = uids.of(span.link));
+        lifespans.clear();
+        lifespans.extend(numbered.iter().map(|&Lifespan { link, first, last }| Lifespan {
+            link: uids.of(link),
+            first,
+            last,
+        }));
         Ok(())
     }
 
@@ -194,45 +219,38 @@ impl Cell {
     ///
     /// # Errors
     /// See [`Self::window`], and a record that is not sound.
-    pub fn page(&self, node: usize) -> Result<Option<Page>, LayersError> {
+    pub fn page(&self, node: Node) -> Result<Option<Page>, LayersError> {
         self.page_of(node).map_err(|damage| self.damaged(damage))
     }
 
-    fn page_of(&self, node: usize) -> Result<Option<Page>, Damage> {
-        let mut page = self.forward.page(node)?;
-        if let Some(page) = &mut page {
-            page.uid = self.numbers.uid(page.uid);
-            self.numbers.turn(&mut page.links);
-        }
-        Ok(page)
+    fn page_of(&self, node: Node) -> Result<Option<Page>, Damage> {
+        let mut uids = self.numbers.uids();
+        Ok(self.forward.page(node)?.map(|page| page.renumbered(|number| uids.of(number))))
     }
 
     /// What links to a node; `None` where nothing does.
     ///
     /// # Errors
     /// See [`Self::page`].
-    pub fn in_record(&self, node: usize) -> Result<Option<InLinks>, LayersError> {
+    pub fn in_record(&self, node: Node) -> Result<Option<InLinks>, LayersError> {
         self.in_record_of(node).map_err(|damage| self.damaged(damage))
     }
 
-    fn in_record_of(&self, node: usize) -> Result<Option<InLinks>, Damage> {
-        let mut record = self.backward.record(node)?;
-        if let Some(record) = &mut record {
-            record.uid = self.numbers.uid(record.uid);
-            self.numbers.turn(&mut record.sources);
-        }
-        Ok(record)
+    fn in_record_of(&self, node: Node) -> Result<Option<InLinks>, Damage> {
+        let mut uids = self.numbers.uids();
+        Ok(self.backward.record(node)?.map(|record| record.renumbered(|number| uids.of(number))))
     }
 
     /// Calls `visit` with each source of a node, rising: see [`BackwardStore::sources`].
     pub(crate) fn sources(
         &self,
-        node: usize,
+        node: Node,
         wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, Found),
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Uid, Found),
     ) -> Result<(), LayersError> {
         let mut uids = self.numbers.uids();
-        let mut visit = |number: u64, found: Found| visit(uids.of(number), found);
-        self.backward.sources(node, wanted, &mut visit).map_err(|damage| self.damaged(damage))
+        let mut visit = |number: Number, found: Found| visit(uids.of(number), found);
+        self.backward.sources(node, wanted, scratch, &mut visit).map_err(|damage| self.damaged(damage))
     }
 }

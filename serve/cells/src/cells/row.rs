@@ -9,29 +9,30 @@
 //! that lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the
 //! row, too; those whose cells are not held are named, so that who asks can ask another server.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RowEntry, Window};
+use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RowEntry, Uid, Window};
 
 use crate::cells::cell::Cell;
 use crate::error::{Away, Error};
 use crate::image::label::with_cells;
 use crate::links::backward::{Found, Wanted};
+use crate::numbers::Node;
+use crate::scratch::Scratch;
 
 /// The cells of a row, as many of them as are held. A clone shares the cells.
 #[derive(Clone)]
 pub struct Row {
     number: u32,
     /// The UID after those of its URLs; it has no records of higher ones.
-    end_uid: u64,
+    end_uid: Uid,
     /// The times of its first and its last capture; the first is above the last where there are none.
     times: (i64, i64),
     /// For each cell, in order of UIDs, the UID after those whose records it has.
-    ends: Arc<[u64]>,
+    ends: Arc<[Uid]>,
     /// For each cell its partition, and the UIDs of its URLs.
-    parts: Arc<[(u32, Range<u64>)]>,
+    parts: Arc<[(u32, Range<Uid>)]>,
     /// The cells with URLs, each with its first key.
     keys: Arc<[(Vec<u8>, usize)]>,
     cells: Vec<Option<Arc<Cell>>>,
@@ -41,7 +42,7 @@ pub struct Row {
 #[derive(Clone, Copy)]
 pub(crate) struct NodeRef<'a> {
     pub(crate) cell: &'a Cell,
-    pub(crate) node: usize,
+    pub(crate) node: Node,
 }
 
 impl Row {
@@ -105,7 +106,7 @@ impl Row {
     }
 
     /// The UID after those of its URLs; it has no records of higher ones.
-    pub fn end_uid(&self) -> u64 {
+    pub fn end_uid(&self) -> Uid {
         self.end_uid
     }
 
@@ -149,7 +150,7 @@ impl Row {
 
     /// The record of a UID, of out-links, in-links or both; `None` where the row has none.
     #[inline]
-    pub(crate) fn place(&self, uid: u64) -> Result<Option<NodeRef<'_>>, Away> {
+    pub(crate) fn place(&self, uid: Uid) -> Result<Option<NodeRef<'_>>, Away> {
         let at = self.ends.partition_point(|&end| end <= uid);
         if at == self.ends.len() {
             return Ok(None);
@@ -159,24 +160,24 @@ impl Row {
     }
 
     /// The cell with the URL of a UID; `None` where the URL is not one of this row's.
-    pub(crate) fn cell_of_url(&self, uid: u64) -> Result<Option<&Cell>, Away> {
+    pub(crate) fn cell_of_url(&self, uid: Uid) -> Result<Option<&Cell>, Away> {
         let at = self.parts.partition_point(|(_, urls)| urls.end <= uid);
         let is_own = self.parts.get(at).is_some_and(|(_, urls)| urls.contains(&uid));
         is_own.then(|| self.held(at)).transpose()
     }
 
     /// The UID of a key.
-    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<u64>, LayersError> {
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Uid>, LayersError> {
         let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
         let Some((_, cell)) = after.checked_sub(1).map(|at| &self.keys[at]) else { return Ok(None) };
         self.held(*cell)?.find(key)
     }
 
     /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
-    pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<Option<Range<u64>>, LayersError> {
+    pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<Option<Range<Uid>>, LayersError> {
         // The last cell that begins before the prefix may end in it.
         let begin = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
-        let mut found: Option<Range<u64>> = None;
+        let mut found: Option<Range<Uid>> = None;
         for (first, cell) in &self.keys[begin..] {
             if first.as_slice() > prefix && !first.starts_with(prefix) {
                 break;
@@ -198,11 +199,11 @@ impl Row {
     /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
     pub fn sources_into(
         &self,
-        uid: u64,
+        uid: Uid,
         window: Window,
         precision: Precision,
-        sources: &mut Vec<u64>,
-        left: &mut Vec<usize>,
+        scratch: &mut Scratch,
+        (sources, left): (&mut Vec<Uid>, &mut Vec<usize>),
     ) -> Result<(), LayersError> {
         left.clear();
         sources.clear();
@@ -231,44 +232,61 @@ impl Row {
             };
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
         };
-        SCRATCH.with_borrow_mut(|Scratch { unsure, links, captures }| {
-            unsure.clear();
-            let mut visit = |source: u64, found: Found| {
-                if let Found::Edges(edges) = found {
-                    unsure.push((sources.len(), edges));
-                }
-                sources.push(source);
-            };
-            place.cell.sources(place.node, &wanted, &mut visit)?;
-            let Some(&(first, _)) = unsure.first() else { return Ok(()) };
-            let (mut kept, mut next) = (first, unsure.iter().peekable());
-            for at in first..sources.len() {
-                let source = sources[at];
-                let mut holds = true;
-                if let Some((_, own)) = next.next_if(|(unsure, _)| *unsure == at) {
-                    let ranges = edges.get().into_iter().zip(own).filter_map(|(edge, own)| own.then_some(edge));
-                    holds = match self.place(source) {
-                        Ok(Some(NodeRef { cell, node })) => {
-                            let mut by_captures = None;
-                            if let Window::Seen { from, to } = window {
-                                cell.captures(node, captures)?;
-                                by_captures = linked(ranges, (from, to), captures);
-                            }
-                            by_captures.map_or_else(|| cell.has_link(node, uid, window, links), Ok)?
-                        }
-                        Ok(None) => false,
-                        Err(Away { .. }) => {
-                            left.push(kept);
-                            true
-                        }
-                    };
-                }
-                sources[kept] = source;
-                kept += usize::from(holds);
+        scratch.unsure.clear();
+        let Scratch { store, unsure, .. } = &mut *scratch;
+        let mut visit = |source: Uid, found: Found| {
+            if let Found::Edges(edges) = found {
+                unsure.push((sources.len(), edges));
             }
-            sources.truncate(kept);
-            Ok(())
-        })
+            sources.push(source);
+        };
+        place.cell.sources(place.node, &wanted, store, &mut visit)?;
+        let Some(&(first, _)) = scratch.unsure.first() else { return Ok(()) };
+        let unsure = std::mem::take(&mut scratch.unsure);
+        let (mut kept, mut next) = (first, unsure.iter().peekable());
+        for at in first..sources.len() {
+            let source = sources[at];
+            let mut holds = true;
+            if let Some((_, linking)) = next.next_if(|(unsure, _)| *unsure == at) {
+                let ranges = edges.get().into_iter().zip(linking).filter_map(|(edge, links)| links.then_some(edge));
+                holds = match self.place(source) {
+                    Ok(Some(source)) => source.links_in_edges(uid, window, ranges, scratch)?,
+                    Ok(None) => false,
+                    Err(Away { .. }) => {
+                        left.push(kept);
+                        true
+                    }
+                };
+            }
+            sources[kept] = source;
+            kept += usize::from(holds);
+        }
+        sources.truncate(kept);
+        scratch.unsure = unsure;
+        Ok(())
+    }
+}
+
+impl NodeRef<'_> {
+    /// Whether a page that links to a URL in each of these ranges does in the window. Its captures tell most often;
+    /// where they do not, its links are looked at.
+    fn links_in_edges(
+        &self,
+        link: Uid,
+        window: Window,
+        ranges: impl Iterator<Item = (i64, i64)>,
+        scratch: &mut Scratch,
+    ) -> Result<bool, LayersError> {
+        if let Window::Seen { from, to } = window {
+            let mut captures = std::mem::take(&mut scratch.captures);
+            self.cell.captures(self.node, scratch, &mut captures)?;
+            let told = linked(ranges, (from, to), &captures);
+            scratch.captures = captures;
+            if let Some(told) = told {
+                return Ok(told);
+            }
+        }
+        self.cell.has_link(self.node, link, window, scratch)
     }
 }
 
@@ -291,17 +309,4 @@ fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), capt
         }
     }
     told
-}
-
-/// What answers are made in.
-#[derive(Default)]
-struct Scratch {
-    links: Vec<u64>,
-    captures: Vec<CaptureTime>,
-    /// Places of sources that are not sure, and in which edges of the window they link.
-    unsure: Vec<(usize, [bool; 2])>,
-}
-
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }

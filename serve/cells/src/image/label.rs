@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Layer, RangeLength, Store};
+use webstrata_layers::{Layer, RangeLength, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
@@ -19,13 +19,13 @@ pub struct Label {
     /// The encoding of links.
     pub encoding: Tag,
     /// UID of the first URL.
-    pub first_uid: u64,
+    pub first_uid: Uid,
     /// Number of URLs.
     pub urls: u64,
     /// The first UID whose records are here, if it has any.
-    pub first_record: u64,
+    pub first_record: Uid,
     /// The UID after the last of these.
-    pub end_record: u64,
+    pub end_record: Uid,
     /// Length of the ranges of in-links.
     pub in_range: RangeLength,
     /// Hash of the layers' checksums.

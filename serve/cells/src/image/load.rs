@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use webstrata_layers::key;
 use webstrata_layers::read::scan;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Draft, Layer, Store};
+use webstrata_layers::{Draft, Layer, Store, Uid};
 
 use crate::cells::cell::{self, Content};
 use crate::error::Error;
@@ -101,8 +101,8 @@ pub fn write_cell(
     let path = path_of(directory, row.row, partition.partition);
     let label = label_of(store, row, partition, options.encoding.tag());
     // Encoders read URLs and records more than once; each is noted when it is met first.
-    let (content, next) = (RefCell::new(Content::default()), [Cell::new(0), Cell::new(0)]);
-    let is_new = |next: &Cell<u64>, uid: u64| uid >= next.replace(next.get().max(uid.saturating_add(1)));
+    let (content, next) = (RefCell::new(Content::default()), [Cell::new(Uid(0)), Cell::new(Uid(0))]);
+    let is_new = |next: &Cell<Uid>, uid: Uid| uid >= next.replace(next.get().max(Uid(uid.0.saturating_add(1))));
     let (mut own_key, mut passes) = (Vec::new(), 0);
     let urls = url_store::encode(
         |visit| {
@@ -125,30 +125,24 @@ pub fn write_cell(
     let numbered = if all_own { Vec::new() } else { numbers::encode(&recorded(store, partition)?, &interval) };
     let damaged = |damage| Error::Damaged { path: path.clone(), damage };
     let numbers = Numbers::open(numbered.clone().into(), interval.clone()).map_err(damaged)?;
-    let number = |uid: &mut u64| {
-        let unmatched = Error::Unmatched { row: row.row, partition: partition.partition, uid: *uid };
-        numbers.number(*uid).map(|number| *uid = number).ok_or(unmatched)
-    };
+    let number =
+        |uid: Uid| numbers.number(uid).ok_or(Error::Unmatched { row: row.row, partition: partition.partition, uid });
     let pages = || -> Records<'_, _> {
         Box::new(scan::pages(store, partition).map(|page| {
-            let mut page = page?;
+            let page = page?;
             if is_new(&next[0], page.uid) {
                 content.borrow_mut().add_page(&page);
             }
-            number(&mut page.uid)?;
-            page.links.iter_mut().try_for_each(number)?;
-            Ok(page)
+            page.try_renumbered(number)
         }))
     };
     let in_links = || -> Records<'_, _> {
         Box::new(scan::in_links(store, partition).map(|record| {
-            let mut record = record?;
+            let record = record?;
             if is_new(&next[1], record.uid) {
                 content.borrow_mut().add_in_links(&record);
             }
-            number(&mut record.uid)?;
-            record.sources.iter_mut().try_for_each(number)?;
-            Ok(record)
+            record.try_renumbered(number)
         }))
     };
     // Keys of other rows' URLs are not here, and not in order.
@@ -156,7 +150,7 @@ pub fn write_cell(
         (options.encoding.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
     let keys = keys.transpose()?;
     let given = CellShape {
-        first: interval.start,
+        first: numbers.first(),
         nodes: numbers.len(),
         count: records(partition, Layer::Ol),
         keys: keys.as_deref(),
@@ -185,7 +179,7 @@ fn settle(draft: Draft, place: &Path, (label, encoding): (&Label, &dyn Encoding)
 }
 
 /// The UIDs that have a record in a partition, of out-links or of in-links.
-fn recorded(store: &Store, partition: &PartitionEntry) -> Result<Vec<u64>, Error> {
+fn recorded(store: &Store, partition: &PartitionEntry) -> Result<Vec<Uid>, Error> {
     let mut uids = scan::uids(store, partition, Layer::Ol)?;
     uids.extend(scan::uids(store, partition, Layer::Il)?);
     uids.sort_unstable();

@@ -27,6 +27,8 @@ use crate::error::Damage;
 use crate::links::lists::{LinkCodec, Sizes};
 use crate::links::strata::ranks::{self, Nodes};
 use crate::links::strata::{Phased, Profile, Strata, encode_numbered};
+use crate::numbers::{Node, Number};
+use crate::scratch::StoreScratch;
 
 use activity::Activity;
 
@@ -36,14 +38,14 @@ const HEAD_WORDS: usize = 5;
 /// What the sets of ranges of all nodes may take in memory.
 const SETS_BYTES_MAX: usize = 128 << 20;
 
-/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising UIDs from `first` on, below `first + nodes`.
+/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising numbers from `first` on, below `first + nodes`.
 ///
 /// # Errors
 /// Those of the iterators that `records` gives; it is asked for them more than once.
 pub fn encode<'a, E: 'a>(
-    first: u64,
+    first: Number,
     (nodes, count): (usize, usize),
-    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks<Number>, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
     encode_within(SETS_BYTES_MAX, first, (nodes, count), records, profile)
@@ -51,72 +53,80 @@ pub fn encode<'a, E: 'a>(
 
 fn encode_within<'a, E: 'a>(
     sets_bytes_max: usize,
-    first: u64,
+    first: Number,
     (nodes, count): (usize, usize),
-    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+    records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks<Number>, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
     let activity = Activity::of(first, nodes, records, sets_bytes_max)?;
     let (mut out, ranks) = activity.store();
-    let numbering = Numbering { first, nodes: nodes as u64, active: ranks::count(&ranks) as u64 };
-    let pages = || -> Box<dyn Iterator<Item = Result<Page, E>> + '_> {
+    let ranking = Ranking { first, nodes: nodes as u64, active: ranks::count(&ranks) as u64 };
+    let pages = || -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + '_> {
         Box::new(records().map(|record| {
-            let mut page = activity.loosen(record?);
-            page.links.iter_mut().for_each(|source| *source = numbering.number(*source, &ranks));
-            Ok(page)
+            let Page { uid, timestamps, unknown, links, changes } = activity.loosen(record?);
+            let links = links.into_iter().map(|source| ranking.rank(source, &ranks).0).collect();
+            Ok(Page { uid: uid.0, timestamps, unknown, links, changes })
         }))
     };
-    let own = |node| first + ranks::rank(&ranks, node).map_or(0, |(before, _)| before) as u64;
-    let strata = encode_numbered(first, (nodes, count), &pages, &own, profile)?;
+    let own = |node| ranking.of_node(node, &ranks).0;
+    let strata = encode_numbered(first.0, (nodes, count), &pages, &own, profile)?;
     out.extend(strata);
     Ok(out)
 }
 
-/// Numbers of sources: those of other cells keep their order around the active ones here, which are `first` and their
-/// rank. So gaps are counted in sources, not in URLs of which few are pages.
+/// The number of a source among sources: what the strata hold. Sources of other cells keep their order around the active
+/// ones here, whose ranks are their own place among these, from `first` on. So gaps are counted in sources, not in
+/// URLs of which few are pages.
 #[derive(Clone, Copy)]
-struct Numbering {
-    first: u64,
+struct Rank(u64);
+
+/// The way between the numbers of a cell and the ranks of its sources.
+#[derive(Clone, Copy)]
+struct Ranking {
+    first: Number,
     nodes: u64,
     active: u64,
 }
 
-impl Numbering {
-    /// The number of a source.
-    fn number(self, source: u64, ranks: &[u8]) -> u64 {
-        match source.checked_sub(self.first) {
-            None => source,
-            Some(node) if node < self.nodes => {
-                let rank = usize::try_from(node).ok().and_then(|node| ranks::rank(ranks, node));
-                self.first + rank.map_or(0, |(before, _)| before) as u64
-            }
-            Some(_) => source - self.nodes + self.active,
+impl Ranking {
+    /// The rank that a node has, or would have.
+    fn of_node(self, node: usize, ranks: &[u8]) -> Rank {
+        Rank(self.first.0 + ranks::rank(ranks, node).map_or(0, |(before, _)| before) as u64)
+    }
+
+    /// The rank of a source.
+    fn rank(self, Number(source): Number, ranks: &[u8]) -> Rank {
+        match source.checked_sub(self.first.0) {
+            None => Rank(source),
+            Some(node) if node < self.nodes => self.of_node(usize::try_from(node).unwrap_or(usize::MAX), ranks),
+            Some(_) => Rank(source - self.nodes + self.active),
         }
     }
 
-    /// The rank of a number, where it is an active source of the cell.
+    /// The place of a source among the active ones of the cell; `None` for one of another cell.
     #[inline]
-    fn rank(self, number: u64) -> Option<usize> {
-        let rank = number.checked_sub(self.first)?;
-        if rank < self.active { usize::try_from(rank).ok() } else { None }
+    fn place(self, Rank(rank): Rank) -> Option<usize> {
+        let place = rank.checked_sub(self.first.0)?;
+        if place < self.active { usize::try_from(place).ok() } else { None }
     }
 
-    /// The source of a number.
+    /// The source of a rank.
     #[inline]
-    fn source(self, number: u64, nodes: &mut Nodes<'_>) -> u64 {
-        match number.checked_sub(self.first) {
-            None => number,
-            Some(rank) if rank < self.active => {
-                self.first + usize::try_from(rank).ok().and_then(|rank| nodes.node(rank)).unwrap_or(0) as u64
+    fn source(self, Rank(rank): Rank, nodes: &mut Nodes<'_>) -> Number {
+        match rank.checked_sub(self.first.0) {
+            None => Number(rank),
+            Some(place) if place < self.active => {
+                let node = usize::try_from(place).ok().and_then(|place| nodes.node(place)).unwrap_or(0);
+                Number(self.first.0 + node as u64)
             }
-            Some(_) => number.wrapping_sub(self.active).wrapping_add(self.nodes),
+            Some(_) => Number(rank.wrapping_sub(self.active).wrapping_add(self.nodes)),
         }
     }
 }
 
 /// The in-links of a cell, ready to answer.
 pub struct Backward {
-    numbering: Numbering,
+    ranking: Ranking,
     table: Vec<i64>,
     words: usize,
     sets: Vec<u64>,
@@ -158,7 +168,7 @@ pub enum Found {
 
 /// Room for one answer, used again and again.
 #[derive(Default)]
-pub struct AnswerBuffers {
+pub(crate) struct AnswerBuffers {
     phased: Phased,
     places: Vec<usize>,
     inner: Cut,
@@ -170,7 +180,7 @@ impl Backward {
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
-    pub fn open(bytes: Bytes, first: u64, nodes: usize) -> Result<Self, Damage> {
+    pub fn open(bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
         let mut parts = Parts::new(bytes, PART);
         let (table, sets) = (parts.length()?, parts.length()?);
         let (width, ranks) = (parts.word_within(64)?, parts.length()?);
@@ -192,9 +202,9 @@ impl Backward {
         }
         ranks::check(&ranks, nodes, usize::try_from(sources).unwrap_or(usize::MAX))?;
         let strata = Strata::open_numbered(strata, Some(ranks.clone()))?;
-        let numbering = Numbering { first, nodes: nodes as u64, active: sources };
+        let ranking = Ranking { first, nodes: nodes as u64, active: sources };
         let width = u32::try_from(width).unwrap_or(64);
-        Ok(Self { numbering, table, words, sets, width, ranks, numbers, strata })
+        Ok(Self { ranking, table, words, sets, width, ranks, numbers, strata })
     }
 
     /// Where the bytes are; what all sources have in common counts as tables.
@@ -204,11 +214,11 @@ impl Backward {
         Sizes { data, index, tables: tables + (8 * words + self.ranks.len() + self.numbers.len()) as u64 }
     }
 
-    /// When the source of a number links to anything here; `None` for one of another cell, and where there are no sets.
+    /// When a source links to anything here; `None` for one of another cell, and where there are no sets.
     #[inline]
-    fn set_of(&self, number: u64) -> Option<&[u64]> {
-        let rank = self.numbering.rank(number).filter(|_| self.words > 0)?;
-        let set = BitReader::new(&self.numbers, rank as u64 * u64::from(self.width)).read_wide(self.width);
+    fn set_of(&self, rank: Rank) -> Option<&[u64]> {
+        let place = self.ranking.place(rank).filter(|_| self.words > 0)?;
+        let set = BitReader::new(&self.numbers, place as u64 * u64::from(self.width)).read_wide(self.width);
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
@@ -219,13 +229,13 @@ impl Backward {
     /// A node outside the cell, and damaged bytes.
     pub fn sources(
         &self,
-        node: usize,
-        room: &mut AnswerBuffers,
+        node: Node,
+        scratch: &mut StoreScratch,
         wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, Found),
+        visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        let by_masks = self.strata.phased(node, &mut room.phased)?;
-        let phased = &room.phased;
+        let AnswerBuffers { phased, places, inner, edges } = &mut scratch.answer;
+        let by_masks = self.strata.phased(node.0, &mut scratch.strata, phased)?;
         let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
         let (count, last) = (phased.times.len(), wanted.ranges.1);
         if last >= count || wanted.ranges.0 > last {
@@ -233,13 +243,12 @@ impl Backward {
         }
         let mut nodes = Nodes::new(&self.ranks);
         if wanted.inner == Some((0, count - 1)) {
-            phased.links.iter().for_each(|&number| visit(self.numbering.source(number, &mut nodes), Found::Inner));
+            phased.links.iter().for_each(|&rank| visit(self.ranking.source(Rank(rank), &mut nodes), Found::Inner));
             return Ok(());
         }
         if !by_masks {
             return self.sources_slowly(node, wanted, visit);
         }
-        let AnswerBuffers { phased, places, inner, edges } = room;
         places.clear();
         places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
         let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
@@ -247,8 +256,8 @@ impl Backward {
         let (own, middle) = wanted.edges();
         let ranges = if middle { [Some(wanted.ranges), None] } else { own.map(|own| own.map(|range| (range, range))) };
         edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
-        for (&number, &mask) in phased.links.iter().zip(&phased.masks) {
-            let set = self.set_of(number);
+        for (&rank, &mask) in phased.links.iter().zip(&phased.masks) {
+            let set = self.set_of(Rank(rank));
             let found = if inner.meets(mask, set) {
                 Found::Inner
             } else {
@@ -258,12 +267,12 @@ impl Backward {
                 }
                 Found::Edges(if middle { [true; 2] } else { [first, last] })
             };
-            visit(self.numbering.source(number, &mut nodes), found);
+            visit(self.ranking.source(Rank(rank), &mut nodes), found);
         }
         Ok(())
     }
 
-    fn sources_slowly(&self, node: usize, wanted: Wanted, visit: &mut dyn FnMut(u64, Found)) -> Result<(), Damage> {
+    fn sources_slowly(&self, node: Node, wanted: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {
         let Some(record) = self.record(node)? else { return Ok(()) };
         let meets = |own: &[Change], (first, last): (usize, usize)| {
             let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -287,16 +296,16 @@ impl Backward {
     ///
     /// # Errors
     /// See [`Self::sources`].
-    pub fn record(&self, node: usize) -> Result<Option<InLinks>, Damage> {
-        let Some(page) = self.strata.page(node)? else { return Ok(None) };
+    pub fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
+        let Some(page) = self.strata.page(node.0)? else { return Ok(None) };
         let places: Vec<usize> =
             page.timestamps.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
         let mut loose = presence::by_link(&page.changes).peekable();
-        for (link, &number) in (0u32..).zip(&page.links) {
+        for (link, &rank) in (0u32..).zip(&page.links) {
             let own = loose.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, own)| own);
-            let Some(set) = self.set_of(number) else {
+            let Some(set) = self.set_of(Rank(rank)) else {
                 changes.extend_from_slice(own);
                 continue;
             };
@@ -313,8 +322,8 @@ impl Backward {
             }
         }
         let mut nodes = Nodes::new(&self.ranks);
-        let sources = page.links.iter().map(|&number| self.numbering.source(number, &mut nodes)).collect();
-        Ok(Some(InLinks { uid: page.uid, ranges: page.timestamps, sources, changes }))
+        let sources = page.links.iter().map(|&rank| self.ranking.source(Rank(rank), &mut nodes)).collect();
+        Ok(Some(InLinks { uid: Number(page.uid), ranges: page.timestamps, sources, changes }))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The two link stores of a cell, forward and backward, and how they are encoded (Najork 2009 has one of each a
 //! server).
 //!
-//! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Nodes are
-//! numbers inside the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever opens images hands in
+//! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Both take
+//! [`Node`]s and hold [`Number`]s of the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever opens images hands in
 //! the table of [`Encodings`] that it can read. This crate has strata, in two profiles; all encodings give the same
 //! answers.
 
@@ -16,6 +16,8 @@ use crate::error::{Damage, Error};
 use crate::links::backward::{self, Backward, Found, Wanted};
 use crate::links::lists::Sizes;
 use crate::links::strata::{self, Profile, Strata};
+use crate::numbers::{Node, Number};
+use crate::scratch::StoreScratch;
 
 /// Links of pages, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait ForwardStore: Send + Sync {
@@ -23,37 +25,48 @@ pub trait ForwardStore: Send + Sync {
     ///
     /// # Errors
     /// See [`ForwardStore`]; so in all calls.
-    fn has(&self, node: usize) -> Result<bool, Damage>;
+    fn has(&self, node: Node) -> Result<bool, Damage>;
 
     /// Replaces the contents of `links` by the links of a node in the window.
     ///
     /// # Errors
     /// See [`ForwardStore`].
-    fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage>;
+    fn window(
+        &self,
+        node: Node,
+        window: Window,
+        scratch: &mut StoreScratch,
+        links: &mut Vec<Number>,
+    ) -> Result<(), Damage>;
 
     /// Replaces the contents of `captures` by those of a node, in order of time; none without a record.
     ///
     /// # Errors
     /// See [`ForwardStore`].
-    fn captures(&self, node: usize, captures: &mut Vec<CaptureTime>) -> Result<(), Damage>;
+    fn captures(&self, node: Node, scratch: &mut StoreScratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage>;
 
     /// Whether a node was captured in the closed interval.
     ///
     /// # Errors
     /// See [`ForwardStore`].
-    fn captured(&self, node: usize, from: i64, to: i64) -> Result<bool, Damage>;
+    fn captured(&self, node: Node, interval: (i64, i64), scratch: &mut StoreScratch) -> Result<bool, Damage>;
 
-    /// Replaces the contents of `spans` by when each link of a node was there: `webstrata_layers::Links::lifespans`.
+    /// Replaces the contents of `lifespans` by when each link of a node was there: `webstrata_layers::Links::lifespans`.
     ///
     /// # Errors
     /// See [`ForwardStore::page`].
-    fn lifespans(&self, node: usize, spans: &mut Vec<Lifespan>) -> Result<(), Damage>;
+    fn lifespans(
+        &self,
+        node: Node,
+        scratch: &mut StoreScratch,
+        lifespans: &mut Vec<Lifespan<Number>>,
+    ) -> Result<(), Damage>;
 
     /// All of a node's record; `None` where it has none.
     ///
     /// # Errors
     /// See [`ForwardStore`], and a record that is not sound.
-    fn page(&self, node: usize) -> Result<Option<Page>, Damage>;
+    fn page(&self, node: Node) -> Result<Option<Page<Number>>, Damage>;
 
     /// Where the bytes are.
     fn sizes(&self) -> Sizes;
@@ -62,35 +75,36 @@ pub trait ForwardStore: Send + Sync {
 /// What links to URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait BackwardStore: Send + Sync {
     /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of the node's list of ranges
-    /// (`None`: it asks for none), and in which of them. Neither may ask a store of this thread.
+    /// (`None`: it asks for none), and in which of them.
     ///
     /// # Errors
     /// See [`BackwardStore`]; so in all calls.
     fn sources(
         &self,
-        node: usize,
+        node: Node,
         wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
-        visit: &mut dyn FnMut(u64, Found),
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage>;
 
     /// The record of a node as the layers have it; `None` where nothing links to it.
     ///
     /// # Errors
     /// See [`BackwardStore`], and a record that is not sound.
-    fn record(&self, node: usize) -> Result<Option<InLinks>, Damage>;
+    fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage>;
 
     /// Where the bytes are.
     fn sizes(&self) -> Sizes;
 }
 
-/// Records in order of UIDs, as encoders of stores read them.
+/// Records in order of nodes, as encoders of stores read them.
 pub type Records<'a, T> = Box<dyn Iterator<Item = Result<T, Error>> + 'a>;
 
 /// What encoders of link stores are given, besides records.
 #[derive(Clone, Copy, Debug)]
 pub struct CellShape<'a> {
-    /// UID of node 0.
-    pub first: u64,
+    /// The number of node 0.
+    pub first: Number,
     /// Number of nodes.
     pub nodes: usize,
     /// Number of records.
@@ -121,8 +135,11 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Those of `pages`, and links that the encoding cannot hold.
-    fn encode_forward<'a>(&self, given: CellShape<'a>, pages: &dyn Fn() -> Records<'a, Page>)
-    -> Result<Vec<u8>, Error>;
+    fn encode_forward<'a>(
+        &self,
+        given: CellShape<'a>,
+        pages: &dyn Fn() -> Records<'a, Page<Number>>,
+    ) -> Result<Vec<u8>, Error>;
 
     /// Encodes the in-links of a cell.
     ///
@@ -131,20 +148,20 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     fn encode_backward<'a>(
         &self,
         given: CellShape<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks>,
+        records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error>;
 
-    /// Opens what [`Encoding::encode_forward`] wrote for `nodes` nodes from UID `first` on.
+    /// Opens what [`Encoding::encode_forward`] wrote for `nodes` nodes, the first of which has the number `first`.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
-    fn open_forward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage>;
+    fn open_forward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage>;
 
     /// Opens what [`Encoding::encode_backward`] wrote.
     ///
     /// # Errors
     /// See [`Encoding::open_forward`].
-    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
+    fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
 }
 
 /// The encodings that a program can read.
@@ -190,24 +207,25 @@ impl Encoding for InStrata {
     fn encode_forward<'a>(
         &self,
         given: CellShape<'a>,
-        pages: &dyn Fn() -> Records<'a, Page>,
+        pages: &dyn Fn() -> Records<'a, Page<Number>>,
     ) -> Result<Vec<u8>, Error> {
-        strata::encode_pages(given.first, (given.nodes, given.count), pages, self.profile)
+        let plain = || -> Records<'a, Page<u64>> { Box::new(pages().map(|page| Ok(page?.renumbered(u64::from)))) };
+        strata::encode_pages(given.first.0, (given.nodes, given.count), &plain, self.profile)
     }
 
     fn encode_backward<'a>(
         &self,
         given: CellShape<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks>,
+        records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error> {
         backward::encode(given.first, (given.nodes, given.count), records, self.profile)
     }
 
-    fn open_forward(&self, bytes: Bytes, _: u64, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+    fn open_forward(&self, bytes: Bytes, _: Number, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
         Ok(Box::new(Strata::open(bytes)?))
     }
 
-    fn open_backward(&self, bytes: Bytes, first: u64, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
+    fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
         Ok(Box::new(Backward::open(bytes, first, nodes)?))
     }
 }

@@ -1,18 +1,20 @@
-//! Links without time: lists of UIDs, one a node, and what an encoding of them can be asked.
+//! Links without time: lists of numbers, one a node, and what an encoding of them can be asked.
 //!
-//! Nodes are `0..nodes`; node `i` is the URL with UID `first + i`, where `first` is the first UID of the cell; links
-//! are UIDs of any cell.
+//! Nodes are `0..nodes`; node `i` has the number `first + i`. Links are numbers of any URLs. Which numbering they are
+//! of is known to the store around the lists, as [`crate::numbers::Number`] or the like; an encoding needs the order
+//! and the distances alone.
 //!
 //! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
 //! memory out of proportion to the bytes.
 
 use crate::error::Damage;
+use crate::scratch::StoreScratch;
 
 /// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared
 /// with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
-    /// UID of node 0.
+    /// The number of node 0.
     pub first: u64,
     /// Where each list ends in `links`.
     pub ends: Vec<usize>,
@@ -59,15 +61,15 @@ pub trait LinkCodec: Send + Sync {
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage>;
+    fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage>;
 
     /// Length of a node's list; where the encoding does not hold it, the list is decoded.
     ///
     /// # Errors
     /// See [`LinkCodec::list`].
     fn degree(&self, node: usize) -> Result<usize, Damage> {
-        let mut links = Vec::new();
-        self.list(node, &mut links)?;
+        let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
+        self.list(node, &mut scratch, &mut links)?;
         Ok(links.len())
     }
 
@@ -76,9 +78,9 @@ pub trait LinkCodec: Send + Sync {
     /// # Errors
     /// Damaged bytes.
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
-        let mut links = Vec::new();
+        let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
         for node in 0..self.nodes() {
-            self.list(node, &mut links)?;
+            self.list(node, &mut scratch, &mut links)?;
             visit(node, &links);
         }
         Ok(())

@@ -33,13 +33,12 @@ mod tests;
 mod timed;
 mod times;
 
-use std::cell::RefCell;
-
 use bytes::Bytes;
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 use crate::links::lists::{LinkCodec, Sizes};
+use crate::scratch::StoreScratch;
 
 use blocks::Blocks;
 use symbols::{Context, Tables};
@@ -85,9 +84,16 @@ struct Level {
     phases: Phases,
 }
 
-thread_local! {
-    /// Levels by depth, then the masks of the answer.
-    static SCRATCH: RefCell<(Vec<Level>, Vec<u64>)> = RefCell::default();
+/// What strata are decoded in.
+#[derive(Default)]
+pub(crate) struct StrataBuffers {
+    /// One for each record of a chain of references, and one more.
+    levels: Vec<Level>,
+    /// Masks of the answer's links.
+    masks: Vec<u64>,
+    /// Links of a page, and the times of its known captures.
+    links: Vec<u64>,
+    known: Vec<i64>,
 }
 
 /// A record and its node.
@@ -321,10 +327,10 @@ impl LinkCodec for Strata {
         self.nodes
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
         let Some(place) = self.place_of(node)? else { return Ok(()) };
-        SCRATCH.with_borrow_mut(|(levels, _)| self.links_of(place, 0, self.enough(levels), links))
+        self.links_of(place, 0, self.enough(&mut scratch.strata.levels), links)
     }
 
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {

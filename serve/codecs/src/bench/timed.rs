@@ -10,13 +10,13 @@ use std::fmt::Debug;
 
 use webstrata_layers::read::scan;
 use webstrata_layers::record::join;
-use webstrata_layers::{InLinks, Layer, Page, Store};
+use webstrata_layers::{InLinks, Layer, Page, Store, Uid};
 
 use crate::codec::CodecTag;
 use webstrata_cells::image::load::keys_of;
 use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
-use webstrata_cells::{Damage, Error};
+use webstrata_cells::{Damage, Error, Node, Number};
 
 use super::{BenchError, Step, Table, Tell, measure};
 
@@ -32,32 +32,35 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     let pages = with(Layer::Ol).flat_map(|partition| scan::pages(store, partition));
     let pages = pages.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
     let pages = together(pages, |page| page.uid, |rows| join::pages(rows).map(|joined| joined.page));
+    // All URLs are those of one cell, so each UID is its own number.
+    let pages: Vec<_> = pages.into_iter().map(|page| page.renumbered(|uid| Number(uid.0))).collect();
     let sources = with(Layer::Il).flat_map(|partition| scan::in_links(store, partition));
     let sources = sources.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
     let sources = together(sources, |record| record.uid, join::in_links);
+    let sources: Vec<_> = sources.into_iter().map(|record| record.renumbered(|uid| Number(uid.0))).collect();
 
     let keys = partitions().filter(|partition| partition.urls > 0).flat_map(|partition| keys_of(store, partition));
     // Those of several rows are in the order of each.
     let keys = (store.manifest().rows.len() == 1).then(|| keys.collect::<Result<Vec<_>, _>>()).transpose()?;
     let keys = keys.as_deref();
-    let given = |count| CellShape { first: 0, nodes, count, keys };
+    let given = |count| CellShape { first: Number(0), nodes, count, keys };
 
     let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
     let mut forward = measure(&format!("{name}, forward"), &lists, keys, tell)?;
-    let again = || -> Records<'_, Page> { Box::new(pages.iter().cloned().map(Ok)) };
+    let again = || -> Records<'_, Page<Number>> { Box::new(pages.iter().cloned().map(Ok)) };
     let encode = |tag: CodecTag| tag.encoding().encode_forward(given(pages.len()), &again);
     let compare = |tag: CodecTag, bytes: Vec<u8>| {
-        let own = tag.encoding().open_forward(bytes.into(), 0, nodes)?;
+        let own = tag.encoding().open_forward(bytes.into(), Number(0), nodes)?;
         differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| own.page(node))
     };
     with_time(&mut forward, counts.occurrences, encode, compare, tell)?;
 
     let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
     let mut backward = measure(&format!("{name}, backward"), &lists, keys, tell)?;
-    let again = || -> Records<'_, InLinks> { Box::new(sources.iter().cloned().map(Ok)) };
+    let again = || -> Records<'_, InLinks<Number>> { Box::new(sources.iter().cloned().map(Ok)) };
     let encode = |tag: CodecTag| tag.encoding().encode_backward(given(sources.len()), &again);
     let compare = |tag: CodecTag, bytes: Vec<u8>| {
-        let own = tag.encoding().open_backward(bytes.into(), 0, nodes)?;
+        let own = tag.encoding().open_backward(bytes.into(), Number(0), nodes)?;
         differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| own.record(node))
     };
     with_time(&mut backward, counts.occurrences, encode, compare, tell)?;
@@ -65,7 +68,7 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
 }
 
 /// The records of rows, the oldest row's first, as one for each URL, in order of UIDs.
-fn together<T>(mut records: Vec<T>, uid: impl Fn(&T) -> u64, join: impl Fn(&[&T]) -> Option<T>) -> Vec<T> {
+fn together<T>(mut records: Vec<T>, uid: impl Fn(&T) -> Uid, join: impl Fn(&[&T]) -> Option<T>) -> Vec<T> {
     if records.is_sorted_by(|one, other| uid(one) < uid(other)) {
         return records;
     }
@@ -75,13 +78,13 @@ fn together<T>(mut records: Vec<T>, uid: impl Fn(&T) -> u64, join: impl Fn(&[&T]
 }
 
 /// The lists of all nodes.
-fn union<'a>(nodes: usize, records: impl Iterator<Item = (u64, &'a [u64])>) -> Lists {
+fn union<'a>(nodes: usize, records: impl Iterator<Item = (Number, &'a [Number])>) -> Lists {
     let mut lists = Lists::default();
-    for (uid, links) in records {
-        while (lists.nodes() as u64) < uid {
+    for (Number(node), links) in records {
+        while (lists.nodes() as u64) < node {
             lists.push(&[]);
         }
-        lists.push(links);
+        lists.push(&links.iter().copied().map(u64::from).collect::<Vec<_>>());
     }
     while lists.nodes() < nodes {
         lists.push(&[]);
@@ -92,13 +95,13 @@ fn union<'a>(nodes: usize, records: impl Iterator<Item = (u64, &'a [u64])>) -> L
 /// The first node whose record is another than it should be.
 fn differing<'a, T: PartialEq + Debug + 'a>(
     nodes: usize,
-    records: impl Iterator<Item = (u64, &'a T)>,
-    record: impl Fn(usize) -> Result<Option<T>, Damage>,
+    records: impl Iterator<Item = (Number, &'a T)>,
+    record: impl Fn(Node) -> Result<Option<T>, Damage>,
 ) -> Result<Option<usize>, Damage> {
     let mut records = records.peekable();
-    for (node, uid) in (0..nodes).zip(0u64..) {
-        let expected = records.next_if(|&(own, _)| own == uid).map(|(_, record)| record);
-        if record(node)?.as_ref() != expected {
+    for (node, number) in (0..nodes).zip((0u64..).map(Number)) {
+        let expected = records.next_if(|&(at, _)| at == number).map(|(_, record)| record);
+        if record(Node(node))?.as_ref() != expected {
             return Ok(Some(node));
         }
     }

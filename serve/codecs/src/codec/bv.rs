@@ -23,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use webstrata_cells::coding::parts::{Parts, no_such_node, push_words};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Damage, EncodeError};
 
 const CODEC: &str = "BV";
@@ -64,7 +65,7 @@ fn failed(source: BoxedError) -> EncodeError {
 pub fn encode(lists: &Lists, options: &Options) -> Result<Vec<u8>, EncodeError> {
     let last = lists.first.saturating_add(lists.nodes() as u64);
     if let Some(uid) = lists.links.iter().copied().chain([last]).find(|&uid| uid >= UID_END) {
-        return Err(EncodeError::Wide { codec: CODEC, uid, bound: UID_END });
+        return Err(EncodeError::Wide { codec: CODEC, link: uid, bound: UID_END });
     }
     let (mut graph, mut offsets) = (Vec::new(), Vec::new());
     compress(lists, options, &mut graph, &mut offsets).map_err(failed)?;
@@ -207,7 +208,7 @@ impl LinkCodec for Bv {
         self.nodes
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, _: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         if node >= self.nodes {
             return Err(no_such_node(node, self.nodes));
         }
@@ -224,7 +225,7 @@ impl LinkCodec for Bv {
     }
 
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
-        let mut links = Vec::new();
+        let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
         // The crate's iterator looks back over the window, and knows no first node but 0.
         if self.first == 0 {
             let mut lists = self.graph.iter();
@@ -237,7 +238,7 @@ impl LinkCodec for Bv {
             return Ok(());
         }
         for node in 0..self.nodes {
-            self.list(node, &mut links)?;
+            self.list(node, &mut scratch, &mut links)?;
             visit(node, &links);
         }
         Ok(())

@@ -57,10 +57,10 @@ pub fn export(lists: &Lists, basename: &Path, options: &Options) -> Result<(), F
 fn write(lists: &Lists, basename: &Path, options: &Options) -> Result<(), BoxedError> {
     let nodes = lists.nodes() as u64;
     if let Some(uid) = lists.links.iter().copied().chain([lists.first]).find(|&uid| uid > 0 && uid >= nodes) {
-        return Err(EncodeError::Wide { codec: "a BV graph", uid, bound: nodes }.into());
+        return Err(EncodeError::Wide { codec: "a BV graph", link: uid, bound: nodes }.into());
     }
     if lists.first != 0 {
-        return Err(EncodeError::Wide { codec: "the first node of a BV graph", uid: lists.first, bound: 1 }.into());
+        return Err(EncodeError::Wide { codec: "the first node of a BV graph", link: lists.first, bound: 1 }.into());
     }
     let (mut graph, mut offsets) = (Vec::new(), Vec::new());
     let properties = compress(lists, options, &mut graph, &mut offsets)?;

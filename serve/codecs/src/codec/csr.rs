@@ -9,6 +9,7 @@ use bytes::Bytes;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "plain lists";
 const HEADER: usize = 40;
@@ -82,7 +83,7 @@ impl LinkCodec for Csr {
         self.nodes
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, _: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         let (start, end) = self.range(node)?;
         let bytes = &self.links[start..end];
         links.clear();

@@ -13,6 +13,7 @@ use super::starts::{Starts, StartsWriter};
 use webstrata_cells::Damage;
 use webstrata_cells::coding::parts::{Parts, push_words};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::scratch::StoreScratch;
 
 const HEADER: usize = 16;
 
@@ -73,7 +74,7 @@ impl LinkCodec for Link2 {
         self.starts.nodes()
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, _: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
         let (mut bits, end) = self.starts.find(node)?;
         if bits.position() < end {

@@ -24,6 +24,7 @@ use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::parts::{Parts, push_words};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::scratch::StoreScratch;
 
 const HEADER: u64 = 48;
 const PART_HOPS: &str = "steps to a list";
@@ -414,7 +415,7 @@ impl LinkCodec for Referenced {
         self.starts.nodes()
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, _: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         self.read(node, 0, links, &mut Vec::new())
     }
 

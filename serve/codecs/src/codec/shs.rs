@@ -17,6 +17,7 @@ use bytes::Bytes;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "containers";
 const HEADER: usize = 40;
@@ -304,7 +305,7 @@ impl LinkCodec for Shs {
         self.nodes
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, _: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
         match self.unit {
             Unit::Byte => self.list_in::<8, 7>(node, links),

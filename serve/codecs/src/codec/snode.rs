@@ -33,6 +33,7 @@ use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "an S-Node";
 const HEADER: u64 = 56;
@@ -407,7 +408,7 @@ impl LinkCodec for Snode {
         self.nodes
     }
 
-    fn list(&self, node: usize, links: &mut Vec<u64>) -> Result<(), Damage> {
+    fn list(&self, node: usize, _: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         if node >= self.nodes {
             return Err(no_such_node(node, self.nodes));
         }

@@ -3,10 +3,9 @@
 use std::sync::OnceLock;
 
 use webstrata_layers::key;
-use webstrata_layers::{Change, InLinks, Page, RangeLength};
+use webstrata_layers::{Change, InLinks, Page, RangeLength, Uid};
 
 use crate::codec::{self, CodecTag};
-use webstrata_cells::Error;
 use webstrata_cells::bench::Random;
 use webstrata_cells::image::label::Label;
 use webstrata_cells::image::{self, Counts};
@@ -14,6 +13,7 @@ use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::numbers;
 use webstrata_cells::url_store;
+use webstrata_cells::{Error, Number};
 
 pub(super) const FIRST: u64 = 1000;
 pub(super) const NODES: usize = 80;
@@ -38,8 +38,8 @@ pub(super) fn samples() -> Option<&'static Samples> {
 fn make() -> Result<Samples, Error> {
     let (pages, sources) = (pages(), in_links());
     let mut lists = Lists { first: FIRST, ..Lists::default() };
-    for uid in (FIRST..).take(NODES) {
-        let page = pages.iter().find(|page| page.uid == uid);
+    for number in (FIRST..).take(NODES) {
+        let page = pages.iter().find(|page| page.uid == number);
         lists.push(page.map_or(&[], |page| &page.links[..]));
     }
     let mut keys: Vec<Vec<u8>> = (0..NODES).map(url_key).collect();
@@ -48,24 +48,27 @@ fn make() -> Result<Samples, Error> {
         keys.iter().try_for_each(|key| visit(key)).map_err(Error::from)
     };
     let urls = url_store::encode(visit, url_store::Options::default())?;
-    let again = || -> Records<'_, Page> { Box::new(pages.iter().cloned().map(Ok)) };
-    let back = || -> Records<'_, InLinks> { Box::new(sources.iter().cloned().map(Ok)) };
+    let again =
+        || -> Records<'_, Page<Number>> { Box::new(pages.iter().cloned().map(|page| Ok(page.renumbered(Number)))) };
+    let back = || -> Records<'_, InLinks<Number>> {
+        Box::new(sources.iter().cloned().map(|record| Ok(record.renumbered(Number))))
+    };
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let given = |count| CellShape { first: FIRST, nodes: NODES, count, keys: Some(&keys) };
+    let given = |count| CellShape { first: Number(FIRST), nodes: NODES, count, keys: Some(&keys) };
     let forward = all(&|tag| tag.encoding().encode_forward(given(pages.len()), &again))?;
     let backward = all(&|tag| tag.encoding().encode_backward(given(sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
         // Every other one is of a later row, where a UID in three has a record.
         let every = if at % 2 == 0 { 1 } else { 3 };
-        let interval = FIRST..FIRST + every * NODES as u64;
-        let uids: Vec<u64> = interval.clone().step_by(usize::from(every == 3) * 2 + 1).collect();
+        let interval = Uid(FIRST)..Uid(FIRST + every * NODES as u64);
+        let uids: Vec<Uid> = Uid::each(interval.clone()).step_by(usize::from(every == 3) * 2 + 1).collect();
         let label = Label {
             row: 1,
             partition: 0,
             encoding: codec.encoding().tag(),
-            first_uid: FIRST,
+            first_uid: Uid(FIRST),
             urls: NODES as u64,
             first_record: interval.start,
             end_record: interval.end,
@@ -93,7 +96,7 @@ fn url_key(at: usize) -> Vec<u8> {
     own
 }
 
-/// UIDs of this cell, and some of others.
+/// Numbers of this cell's URLs, and some of others.
 fn links(random: &mut Random, count: u64) -> Vec<u64> {
     let mut links: Vec<u64> = (0..count).map(|_| FIRST - 20 + random.below(NODES as u64 + 40)).collect();
     links.sort_unstable();
@@ -115,7 +118,7 @@ fn changes(random: &mut Random, links: usize, known: &[u32]) -> Vec<Change> {
     changes
 }
 
-fn pages() -> Vec<Page> {
+fn pages() -> Vec<Page<u64>> {
     let mut random = Random::new(4);
     let mut all = Vec::new();
     for uid in (FIRST..FIRST + NODES as u64).filter(|uid| uid % 5 != 0) {
@@ -133,7 +136,7 @@ fn pages() -> Vec<Page> {
     all
 }
 
-fn in_links() -> Vec<InLinks> {
+fn in_links() -> Vec<InLinks<u64>> {
     let mut random = Random::new(5);
     let mut all = Vec::new();
     for uid in (FIRST..FIRST + NODES as u64).filter(|uid| uid % 3 != 0) {

@@ -30,6 +30,7 @@ use webstrata_layers::{Change, Page};
 
 use webstrata_cells::Damage;
 use webstrata_cells::coding::parts::{Parts, no_such_node, push_words};
+use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "plain times";
 
@@ -45,7 +46,7 @@ pub(crate) struct SideWriter {
 
 impl SideWriter {
     /// Takes the record of the next node, `None` where it has none.
-    pub(crate) fn push(&mut self, page: Option<&Page>) {
+    pub(crate) fn push(&mut self, page: Option<&Page<u64>>) {
         if let Some(page) = page {
             self.times.extend_from_slice(&page.timestamps);
             self.unknown.extend(page.unknown.iter().map(|&at| u64::from(at)));
@@ -108,13 +109,6 @@ impl Array {
             u64::from_le_bytes(word)
         })
     }
-}
-
-/// When a node was captured, and which of its captures have unknown links.
-#[derive(Default)]
-pub(crate) struct Captures {
-    pub(crate) times: Vec<i64>,
-    pub(crate) unknown: Vec<u32>,
 }
 
 /// Times and presence, ready to answer.
@@ -186,8 +180,8 @@ impl Side {
         Ok(times.map(|time| self.least.wrapping_add_unsigned(time)))
     }
 
-    /// Replaces `captures` by those of a node.
-    pub(crate) fn captures(&self, node: usize, captures: &mut Captures) -> Result<(), Damage> {
+    /// Replaces the times and the unknown captures by those of a node.
+    pub(crate) fn captures(&self, node: usize, captures: &mut StoreScratch) -> Result<(), Damage> {
         captures.times.clear();
         captures.times.extend(self.times(node)?);
         captures.unknown.clear();

@@ -6,12 +6,13 @@
 
 use webstrata_layers::read::scan;
 use webstrata_layers::store::manifest::PartitionEntry;
-use webstrata_layers::{Change, InLinks, Page, Store};
+use webstrata_layers::{Change, InLinks, Page, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Cell;
 use crate::error::Error;
 use crate::image::Counts;
+use crate::numbers::Node;
 
 /// What a cell says, or what the layers say that it is made of.
 #[derive(Clone, Default)]
@@ -82,10 +83,10 @@ impl Content {
             cell.urls.url(at, &mut url).map_err(damaged)?;
             content.add_url(&url);
         }
-        for node in 0..cell.numbers.len() {
+        for node in (0..cell.numbers.len()).map(Node) {
             cell.page_of(node).map_err(damaged)?.iter().for_each(|page| content.add_page(page));
         }
-        for node in 0..cell.numbers.len() {
+        for node in (0..cell.numbers.len()).map(Node) {
             cell.in_record_of(node).map_err(damaged)?.iter().for_each(|record| content.add_in_links(record));
         }
         Ok(content)
@@ -127,11 +128,11 @@ impl Cell {
 }
 
 /// Replaces the contents of `room` by a record, each list after its length.
-fn put(room: &mut Vec<u8>, uid: u64, times: &[i64], links: &[u64], changes: &[Change]) {
+fn put(room: &mut Vec<u8>, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
     room.clear();
     let lengths = [times.len(), links.len(), changes.len()].map(|length| length as u64);
-    room.extend(lengths.into_iter().chain([uid]).flat_map(u64::to_le_bytes));
+    room.extend(lengths.into_iter().chain([uid.0]).flat_map(u64::to_le_bytes));
     room.extend(times.iter().flat_map(|time| time.to_le_bytes()));
-    room.extend(links.iter().flat_map(|link| link.to_le_bytes()));
+    room.extend(links.iter().flat_map(|link| link.0.to_le_bytes()));
     room.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
 }

@@ -11,6 +11,7 @@ use webstrata_layers::{Change, InLinks, Page};
 
 use crate::coding::bits::BitWriter;
 use crate::links::strata::ranks;
+use crate::numbers::Number;
 
 /// Sets of `words` words each, in `wanted` words each; what is cut off must be 0.
 fn resized(sets: &[u64], words: usize, wanted: usize) -> Vec<u64> {
@@ -25,7 +26,7 @@ fn resized(sets: &[u64], words: usize, wanted: usize) -> Vec<u64> {
 
 /// When the sources in a cell link to anything in it.
 pub(super) struct Activity {
-    first: u64,
+    first: Number,
     /// Whether each node is a source.
     active: Vec<bool>,
     /// Starts of ranges, rising.
@@ -39,13 +40,13 @@ pub(super) struct Activity {
 impl Activity {
     /// Reads the records once; sets of more than `sets_bytes_max` are not made.
     pub(super) fn of<'a, E: 'a>(
-        first: u64,
+        first: Number,
         nodes: usize,
-        records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks, E>> + 'a>,
+        records: &dyn Fn() -> Box<dyn Iterator<Item = Result<InLinks<Number>, E>> + 'a>,
         sets_bytes_max: usize,
     ) -> Result<Self, E> {
-        let node_of = |source: u64| {
-            let node = source.checked_sub(first).and_then(|node| usize::try_from(node).ok());
+        let node_of = |source: Number| {
+            let node = source.0.checked_sub(first.0).and_then(|node| usize::try_from(node).ok());
             node.filter(|&node| node < nodes)
         };
         let words_max = sets_bytes_max / 8 / nodes.max(1);
@@ -119,13 +120,13 @@ impl Activity {
         Ok(Self { first, active, table: table.into_iter().map(|(start, _)| start).collect(), words: fewest, sets })
     }
 
-    fn node_of(&self, source: u64) -> Option<usize> {
-        let node = usize::try_from(source.checked_sub(self.first)?).ok()?;
+    fn node_of(&self, source: Number) -> Option<usize> {
+        let node = usize::try_from(source.0.checked_sub(self.first.0)?).ok()?;
         (self.words > 0 && node < self.active.len()).then_some(node)
     }
 
     /// The record with changes only where its sources are active; as it is where there are no sets.
-    pub(super) fn loosen(&self, record: InLinks) -> Page {
+    pub(super) fn loosen(&self, record: InLinks<Number>) -> Page<Number> {
         let places: Vec<usize> =
             record.ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);

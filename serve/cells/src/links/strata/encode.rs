@@ -89,7 +89,7 @@ fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8>
 pub fn encode_pages<'a, E: 'a>(
     first: u64,
     (nodes, records): (usize, usize),
-    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
+    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
     encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
@@ -99,11 +99,11 @@ pub fn encode_pages<'a, E: 'a>(
 pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
     first: u64,
     (nodes, records): (usize, usize),
-    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page, E>> + 'a>,
+    pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + 'a>,
     own: &'b dyn Fn(usize) -> u64,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
-    let record = move |page: Result<Page, E>| {
+    let record = move |page: Result<Page<u64>, E>| {
         page.map(|page| {
             let node = usize::try_from(page.uid - first).unwrap_or(usize::MAX);
             (node, Record::of(page, own(node)))

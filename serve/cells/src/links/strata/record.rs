@@ -41,7 +41,7 @@ impl Record {
     }
 
     /// The record of a sound page; `own`: its number among the links.
-    pub(super) fn of(page: Page, own: u64) -> Self {
+    pub(super) fn of(page: Page<u64>, own: u64) -> Self {
         let page_known = |at: u32| page.unknown.is_empty() || page.unknown.binary_search(&at).is_err();
         let known = page.timestamps.iter().zip(0u32..).filter(|&(_, at)| page_known(at)).map(|(&time, _)| time);
         if page.changes.is_empty() {

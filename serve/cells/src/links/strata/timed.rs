@@ -10,7 +10,7 @@ use crate::error::Damage;
 
 use super::presence::{self, PHASES_MAX, Turn};
 use super::times::Captures;
-use super::{Head, Level, PART, RecordAt, SCRATCH, Strata, links};
+use super::{Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::strata::record::Shape;
 
 const STILL: usize = Shape::Still as usize;
@@ -72,13 +72,19 @@ impl Strata {
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
-    pub fn window(&self, node: usize, window: Window, links: &mut Vec<u64>) -> Result<(), Damage> {
+    pub(crate) fn window(
+        &self,
+        node: usize,
+        window: Window,
+        StrataBuffers { levels, masks, .. }: &mut StrataBuffers,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
         links.clear();
         let Some(place) = self.place_of(node)? else { return Ok(()) };
-        SCRATCH.with_borrow_mut(|(levels, masks)| match self.enough(levels).split_first_mut() {
+        match self.enough(levels).split_first_mut() {
             Some((own, below)) => self.window_of(place, window, (own, below), links, masks),
             None => Ok(()),
-        })
+        }
     }
 
     fn window_of(
@@ -218,7 +224,7 @@ impl Strata {
     ///
     /// # Errors
     /// See [`Self::window`], and a record that is not sound.
-    pub fn page(&self, node: usize) -> Result<Option<Page>, Damage> {
+    pub fn page(&self, node: usize) -> Result<Option<Page<u64>>, Damage> {
         let Some(place) = self.place_of(node)? else { return Ok(None) };
         let mut levels = Vec::new();
         let levels = self.enough(&mut levels);
@@ -278,18 +284,21 @@ pub(crate) struct Phased {
 
 impl Strata {
     /// Reads a record without unknown captures; `false`, and no masks, where there are too many phases.
-    pub(crate) fn phased(&self, node: usize, out: &mut Phased) -> Result<bool, Damage> {
+    pub(crate) fn phased(
+        &self,
+        node: usize,
+        StrataBuffers { levels, .. }: &mut StrataBuffers,
+        out: &mut Phased,
+    ) -> Result<bool, Damage> {
         out.times.clear();
         out.events.clear();
         out.links.clear();
         out.masks.clear();
         let Some(place) = self.place_of(node)? else { return Ok(true) };
-        SCRATCH.with_borrow_mut(|(levels, _)| {
-            let Some((own, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
-            let (head, captures) = self.head(place, &mut own.list, &mut out.events)?;
-            out.times.extend_from_slice(captures.times);
-            own.phases.set(captures, &out.events);
-            self.masks_after(head, 0, (&mut own.phases, below), &mut out.links, &mut out.masks)
-        })
+        let Some((own, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
+        let (head, captures) = self.head(place, &mut own.list, &mut out.events)?;
+        out.times.extend_from_slice(captures.times);
+        own.phases.set(captures, &out.events);
+        self.masks_after(head, 0, (&mut own.phases, below), &mut out.links, &mut out.masks)
     }
 }

@@ -1,0 +1,136 @@
+//! The number of a URL in a store, as a type.
+//!
+//! UIDs are dense: the `n` URLs of an epoch have the UIDs `0..n`, each row those of an interval. A UID is true in one
+//! epoch; [`crate::store::translation`] has the way from one epoch to another. Whatever else numbers URLs (a cell, a
+//! standing result, an export) has a type of its own, so that no list can hold numbers of two kinds.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::ops::{Add, AddAssign, Range, Sub};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The number of a URL in an epoch of a store; written as that number.
+///
+/// ```
+/// use webstrata_layers::Uid;
+///
+/// let first = Uid(40);
+/// assert_eq!((first + 2, Uid(42) - first), (Uid(42), 2));
+/// assert_eq!(Uid::each(first..first + 2).collect::<Vec<_>>(), [Uid(40), Uid(41)]);
+/// assert_eq!(serde_json::to_string(&first).unwrap(), "40");
+/// ```
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+)]
+#[repr(transparent)]
+#[serde(transparent)]
+pub struct Uid(pub u64);
+
+impl Uid {
+    /// The UIDs of an interval, rising.
+    pub fn each(interval: Range<Self>) -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
+        // An interval of UIDs that memory cannot number has no end that anybody reaches.
+        let count = usize::try_from(interval.end.0.saturating_sub(interval.start.0)).unwrap_or(usize::MAX);
+        (0..count).map(move |at| interval.start + at as u64)
+    }
+
+    /// The UIDs of so many URLs.
+    pub fn below(urls: u64) -> Range<Self> {
+        Self(0)..Self(urls)
+    }
+
+    /// A column of numbers as UIDs. Cost: nothing.
+    pub fn slice(numbers: &[u64]) -> &[Self] {
+        zerocopy::transmute_ref!(numbers)
+    }
+
+    /// A list of numbers as UIDs, in the same memory.
+    pub fn of_numbers(numbers: Vec<u64>) -> Vec<Self> {
+        numbers.into_iter().map(Self).collect()
+    }
+
+    /// A list of UIDs as numbers, in the same memory.
+    pub fn into_numbers(uids: Vec<Self>) -> Vec<u64> {
+        uids.into_iter().map(|uid| uid.0).collect()
+    }
+
+    /// UIDs as a column of numbers. Cost: nothing.
+    pub fn numbers(uids: &[Self]) -> &[u64] {
+        zerocopy::transmute_ref!(uids)
+    }
+
+    /// The UID after `count` others; the last there is where 64 bits end before.
+    #[inline]
+    pub fn saturating_add(self, count: u64) -> Self {
+        Self(self.0.saturating_add(count))
+    }
+
+    /// The place of the UID in an interval that begins with `first`; `None` below it.
+    #[inline]
+    pub fn after(self, first: Self) -> Option<usize> {
+        usize::try_from(self.0.checked_sub(first.0)?).ok()
+    }
+}
+
+impl From<Uid> for u64 {
+    #[inline]
+    fn from(uid: Uid) -> Self {
+        uid.0
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Uid {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}
+
+impl Add<u64> for Uid {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, count: u64) -> Self {
+        Self(self.0 + count)
+    }
+}
+
+impl AddAssign<u64> for Uid {
+    #[inline]
+    fn add_assign(&mut self, count: u64) {
+        self.0 += count;
+    }
+}
+
+/// How many UIDs lie between two.
+impl Sub for Uid {
+    type Output = u64;
+
+    #[inline]
+    fn sub(self, first: Self) -> u64 {
+        self.0 - first.0
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory that answers are made in: handed in by whoever asks, and used again for the next answer.
+//!
+//! A [`Scratch`] belongs to one caller at a time. It holds nothing that outlives a call, so any scratch does for any
+//! cell, and a new one gives the same answers. [`Scratch::lend`] keeps one for each thread, for callers that have
+//! nowhere to keep their own.
+
+use std::cell::Cell;
+
+use webstrata_layers::{CaptureTime, Lifespan, Uid};
+
+use crate::links::backward::AnswerBuffers;
+use crate::links::strata::StrataBuffers;
+use crate::numbers::Number;
+
+/// What link stores decode in: see [`crate::links::encoding`].
+#[derive(Default)]
+pub struct StoreScratch {
+    pub(crate) strata: StrataBuffers,
+    pub(crate) answer: AnswerBuffers,
+    /// Times of captures or of ranges, for stores of other crates; so are the next two.
+    pub times: Vec<i64>,
+    /// Indexes of captures whose links are unknown.
+    pub unknown: Vec<u32>,
+    /// A list of links.
+    pub links: Vec<u64>,
+}
+
+/// What cells and rows make answers in.
+#[derive(Default)]
+pub struct Scratch {
+    pub(crate) store: StoreScratch,
+    /// The links of a node, as the store of the cell numbers them.
+    pub(crate) numbers: Vec<Number>,
+    /// The lifespans of the links of a node.
+    pub(crate) lifespans: Vec<Lifespan<Number>>,
+    /// The captures of a node.
+    pub(crate) captures: Vec<CaptureTime>,
+    /// Places of sources that may link in a window or not, and in which edges of the window they link.
+    pub(crate) unsure: Vec<(usize, [bool; 2])>,
+}
+
+/// What cells of several rows are asked with.
+#[derive(Default)]
+pub(crate) struct RowsScratch {
+    /// For the row that is asked.
+    pub(crate) row: Scratch,
+    /// What that row says.
+    pub(crate) links: Vec<Uid>,
+    /// A list that is only counted.
+    pub(crate) counted: Vec<Uid>,
+    /// The key of a URL.
+    pub(crate) key: Vec<u8>,
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Box<RowsScratch>>> = const { Cell::new(None) };
+}
+
+impl Scratch {
+    /// Lends `ask` the scratch of this thread. A call within a call gets a new one.
+    pub fn lend<T>(ask: impl FnOnce(&mut Self) -> T) -> T {
+        RowsScratch::lend(|scratch| ask(&mut scratch.row))
+    }
+}
+
+impl RowsScratch {
+    /// As [`Scratch::lend`].
+    pub(crate) fn lend<T>(ask: impl FnOnce(&mut Self) -> T) -> T {
+        let mut scratch = KEPT.take().unwrap_or_default();
+        let answer = ask(&mut scratch);
+        KEPT.set(Some(scratch));
+        answer
+    }
+}
