@@ -24,7 +24,7 @@ fn write(dir: &Path) {
             uid: 0,
             timestamps: vec![MAY, JUNE],
             unknown: vec![],
-            links: vec![0, 1],
+            links: [0, 1].map(Uid).to_vec(),
             changes: vec![Change { link: 1, capture: 1 }],
         },
         Page { uid: 2, timestamps: vec![JUNE], unknown: vec![0], links: vec![], changes: vec![] },
@@ -38,8 +38,8 @@ fn write(dir: &Path) {
         counts.add_page(page);
     }
     let mut into = InlinksWriter::create(&row, 0).unwrap();
-    into.push(&InLinks { uid: Uid(0), ranges: vec![MAY, JUNE], sources: vec![Uid(0)], changes: vec![] }).unwrap();
-    into.push(&InLinks { uid: Uid(1), ranges: vec![MAY], sources: vec![Uid(0)], changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: Uid(0), ranges: vec![MAY, JUNE], sources: [0].map(Uid).to_vec(), changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: Uid(1), ranges: vec![MAY], sources: [0].map(Uid).to_vec(), changes: vec![] }).unwrap();
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
     let partition = PartitionEntry { partition: 0, first_uid: Uid(0), urls: 3, first_record: Uid(0), first_key, files };
     let of_row = row;
@@ -62,18 +62,18 @@ fn the_worked_example_answers_as_told() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path());
     let reader = Reader::new(Store::open(dir.path()).unwrap(), 1 << 20);
-    assert_eq!(reader.uid("http://b.example/").unwrap(), Some(1));
+    assert_eq!(reader.uid("http://b.example/").unwrap(), Some(Uid(1)));
     assert_eq!(reader.url(Uid(2)).unwrap(), "http://b.example/x");
     let june = Window::Seen { from: JUNE, to: JUNE + 86_399 };
-    assert_eq!(reader.out_links(Uid(0), Window::ALWAYS).unwrap(), [0, 1]);
-    assert_eq!(reader.out_links(Uid(0), june).unwrap(), [0]);
-    assert_eq!(reader.out_links(Uid(0), Window::AsOf(JUNE - 1)).unwrap(), [0, 1]);
+    assert_eq!(reader.out_links(Uid(0), Window::ALWAYS).unwrap(), [0, 1].map(Uid));
+    assert_eq!(reader.out_links(Uid(0), june).unwrap(), [0].map(Uid));
+    assert_eq!(reader.out_links(Uid(0), Window::AsOf(JUNE - 1)).unwrap(), [0, 1].map(Uid));
     assert_eq!(reader.captures(Uid(2)).unwrap(), [CaptureTime { time: JUNE, known: false }]);
-    assert_eq!(reader.out_links(Uid(2), Window::ALWAYS).unwrap(), [] as [u64; 0]);
+    assert_eq!(reader.out_links(Uid(2), Window::ALWAYS).unwrap(), [] as [Uid; 0]);
     assert!(reader.page(Uid(1)).unwrap().is_none());
-    assert_eq!(reader.in_links(Uid(1), june, Precision::Range).unwrap(), [] as [u64; 0]);
-    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Range).unwrap(), [0]);
-    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [u64; 0]);
+    assert_eq!(reader.in_links(Uid(1), june, Precision::Range).unwrap(), [] as [Uid; 0]);
+    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Range).unwrap(), [0].map(Uid));
+    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [Uid; 0]);
     let spans = [Lifespan { link: 0, first: MAY, last: JUNE }, Lifespan { link: 1, first: MAY, last: MAY }];
     assert_eq!(reader.lifespans(Uid(0)).unwrap(), spans);
     let report = check(dir.path()).unwrap();

@@ -85,7 +85,7 @@ proptest! {
         prop_assert_eq!(reader.epoch(), 1);
         for uid in 0..URLS {
             let url = Model::url(uid);
-            prop_assert_eq!(reader.uid(&url).unwrap(), Some(uid));
+            prop_assert_eq!(reader.uid(&url).unwrap(), Some(Uid(uid)));
             prop_assert_eq!(reader.url(Uid(uid)).unwrap(), url.clone());
             prop_assert_eq!(reader.uid(&(url + "x")).unwrap(), None);
             let own = model.pages.iter().find(|page| page.uid == Uid(uid));
@@ -134,15 +134,15 @@ fn range_answers_are_exact_on_whole_ranges() {
     Model::new(captures, 4, RangeLength::Days(30)).write(dir.path(), 1);
     let reader = Reader::new(Store::open(dir.path()).unwrap(), 0);
     let ask = |from, to, precision| reader.in_links(Uid(3), Window::Seen { from, to }, precision).unwrap();
-    assert_eq!(ask(0, month - 1, Precision::Range), [0]);
-    assert_eq!(ask(month, 2 * month - 1, Precision::Range), [1]);
+    assert_eq!(ask(0, month - 1, Precision::Range), [0].map(Uid));
+    assert_eq!(ask(month, 2 * month - 1, Precision::Range), [1].map(Uid));
     // Inside a range: too wide, until asked for exactly.
-    assert_eq!(ask(6, 7, Precision::Range), [0]);
-    assert_eq!(ask(6, 7, Precision::Exact), [] as [u64; 0]);
+    assert_eq!(ask(6, 7, Precision::Range), [0].map(Uid));
+    assert_eq!(ask(6, 7, Precision::Exact), [] as [Uid; 0]);
     let as_of = |time, precision| reader.in_links(Uid(3), Window::AsOf(time), precision).unwrap();
-    assert_eq!(as_of(month + 10, Precision::Range), [0, 1]);
-    assert_eq!(as_of(month + 10, Precision::Exact), [1]);
-    assert_eq!(as_of(month + 8, Precision::Exact), [] as [u64; 0]);
+    assert_eq!(as_of(month + 10, Precision::Range), [0, 1].map(Uid));
+    assert_eq!(as_of(month + 10, Precision::Exact), [1].map(Uid));
+    assert_eq!(as_of(month + 8, Precision::Exact), [] as [Uid; 0]);
 }
 
 #[test]

@@ -334,16 +334,16 @@ fn writers_refuse_disorder_with_both_values() {
     urls.push(Uid(5), "http://example.com/c", "com,example)/c").unwrap();
     assert_eq!(urls.finish().unwrap()[0].rows, 2);
 
-    let page = Page { uid: 7, timestamps: vec![1], links: vec![1], ..Page::default() };
+    let page = Page { uid: 7, timestamps: vec![1], links: [1].map(Uid).to_vec(), ..Page::default() };
     let none = Evidence::default();
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
     out.push(&page, &none).unwrap();
     assert_eq!(text(out.push(&page, &none)), "UID out of order: 7 after 7");
     assert_eq!(text(out.push(&Page { uid: Uid(3), ..page.clone() }, &none)), "UID out of order: 3 after 7");
-    let bad = text(out.push(&Page { uid: Uid(8), links: vec![Uid(5), 4], ..page }, &none));
+    let bad = text(out.push(&Page { uid: Uid(8), links: [5, 4].map(Uid).to_vec(), ..page }, &none));
     assert_eq!(bad, "record of UID 8: link 4 after 5");
 
-    let record = InLinks { uid: 7, ranges: vec![0], sources: vec![1], changes: vec![] };
+    let record = InLinks { uid: 7, ranges: vec![0], sources: [1].map(Uid).to_vec(), changes: vec![] };
     let mut into = InlinksWriter::create(&row, 0).unwrap();
     into.push(&record).unwrap();
     // The in-links of one URL may stand in several records.

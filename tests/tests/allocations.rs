@@ -91,7 +91,7 @@ fn assert_no_allocations(store: &Store) {
                 cells.has_link(uid, uid / 2, windows[2]).unwrap();
                 cells.captures_into(uid, &mut captures).unwrap();
                 cells.url_into(uid, &mut url).unwrap();
-                assert_eq!(cells.uid(std::str::from_utf8(&url).unwrap()).unwrap(), Some(uid));
+                assert_eq!(cells.uid(std::str::from_utf8(&url).unwrap()).unwrap(), Some(Uid(uid)));
             }
             cells.uids(0..counts.urls, (first, middle), &mut |_| ControlFlow::Continue(())).unwrap();
         };

@@ -183,7 +183,7 @@ fn valid(urls: &[String], (cell, first): (CellName, u64)) -> Vec<(&'static str, 
         Asked::Captures(list()),
         Asked::Lifespans(list()),
         Asked::Pages(list()),
-        Asked::HasLinks(proto::HasLinks { pages: vec![0, 1], links: vec![2, 3], window }),
+        Asked::HasLinks(proto::HasLinks { pages: vec![0, 1], links: [2, 3].map(Uid).to_vec(), window }),
         Asked::Listing(proto::Listing { first: 0, end: 50, from: 0, to: i64::MAX }),
         Asked::Prefix(proto::Prefix { prefix: b"example,".to_vec() }),
         Asked::InRecords(list()),
@@ -503,7 +503,7 @@ fn what_makes_no_sense_is_refused_for_its_reason() {
         )
         .await;
         ask(channel, Some(here), Some(Asked::Urls(list(u64::MAX))), Reason::BadRequest).await;
-        let unequal = proto::HasLinks { pages: vec![1, 2], links: vec![1], window: None };
+        let unequal = proto::HasLinks { pages: vec![1, 2], links: [1].map(Uid).to_vec(), window: None };
         ask(channel, Some(here), Some(Asked::HasLinks(unequal)), Reason::BadRequest).await;
         let large = Asked::Captures(UidList { uids: vec![0; 64_001] });
         ask(channel, Some(here), Some(large), Reason::BatchTooLarge).await;

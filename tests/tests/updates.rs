@@ -166,10 +166,10 @@ fn with_unused(store: &Path) {
         urls.push(uid, &format!("http://{name}.example/"), &format!("example,{name})/")).unwrap();
     }
     let first_key = urls.first_key();
-    let page = Page { uid: 0, timestamps: vec![10], links: vec![2], ..Page::default() };
+    let page = Page { uid: 0, timestamps: vec![10], links: [2].map(Uid).to_vec(), ..Page::default() };
     let (mut out, mut into) = (OutlinksWriter::create(&row, 0).unwrap(), InlinksWriter::create(&row, 0).unwrap());
     out.push(&page, &Evidence::default()).unwrap();
-    into.push(&InLinks { uid: 2, ranges: vec![0], sources: vec![0], changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: 2, ranges: vec![0], sources: [0].map(Uid).to_vec(), changes: vec![] }).unwrap();
     let mut counts = Counts { urls: 3, ..Counts::default() };
     counts.add_page(&page);
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
@@ -190,8 +190,8 @@ fn urls_that_nothing_uses_go_in_a_merge() {
     let merged = reader(&store);
     let uids = ["a", "b", "bb", "c"].map(|name| merged.uid(&format!("http://{name}.example/")).unwrap());
     assert_eq!(uids, [Some(0), None, Some(1), Some(2)]);
-    assert_eq!(merged.out_links(0, Window::ALWAYS).unwrap(), [2]);
-    assert_eq!(merged.out_links(1, Window::AsOf(20)).unwrap(), [0]);
+    assert_eq!(merged.out_links(0, Window::ALWAYS).unwrap(), [2].map(Uid));
+    assert_eq!(merged.out_links(1, Window::AsOf(20)).unwrap(), [0].map(Uid));
     let old = Translations::between(&Store::open(&store).unwrap(), 2).unwrap();
     assert_eq!([0, 1, 2, 3].map(|uid| old.forward(uid)), [Some(0), None, Some(2), Some(1)]);
     assert_eq!(merge(&store, None, 1, 1 << 19).rows, 0, "one row is merged already");

@@ -289,7 +289,7 @@ mod tests {
             uid: Uid(1),
             timestamps: vec![10, 20, 30, 40],
             unknown: vec![0, 2],
-            links: vec![Uid(3), 5],
+            links: [3, 5].map(Uid).to_vec(),
             changes: vec![change(1, 1), change(1, 3)],
         }
     }
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn in_links_need_a_source_in_every_range() {
-        let record = InLinks { uid: 1, ranges: vec![0, 100, 200], sources: vec![4, 6], changes: vec![change(0, 1)] };
+        let record = InLinks { uid: 1, ranges: vec![0, 100, 200], sources: [4, 6].map(Uid).to_vec(), changes: vec![change(0, 1)] };
         assert_eq!(record.flaw(), None);
         let gap = InLinks { changes: vec![change(0, 1), change(1, 1), change(1, 2)], ..record.clone() };
         assert_eq!(gap.flaw(), Some(Flaw::EmptyRange(1)));

@@ -86,7 +86,7 @@ mod tests {
             uid: 1,
             timestamps: vec![10, 20, 30, 40, 50, 60],
             unknown: vec![0, 3],
-            links: vec![7, 9],
+            links: [7, 9].map(Uid).to_vec(),
             changes: vec![change(4), change(5)],
         }
     }

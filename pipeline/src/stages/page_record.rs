@@ -138,17 +138,17 @@ mod tests {
             uid: 0,
             timestamps: vec![i64::MIN, -5, 0, 1_146_441_600],
             unknown: vec![0, 2],
-            links: vec![0, 7, u64::MAX],
+            links: [0, 7, u64::MAX].map(Uid).to_vec(),
             changes: vec![
                 Change { link: 1, capture: 1 },
                 Change { link: 1, capture: 3 },
                 Change { link: 2, capture: 1 },
             ],
         };
-        let revisit = |capture, referred| Revisit { capture, not_modified: capture > 0, referred, links: vec![1, 9] };
+        let revisit = |capture, referred| Revisit { capture, not_modified: capture > 0, referred, links: [1, 9].map(Uid).to_vec() };
         let evidence =
             Evidence { digests: vec![1, 0, u64::MAX, 3], revisits: vec![revisit(0, Some(-9)), revisit(2, None)] };
-        let (mut bytes, mut back) = (Vec::new(), (Page { links: vec![3], ..Page::default() }, evidence.clone()));
+        let (mut bytes, mut back) = (Vec::new(), (Page { links: [3].map(Uid).to_vec(), ..Page::default() }, evidence.clone()));
         write(&mut bytes, &page, &evidence);
         read(&bytes, &mut back.0, &mut back.1);
         assert_eq!(back, (page, evidence));

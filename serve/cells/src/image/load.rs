@@ -213,8 +213,8 @@ mod tests {
         let (mut own_key, mut content) = (Vec::new(), Content::default());
         let url = "http://a.example/";
         key(url, &mut own_key);
-        let page = Page { uid: 7, timestamps: vec![0], links: vec![7], ..Page::default() };
-        let record = InLinks { uid: 7, ranges: vec![0], sources: vec![7], changes: Vec::new() };
+        let page = Page { uid: 7, timestamps: vec![0], links: [7].map(Uid).to_vec(), ..Page::default() };
+        let record = InLinks { uid: 7, ranges: vec![0], sources: [7].map(Uid).to_vec(), changes: Vec::new() };
         content.add_url(url);
         content.add_page(&page);
         content.add_in_links(&record);
@@ -264,7 +264,7 @@ mod tests {
             assert!(matches!(why, Error::Damaged { .. }), "section {section}: {why}");
         }
         let mut other = said.clone();
-        other.add_in_links(&InLinks { uid: 8, ranges: vec![0], sources: vec![7], changes: Vec::new() });
+        other.add_in_links(&InLinks { uid: 8, ranges: vec![0], sources: [7].map(Uid).to_vec(), changes: Vec::new() });
         assert!(matches!(refused(&whole, &other), Error::Differs { part: "in-links", .. }));
         let mut other = Content::default();
         other.add_url("http://b.example/");

@@ -219,7 +219,7 @@ mod tests {
     fn bytes_are_as_documented() {
         let at = |capture| Change { link: 1, capture };
         let page =
-            Page { timestamps: vec![100, 130], links: vec![4, 5], changes: vec![at(0), at(1)], ..Page::default() };
+            Page { timestamps: vec![100, 130], links: [4, 5].map(Uid).to_vec(), changes: vec![at(0), at(1)], ..Page::default() };
         let mut writer = SideWriter::default();
         writer.push(Some(&page));
         writer.push(None);
