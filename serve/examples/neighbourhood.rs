@@ -19,11 +19,11 @@ use webstrata_serve::dial::Dialer;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [server, url, distance, time @ ..] = &arguments[..] else {
-        return Err("give a server (host:port), a URL, a distance, and a time if you like".into());
+        return Err("usage: neighbourhood HOST:PORT URL DISTANCE [TIME]".into());
     };
     let distance: i32 = distance.parse()?;
     let window = match time.first() {
-        Some(time) => Window::AsOf(parse_time(time, true).ok_or(format!("{time} is no time: write 2007, 20070601"))?),
+        Some(time) => Window::AsOf(parse_time(time, true).ok_or(format!("not a time: {time} (expected as 20070601)"))?),
         None => Window::ALWAYS,
     };
     let direction = if distance < 0 { Direction::In(Precision::Exact) } else { Direction::Out };

@@ -26,9 +26,9 @@ const SHOWN: usize = 10;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [server, time, results @ ..] = &arguments[..] else {
-        return Err("give a server (host:port), a time, and the URLs that a query found".into());
+        return Err("usage: ranking HOST:PORT TIME URL...".into());
     };
-    let window = Window::AsOf(parse_time(time, true).ok_or(format!("{time} is no time: write 2007, 20070601"))?);
+    let window = Window::AsOf(parse_time(time, true).ok_or(format!("not a time: {time} (expected as 20070601)"))?);
     let clerk = Clerk::connect(std::slice::from_ref(server), Dialer::default(), ClerkOptions::default()).await?;
     let graph = clerk.at(None)?;
 

@@ -165,7 +165,7 @@ impl Answering {
             let own = self.pinned.urls(uids).await?;
             bytes += own.iter().map(String::len).sum::<usize>();
             if bytes > bytes_max {
-                let message = format!("more than {bytes_max} bytes of links; /v1/links gives them in parts");
+                let message = format!("more than {bytes_max} bytes of links; ask /v1/links for pages");
                 return Err(refuse(Reason::AnswerTooLarge, message, &[("most", bytes_max as u64)]));
             }
             urls.extend(own);

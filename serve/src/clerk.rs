@@ -244,7 +244,7 @@ impl Clerk {
             }
         });
         for failed in futures_util::future::join_all(told).await.into_iter().filter_map(Result::err) {
-            tracing::debug!(status = %failed, epoch, wanted, "a server was not told of an epoch");
+            tracing::debug!(status = %failed, epoch, wanted, "cannot tell a server about an epoch");
         }
     }
 }
@@ -305,15 +305,15 @@ pub(crate) fn graph_of(map: &Map, epoch: Option<u64>) -> Result<Arc<Graph>, Stat
     }
     let current = map.current;
     if current == 0 {
-        return Err(refuse(Reason::NotReady, "no epoch is ready yet; ask again", &[]));
+        return Err(refuse(Reason::NotReady, "no epoch is ready yet; retry", &[]));
     }
     let oldest = map.epochs.keys().next().copied().unwrap_or(current);
     if epoch > current {
-        let message = format!("epoch {epoch} is not here yet; the current one is {current}");
+        let message = format!("epoch {epoch} is not served yet; the current epoch is {current}");
         return Err(refuse(Reason::EpochUnknown, message, &[("epoch", epoch), ("current", current)]));
     }
     let message =
-        format!("epoch {epoch} is no longer answered; those from {oldest} to {current} are (see TranslateUids)");
+        format!("epoch {epoch} is no longer served; epochs {oldest} to {current} are (TranslateUids maps UIDs)");
     let metadata = [("epoch", epoch), ("oldest", oldest), ("current", current)];
     Err(refuse(Reason::EpochRetired, message, &metadata))
 }

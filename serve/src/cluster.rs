@@ -271,7 +271,7 @@ impl Cluster {
     fn outcast(&self) -> Option<String> {
         let is_alone = !self.options.join.is_empty() && self.counts.borrow().servers <= 1;
         let (peer, why) = self.members.refusal().filter(|_| is_alone)?;
-        Some(format!("it is to join others and is alone: {peer}: {why}"))
+        Some(format!("this server could not join its cluster: {peer}: {why}"))
     }
 
     /// Returns when another store is in the place of the one that is served, and says what was found.
@@ -299,7 +299,7 @@ impl Cluster {
 
     /// Remembers a server of another store.
     pub fn refused(&self, peer: SocketAddr, store: &str) {
-        self.members.refuse(peer, &format!("it serves another store, {store}, and this server {}", self.store));
+        self.members.refuse(peer, &format!("it serves another store: {store}, not {}", self.store));
     }
 
     /// Takes in a message of the membership.
@@ -331,7 +331,7 @@ impl Cluster {
         let (from, to) = (named(from), named(to));
         let newest = graph_of(&map, Some(from.max(to)))?.epoch;
         let store = self.state().stores.get(&newest).cloned();
-        let store = store.ok_or_else(|| Status::unavailable(format!("epoch {newest} is being retired; ask again")))?;
+        let store = store.ok_or_else(|| Status::unavailable(format!("epoch {newest} is being retired; retry")))?;
         let mut kept = self.translations.clone().lock_owned().await;
         let translated = blocking(move || {
             let between = match &*kept {
@@ -373,7 +373,7 @@ impl Cluster {
             let mut counts = self.counts();
             let is_done = |counts: &KeeperCounts| counts.wishes >= wish && counts.missing == 0 && counts.moving == 0;
             let done = counts.wait_for(is_done).await;
-            done.map_err(|_| Status::unavailable("the server ends"))?;
+            done.map_err(|_| Status::unavailable("the server is shutting down"))?;
         }
         Ok(u32::try_from(cells).unwrap_or(u32::MAX))
     }
@@ -405,5 +405,5 @@ impl Cluster {
 
 /// Runs what blocks.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Status> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Status::internal("a task of the server ended in a panic"))
+    tokio::task::spawn_blocking(work).await.map_err(|_| Status::internal("a task of the server panicked; see its log"))
 }

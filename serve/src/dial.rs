@@ -79,10 +79,10 @@ fn host_port(address: &str, with_tls: bool) -> Result<&str, &'static str> {
     match (scheme, with_tls) {
         (None, _) | (Some("http"), false) | (Some("https"), true) => {}
         (Some("https"), false) => {
-            return Err("https is TLS, which needs --tls-ca: the CA that signs the servers' certificates");
+            return Err("https:// needs --tls-ca, the CA that signs the servers' certificates");
         }
         (Some("http"), true) => {
-            return Err("http is without TLS, but a CA of servers was given; write https:// or HOST:PORT");
+            return Err("http:// is without TLS, but --tls-ca was given; write https:// or HOST:PORT");
         }
         (Some(_), _) => return Err(NO_ADDRESS),
     }

@@ -80,7 +80,7 @@ impl Guard {
 
 async fn unknown(request: Request) -> Response {
     let grpc = is_grpc(request.headers());
-    let message = format!("nothing is at {}", request.uri().path());
+    let message = format!("no such path: {}", request.uri().path());
     let status = if grpc { Status::unimplemented(message) } else { refuse(Reason::NoSuchPath, message, &[]) };
     answer(status, grpc)
 }

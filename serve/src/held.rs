@@ -70,7 +70,7 @@ pub fn direction_of(direction: i32) -> Result<To, Status> {
         Ok(Direction::Out) => Ok(To::Out),
         Ok(Direction::In) => Ok(To::In(Precision::Exact)),
         Ok(Direction::InByRange) => Ok(To::In(Precision::Range)),
-        Err(_) => Err(bad(format!("direction: {direction} is none"))),
+        Err(_) => Err(bad(format!("unknown direction {direction} (expected 0 = out, 1 = in, 2 = in by range)"))),
     }
 }
 
@@ -101,11 +101,11 @@ impl Held {
     }
 
     fn answer(&self, question: &Question, values: &mut usize) -> Result<Answer, Status> {
-        let cell = question.cell.ok_or_else(|| bad("question.cell is missing"))?;
+        let cell = question.cell.ok_or_else(|| bad("question.cell: missing; name a row and a partition"))?;
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let own = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
         let mut room = CellAnswer { held: self, row, cell: own, values };
-        let question = question.question.as_ref().ok_or_else(|| bad("question.question is missing"))?;
+        let question = question.question.as_ref().ok_or_else(|| bad("question.question: missing; set one kind"))?;
         Ok(Answer { answer: Some(room.answer(question)?) })
     }
 }
@@ -155,7 +155,7 @@ impl CellAnswer<'_> {
         let mut urls = Vec::with_capacity(uids.len());
         for &uid in uids {
             if !own.contains(&uid) {
-                return Err(bad(format!("urls: cell {} has no URL of UID {uid}", label.partition)));
+                return Err(bad(format!("urls: cell {} does not hold the URL of UID {uid}", label.partition)));
             }
             let mut url = String::new();
             cell.url(uid, &mut url).map_err(|error| status_of(&error))?;
@@ -302,7 +302,7 @@ impl CellAnswer<'_> {
 
     fn has_links(&mut self, pairs: &HasLinks) -> Result<Truths, Status> {
         if pairs.pages.len() != pairs.links.len() {
-            return Err(bad(format!("has_links: {} pages, {} links", pairs.pages.len(), pairs.links.len())));
+            return Err(bad(format!("has_links: {} pages but {} links", pairs.pages.len(), pairs.links.len())));
         }
         self.spend(pairs.pages.len())?;
         let window = window_of(pairs.window.as_ref())?;

@@ -124,11 +124,11 @@ async fn openapi() -> Response {
 }
 
 async fn nothing_there(uri: Uri) -> Refused {
-    Refused(refuse(Reason::NoSuchPath, format!("nothing is at {}; see /v1", uri.path()), &[]))
+    Refused(refuse(Reason::NoSuchPath, format!("no such path: {}; see /v1", uri.path()), &[]))
 }
 
 async fn wrong_method(request: Request) -> Response {
-    let message = format!("{} is not for {}; see /v1", request.method(), request.uri().path());
+    let message = format!("{} is not allowed at {}; see /v1", request.method(), request.uri().path());
     let mut response = Refused(refuse(Reason::WrongMethod, message, &[])).into_response();
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response

@@ -109,7 +109,7 @@ impl Service for Minimal {
             });
             answers.collect::<Result<Vec<_>, Status>>()
         };
-        let answers = tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("a panic"))??;
+        let answers = tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("the answer panicked"))??;
         Ok(Response::new(AskResponse { answers }))
     }
 
@@ -179,7 +179,7 @@ fn main() -> anyhow::Result<()> {
 
 async fn compare(servers: Handle) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let location = Location::parse(arguments.next().context("give a store")?)?;
+    let location = Location::parse(arguments.next().context("usage: webstrata-peers STORE [SECONDS]")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
     let store = Store::open(location.clone())?;
     let cells = Cells::open(&store, Residence::Memory, ENCODINGS)?.context("make its cells first: webstrata cells STORE")?;

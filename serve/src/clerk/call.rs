@@ -112,7 +112,7 @@ impl Clerk {
         F: Future<Output = Result<Response<T>, Status>>,
     {
         let deadline = Instant::now() + self.options.deadline;
-        let mut last = Status::unavailable("no server is known");
+        let mut last = Status::unavailable("no server of the cluster is known");
         loop {
             let map = self.map();
             let mut servers: Vec<&Server> = map.servers.iter().collect();
@@ -129,7 +129,7 @@ impl Clerk {
                         last = status;
                     }
                     Ok(Err(status)) => return Err(status),
-                    Err(_) => return Err(Status::deadline_exceeded("no answer in time")),
+                    Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
                 }
             }
             if Instant::now() + PAUSE >= deadline {
@@ -207,13 +207,13 @@ impl Asking<'_> {
         let Some(&at) = self.stuck.first() else {
             let asked: Vec<&str> =
                 self.groups.iter().filter(|group| group.is_open).map(|group| group.server.name.as_str()).collect();
-            return Status::deadline_exceeded(format!("no answer in time from {}", asked.join(", ")));
+            return Status::deadline_exceeded(format!("no answer before the deadline from {}", asked.join(", ")));
         };
         let CellName { row, partition } = self.parts[at].cell;
         let last =
-            self.last.as_ref().map_or_else(String::new, |last| format!(" (the last one said: {})", last.message()));
+            self.last.as_ref().map_or_else(String::new, |last| format!(" (last server error: {})", last.message()));
         let cell = [("row", row.into()), ("partition", partition.into())];
-        refuse(Reason::NotReady, format!("no server has cell {partition} of row {row}{last}"), &cell)
+        refuse(Reason::NotReady, format!("no server answers for cell {partition} of row {row}{last}"), &cell)
     }
 
     /// Asks each question of the next server that has its cell.
@@ -266,7 +266,7 @@ impl Asking<'_> {
                 let mut request = Request::new(AskRequest { questions, store });
                 request.set_timeout(deadline.saturating_duration_since(Instant::now()));
                 let answer = timeout_at(deadline, client.ask(request)).await;
-                let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")));
+                let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("deadline exceeded")));
                 answer.map(|answer| answer.into_inner().answers)
             })
         };
@@ -281,7 +281,7 @@ impl Asking<'_> {
         let parts = std::mem::take(&mut self.groups[group].parts);
         let answer = answer.and_then(|answers| {
             let whole = answers.len() == parts.len() && answers.iter().all(|answer| answer.answer.is_some());
-            if whole { Ok(answers) } else { Err(Status::internal("an answer with other questions' number of answers")) }
+            if whole { Ok(answers) } else { Err(Status::internal("the server sent too few or too many answers")) }
         });
         match answer {
             Ok(answers) => {
@@ -299,7 +299,7 @@ impl Asking<'_> {
                 if Reason::of(&status) != Some(Reason::CellNotHere) {
                     self.clerk.suspect(&server.address);
                 }
-                tracing::debug!(server = server.name, %status, "asking another server");
+                tracing::debug!(server = server.name, %status, "a server failed; asking the next replica");
                 lock(&self.clerk.shared.counts).retries += 1;
                 self.last = Some(status.clone());
                 let asked_elsewhere =
@@ -345,5 +345,5 @@ impl Asking<'_> {
 
 /// What comes back of a question is of its kind.
 pub(crate) fn other_kind() -> Status {
-    Status::internal("an answer of another kind than its question")
+    Status::internal("the server sent an answer of the wrong kind; compare the versions of client and server")
 }

@@ -240,7 +240,7 @@ fn page_of(uid: u64, page: &crate::protocol::proto::Page) -> Result<Option<Page>
     };
     match page.flaw() {
         None => Ok(Some(page)),
-        Some(flaw) => Err(Status::internal(format!("the page of UID {uid} came damaged: {flaw}"))),
+        Some(flaw) => Err(Status::internal(format!("the server sent a damaged page for UID {uid}: {flaw}"))),
     }
 }
 
@@ -258,6 +258,6 @@ fn record_of(uid: u64, record: &crate::protocol::proto::InRecord) -> Result<Opti
     };
     match record.flaw() {
         None => Ok(Some(record)),
-        Some(flaw) => Err(Status::internal(format!("the in-links of UID {uid} came damaged: {flaw}"))),
+        Some(flaw) => Err(Status::internal(format!("the server sent damaged in-links for UID {uid}: {flaw}"))),
     }
 }

@@ -52,7 +52,7 @@ impl Pinned {
     pub(crate) fn known(&self, uids: &[u64]) -> Result<(), Status> {
         let Graph { epoch, urls, .. } = *self.graph;
         let Some(&uid) = uids.iter().find(|&&uid| uid >= urls) else { return Ok(()) };
-        let message = format!("UID {uid} is not in epoch {epoch}, which has {urls} URLs; UIDs are below that");
+        let message = format!("UID {uid} is not in epoch {epoch} (expected a UID below {urls})");
         Err(refuse(Reason::UnknownUid, message, &[("uid", uid), ("epoch", epoch), ("urls", urls)]))
     }
 }

@@ -57,7 +57,7 @@ impl Pinned {
         for (item, &uid) in uids.iter().enumerate() {
             let row = self.graph.rows.partition_point(|row| row.end_uid <= uid);
             let place = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
-            split.add(row, place.ok_or_else(|| Status::internal(format!("no cell has UID {uid}")))?, item);
+            split.add(row, place.ok_or_else(|| Status::internal(format!("no cell covers UID {uid}")))?, item);
         }
         let parts = split
             .parts(|share| QuestionKind::Urls(UidList { uids: share.items.iter().map(|&item| uids[item]).collect() }));

@@ -73,7 +73,7 @@ impl Watching {
                         }
                     }
                     Err(_) => {
-                        failed.push((seed, Status::deadline_exceeded("no answer in time")));
+                        failed.push((seed, Status::deadline_exceeded("no answer before the deadline")));
                         return Err(together(&failed));
                     }
                 }
@@ -128,7 +128,7 @@ fn cause(status: &Status) -> String {
     let causes = std::iter::successors(status.source(), |error| (*error).source());
     causes.last().map_or_else(
         || status.message().to_owned(),
-        |cause| format!("{cause} (does `webstrata serve` listen there, with or without TLS as is asked for?)"),
+        |cause| format!("{cause} (does `webstrata serve` listen there, and do both sides use TLS or neither?)"),
     )
 }
 
@@ -188,7 +188,7 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
                 continue;
             }
         }
-        tracing::debug!(address, "the map is asked for elsewhere");
+        tracing::debug!(address, "asking the next server for the map");
         // The next one: of the map first, since seeds may be long gone.
         (client, version) = (None, 0);
         address = after(&address, &maps.borrow().clone(), &seeds);

@@ -60,7 +60,7 @@ pub(super) async fn bring(
                 break;
             }
             Err(status) => {
-                tracing::warn!(server, row = name.row, partition = name.partition, %status, "no image came");
+                tracing::warn!(server, row = name.row, partition = name.partition, %status, "cannot fetch the image");
                 refused = Some(status);
             }
         }
@@ -80,7 +80,7 @@ pub(super) async fn bring(
     }
     let (cell, _) = find(cluster, store).await??;
     // It was verified before it came into the shelf.
-    let gone = || Status::data_loss("the image was verified and is not sound any more; look at the disk of --data");
+    let gone = || Status::data_loss("the image was verified and is now damaged; check the disk of --data");
     Ok(Some(Brought { cell: cell.ok_or_else(gone)?, fetched_bytes, is_made }))
 }
 
@@ -90,7 +90,7 @@ async fn fetch(cluster: &Arc<Cluster>, server: &str, name: CellName, source: u64
     let client = CellsClient::with_interceptor(channel, cluster.dialer.caller());
     let request = Request::new(FetchRequest { cell: Some(name), source });
     let mut client = client.max_decoding_message_size(usize::MAX);
-    let silent = |_| Status::deadline_exceeded("the server sends nothing");
+    let silent = |_| Status::deadline_exceeded("the server stopped sending");
     let mut pieces = tokio::time::timeout(SILENCE, client.fetch(request)).await.map_err(silent)??.into_inner();
     let own = cluster.clone();
     let mut receiver = blocking(move || own.shelf.receive(name.row, name.partition)).await?.map_err(failed)?;

@@ -179,7 +179,7 @@ impl Keeper {
         let other =
             epochs_of(&member.said).find_map(|said| own(said.epoch).filter(|own| *own != said).map(|own| (own, said)));
         if let Some((own, said)) = other {
-            let why = format!("its epoch {} is {}, and here it is {}", own.epoch, said.digest, own.digest);
+            let why = format!("its epoch {} has digest {}, not {}", own.epoch, said.digest, own.digest);
             self.cluster.members.refuse(member.address, &why);
         }
         other.is_none()
@@ -205,7 +205,7 @@ impl Keeper {
         let alone = survey.live() <= 1 && !self.cluster.options.join.is_empty() && self.is_calm();
         if alone && !self.alone {
             let join = self.cluster.options.join.join(", ");
-            tracing::warn!(join, "no other server is heard of: this one is alone, and asks these again");
+            tracing::warn!(join, "no other server answers; this server is alone and keeps asking these");
         }
         self.alone = alone;
         for residence in [Residence::Memory, Residence::Mapped] {
@@ -227,11 +227,11 @@ impl Keeper {
                 Ok(Ok(Some(store))) => self.add(store),
                 Ok(Ok(None)) => {}
                 Ok(Err(error @ Error::Replaced { .. })) => {
-                    tracing::error!(%error, "the store was exchanged: this server ends");
+                    tracing::error!(%error, "the store was replaced; this server stops");
                     self.cluster.exchanged.send_replace(Some(error.to_string()));
                 }
-                Ok(Err(error)) => tracing::warn!(%error, "the store cannot be looked at"),
-                Err(error) => tracing::error!(%error, "a look at the store failed"),
+                Ok(Err(error)) => tracing::warn!(%error, "cannot read the store"),
+                Err(error) => tracing::error!(%error, "reading the store panicked"),
             }
         }
         let due = self.looked.is_none_or(|looked| looked.elapsed() >= self.cluster.options.watch);
@@ -248,7 +248,7 @@ impl Keeper {
                     }
                     Ok((store.id() != known).then_some(store))
                 });
-                opened.await.map_err(|_| Error::Elsewhere("a task of the server ended in a panic".into()))?
+                opened.await.map_err(|_| Error::Elsewhere("a task of the server panicked; see its log".into()))?
             }));
         }
     }
@@ -269,8 +269,8 @@ impl Keeper {
                     self.cluster.state().retired = epoch.max(retired);
                 }
                 // It is looked at again.
-                Ok(Err(error)) => tracing::warn!(epoch, %error, "an epoch of others does not open"),
-                Err(status) => tracing::warn!(epoch, %status, "an epoch of others does not open"),
+                Ok(Err(error)) => tracing::warn!(epoch, %error, "cannot open an epoch that peers serve"),
+                Err(status) => tracing::warn!(epoch, %status, "cannot open an epoch that peers serve"),
             }
         }
     }
@@ -280,7 +280,7 @@ impl Keeper {
         self.newest = self.newest.max(store.id());
         let mut state = self.cluster.state();
         if state.stores.insert(epoch, Arc::new(store)).is_none() {
-            tracing::info!(epoch, "an epoch is being loaded");
+            tracing::info!(epoch, "loading an epoch");
             state.opened.insert(epoch, Instant::now());
             if epoch < state.current {
                 state.superseded.insert(epoch, Instant::now());
@@ -304,7 +304,7 @@ impl Keeper {
             let settled = || cells().all(Holders::is_settled);
             let long = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > PATIENCE);
             if somewhere && (is_calm && settled() || epoch <= said || long) {
-                tracing::info!(epoch, "an epoch is current");
+                tracing::info!(epoch, "an epoch became current");
                 let old: Vec<u64> = state.stores.keys().copied().filter(|&own| own < epoch).collect();
                 let now = Instant::now();
                 old.into_iter().for_each(|own| _ = state.superseded.entry(own).or_insert(now));
@@ -332,7 +332,7 @@ impl Keeper {
         let gone: Vec<u64> =
             state.superseded.iter().filter(|(_, since)| since.elapsed() >= grace).map(|(&epoch, _)| epoch).collect();
         for epoch in gone {
-            tracing::info!(epoch, "an epoch is retired");
+            tracing::info!(epoch, "retired an epoch");
             let State { stores, superseded, opened, relinquished, retired, .. } = &mut *state;
             stores.remove(&epoch);
             superseded.remove(&epoch);
@@ -457,7 +457,7 @@ impl Keeper {
                     tries,
                     ?wait,
                     why,
-                    "a cell cannot be made or brought; it is tried again"
+                    "cannot make or fetch a cell; it will be tried again"
                 );
                 let (why, again) = (why.to_owned(), Instant::now() + wait);
                 self.failures.insert(name, CellFailure { row, partition, tries, why, wait, again });
@@ -509,7 +509,7 @@ impl Keeper {
         // What is answered from them stays mapped until it is answered. Nothing begins to load meanwhile.
         let removed = blocking(move || cluster.shelf.keep(&|row, partition| kept.contains(&(row, partition)))).await;
         if let Ok(Err(error)) = removed {
-            tracing::warn!(%error, "old images stay");
+            tracing::warn!(%error, "cannot remove old images");
         }
     }
 

@@ -87,10 +87,10 @@ impl Seal {
     /// The message that travelled.
     fn open(self, sealed: &[u8]) -> Result<ChitchatMessage, String> {
         let whole = sealed.split_first_chunk().filter(|(hash, message)| self.hash(message) == **hash);
-        let Some((_, message)) = whole else { return Err("it is not of a member of this cluster".to_owned()) };
+        let Some((_, message)) = whole else { return Err("not from a member of this cluster".to_owned()) };
         // It was written for datagrams of servers like it, and may stumble over those of another version.
         let read = std::panic::catch_unwind(|| ChitchatMessage::deserialize(&mut &*message));
-        read.map_err(|_| "it ends in the middle".to_owned())?.map_err(|error| error.to_string())
+        read.map_err(|_| "the message is cut short".to_owned())?.map_err(|error| error.to_string())
     }
 }
 
@@ -113,7 +113,7 @@ impl Refusals {
     fn add(&self, peer: SocketAddr, why: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.get(&peer).is_none_or(|known| known != why) {
-            tracing::error!(%peer, why, "no cluster with this server");
+            tracing::error!(%peer, why, "cannot form a cluster with this server");
             // What is refused again and again is from few places; strangers do not fill the memory.
             if all.len() < REFUSALS_MAX || all.contains_key(&peer) {
                 all.insert(peer, why.to_owned());
@@ -159,7 +159,7 @@ impl Members {
         let line = Sending { from: options.address, store: options.store.clone(), dialer, refusals: refusals.clone() };
         let over = OverCells { seal, line, receiver: Mutex::new(Some(receiver)) };
         let handle = spawn_chitchat(config, said.into_iter().collect(), &over).await;
-        let handle = handle.map_err(|error| Status::internal(format!("the membership does not start: {error}")))?;
+        let handle = handle.map_err(|error| Status::internal(format!("cannot join the gossip: {error}")))?;
         let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
         Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false), refusals })
     }
@@ -167,7 +167,7 @@ impl Members {
     /// Takes in a message of another server.
     pub(crate) fn take(&self, from: SocketAddr, message: &[u8]) -> Result<(), String> {
         if message.len() > MESSAGE_MAX {
-            return Err(format!("{} bytes are no message of the membership", message.len()));
+            return Err(format!("{} bytes, more than the {MESSAGE_MAX} of any gossip", message.len()));
         }
         let message = self.seal.open(message)?;
         // One that finds no room is as good as one lost on its way.
@@ -212,7 +212,7 @@ impl Members {
                     let is_double = id.node_id == own.node_id && id.gossip_advertise_addr != own.gossip_advertise_addr;
                     if is_double && !self.doubled.swap(true, Ordering::Relaxed) {
                         let (name, address) = (&own.node_id, id.gossip_advertise_addr);
-                        tracing::error!(%name, %address, "another server has this name: give each a name of its own");
+                        tracing::error!(%name, %address, "another server has this name: give each its own --name");
                     }
                     let Some(state) = chitchat.node_state(&id) else { continue };
                     // One that started again may live twice for a while.
@@ -264,7 +264,7 @@ struct OverCells {
 impl Transport for OverCells {
     async fn open(&self, _: SocketAddr) -> anyhow::Result<Box<dyn Socket>> {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the membership is open already"))?;
+        let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the gossip socket is already open"))?;
         Ok(Box::new(Line { seal: self.seal, sending: self.line.clone(), receiver, peers: BTreeMap::new() }))
     }
 }
@@ -310,8 +310,8 @@ impl Sending {
                 Ok(Err(status)) if matches!(Reason::of(&status), Some(Reason::OtherStore | Reason::BadToken)) => {
                     refusals.add(to, status.message());
                 }
-                Ok(Err(status)) => tracing::debug!(%to, %status, "gossip did not arrive"),
-                Err(_) => tracing::debug!(%to, "gossip did not arrive in time"),
+                Ok(Err(status)) => tracing::debug!(%to, %status, "cannot deliver gossip"),
+                Err(_) => tracing::debug!(%to, "gossip timed out"),
             }
         }
     }

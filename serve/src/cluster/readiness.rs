@@ -47,11 +47,11 @@ impl fmt::Display for Lacks {
         match self {
             Self { failed: Some(CellFailure { row, partition, tries, why, wait, .. }), cells, .. } => write!(
                 formatter,
-                "{cells} cells are missing; row {row}, partition {partition} failed {tries} times, next try after \
-                 {} s: {why}",
+                "{cells} cells are missing; row {row}, partition {partition} failed {tries} times, next retry \
+                 after {} s: {why}",
                 wait.as_secs()
             ),
-            Self { leaving: true, .. } => formatter.write_str("the server is about to end"),
+            Self { leaving: true, .. } => formatter.write_str("the server is shutting down"),
             Self { cells: missing @ 1.., .. } => write!(formatter, "{missing} cells are still being loaded"),
             Self { epoch: true, .. } => {
                 formatter.write_str("no epoch has all its cells on the servers of the cluster yet")

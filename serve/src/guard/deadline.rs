@@ -29,7 +29,7 @@ async fn within(request: Request, next: Next) -> Response {
     let Some(patience) = patience else { return next.run(request).await };
     let most = patience.saturating_sub(EARLIER).max(patience / 2);
     timeout(most, next.run(request)).await.unwrap_or_else(|_| {
-        answer(Status::deadline_exceeded(format!("no answer within {patience:?}, which the call asked for")), true)
+        answer(Status::deadline_exceeded(format!("no answer within {patience:?}, the call's deadline")), true)
     })
 }
 

@@ -83,7 +83,7 @@ impl Drain {
     /// ends, at least as long as health checks are apart; `patience`: how long running calls may take after that.
     pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
         let (health, service) = health_reporter();
-        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it has just begun".to_owned())));
+        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it is starting up".to_owned())));
         let drain = Self { linger, patience, phase, ready, health, telling: Arc::default() };
         drain.tell().await;
         (drain, service)
@@ -96,7 +96,7 @@ impl Drain {
                 Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
                 Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
             },
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server ends\n".to_owned()),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down\n".to_owned()),
         };
         Router::new().route(READY, get(ready)).route(LIVE, get(async || "alive\n")).with_state(self.clone())
     }
@@ -156,10 +156,10 @@ impl Drain {
         let mut server = std::pin::pin!(serve(self.stop()));
         let overdue = async {
             self.reached(Phase::Lingers).await;
-            tracing::info!(linger = ?self.linger, "the server is not to be asked any more");
+            tracing::info!(linger = ?self.linger, "draining: clients are told to ask other servers");
             self.tell().await;
             sleep(self.linger).await;
-            tracing::info!(connections = connections.open(), "the server finishes what runs");
+            tracing::info!(connections = connections.open(), "draining: finishing the calls that run");
             self.advance(Phase::Stopped);
             sleep(self.patience).await;
         };
@@ -168,7 +168,7 @@ impl Drain {
             () = overdue => {}
         }
         let left = connections.open();
-        tracing::warn!(connections = left, patience = ?self.patience, "calls take too long, and are cut");
+        tracing::warn!(connections = left, patience = ?self.patience, "draining took too long: cutting connections");
         connections.cut();
         // A server that does not see it is left alone.
         timeout(CUT_MAX, server).await.unwrap_or(Ok(())).map(|()| End::Cut { connections: left })
@@ -197,7 +197,7 @@ pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What a call is told that is ended with the server.
 fn ends() -> Status {
-    Status::new(Code::Unavailable, "the server ends: ask another")
+    Status::new(Code::Unavailable, "the server stops; ask another")
 }
 
 async fn end(State((drain, methods)): State<(Drain, Methods)>, request: Request, next: Next) -> Response {
@@ -321,7 +321,7 @@ mod tests {
         drain.begin();
         drain.begin();
         until(async || health(address).await == [Said::NotServing; 3]).await;
-        assert!(http(address, "/readyz", "").await.contains("the server ends"));
+        assert!(http(address, "/readyz", "").await.contains("the server is shutting down"));
         assert!(http(address, "/livez", "").await.starts_with("HTTP/1.1 200"));
         drain.set_ready(Ok(())).await;
         assert!(!drain.is_ready());
@@ -366,7 +366,7 @@ mod tests {
                 break refused;
             }
         };
-        assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "the server ends: ask another"));
+        assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "the server stops; ask another"));
         assert!(waits.await.expect("no panic").starts_with("HTTP/1.1 503"));
         let end = timeout(Duration::from_secs(5), running.end).await.expect("it waits for nobody");
         assert_eq!(end.expect("no panic").expect("no error"), End::Whole);

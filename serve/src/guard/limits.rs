@@ -147,7 +147,7 @@ impl Bounds {
             return Ok(());
         }
         let (given, most) = (given as u64, self.batch as u64);
-        let message = format!("{given} at once, and {most} may be asked for; ask in several calls");
+        let message = format!("{given} items in one call (at most {most}); split the call");
         Err(refuse(Reason::BatchTooLarge, message, &[("given", given), ("most", most)]))
     }
 
@@ -160,7 +160,7 @@ impl Bounds {
             return Ok(());
         }
         let most = self.values as u64;
-        let message = format!("the answer has more than {most} values; ask for fewer UIDs at once, or with a limit");
+        let message = format!("the answer has more than {most} values; ask for fewer UIDs, or set a limit");
         Err(refuse(Reason::AnswerTooLarge, message, &[("most", most)]))
     }
 }
@@ -334,7 +334,7 @@ async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut req
     };
     let Some(place) = places.enter(Origin::of_call(request.extensions())).await else {
         let (calls, queue) = (places.calls, places.queue);
-        let message = format!("{calls} calls run and {queue} may wait, for {:?}: ask again later", places.wait_max);
+        let message = format!("too many calls: {calls} run, {queue} may wait for {:?}; retry later", places.wait_max);
         let status = refuse(Reason::Overloaded, message, &[]);
         return answer(status, is_grpc(request.headers()));
     };

@@ -111,31 +111,31 @@ impl Metrics {
         let call_seconds = Family::new_with_constructor(Times);
         all.register_with_unit(
             "call",
-            "Time of calls, to the end of their answers",
+            "Duration of calls, to the end of their answers",
             Unit::Seconds,
             call_seconds.clone(),
         );
         Self(Arc::new(Figures {
-            calls: add(all, "calls", "Calls that have ended, by gRPC code or its counterpart of HTTP"),
+            calls: add(all, "calls", "Finished calls, by gRPC code or its HTTP counterpart"),
             call_seconds,
-            answer_bytes: add_bytes(all, "answer", "Bytes of answers, before TLS"),
-            cells: add(all, "cells", "Cells that are ready to answer, in memory or on disk"),
-            cell_bytes: add_bytes(all, "cell", "Bytes of cells that are ready to answer"),
-            cells_wanted: add(all, "cells_wanted", "Cells that the server should have and has not ready"),
-            epoch_current: add(all, "epoch_current", "Epoch that questions without one are about"),
+            answer_bytes: add_bytes(all, "answer", "Bytes of answers, before TLS encryption"),
+            cells: add(all, "cells", "Cells ready to answer, in memory or on disk"),
+            cell_bytes: add_bytes(all, "cell", "Bytes of cells ready to answer"),
+            cells_wanted: add(all, "cells_wanted", "Cells placed on this server that are not ready here"),
+            epoch_current: add(all, "epoch_current", "Current epoch, which questions without an epoch are about"),
             epoch_newest: add(all, "epoch_newest", "Newest epoch of the store"),
             epoch_lag: {
                 let lag = Gauge::default();
-                let help = "Time for which the newest epoch has not been the current one";
+                let help = "Time since a newer epoch than the current one exists";
                 all.register_with_unit("epoch_lag", help, Unit::Seconds, lag.clone());
                 lag
             },
-            servers: add(all, "servers_alive", "Servers of the cluster that are known to live, with this one"),
+            servers: add(all, "servers_alive", "Live servers of the cluster, including this server"),
             fetched_bytes: add_bytes(all, "fetched", "Bytes of images fetched from peers"),
-            cells_made: add(all, "cells_made", "Images made of layers"),
-            cells_failed: add(all, "cells_failed", "Tries to make or fetch the image of a cell that failed"),
-            clerk_retries: add(all, "clerk_retries", "Questions asked again, of another server"),
-            clerk_hedges: add(all, "clerk_hedges", "Questions asked of a second server before the first answered"),
+            cells_made: add(all, "cells_made", "Images made from layers"),
+            cells_failed: add(all, "cells_failed", "Failed attempts to make or fetch the image of a cell"),
+            clerk_retries: add(all, "clerk_retries", "Questions that the clerk retried at another server"),
+            clerk_hedges: add(all, "clerk_hedges", "Questions that the clerk hedged at a second server"),
             registry: Mutex::new(registry),
         }))
     }
@@ -290,17 +290,17 @@ impl Collector for Pools {
                 level.encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
             })
         };
-        level("calls_running", "Calls that have a place", |load| load.running)?;
-        level("calls_waiting", "Calls that wait for a place", |load| load.waiting)?;
+        level("calls_running", "Calls that run", |load| load.running)?;
+        level("calls_waiting", "Calls that wait to run", |load| load.waiting)?;
         let mut count = |name, help, of: fn(&Load) -> u64| {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             loads.iter().try_for_each(|load| {
                 ConstCounter::new(of(load)).encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
             })
         };
-        let help = "Calls refused because too many waited, or for too long";
+        let help = "Calls refused because too many calls waited, or this call too long";
         count("calls_refused", help, |load| load.refused)?;
-        count("answers_given_up", "Answers that nobody read, given up with their places", |load| load.given_up)
+        count("answers_given_up", "Answers dropped because the caller did not read them", |load| load.given_up)
     }
 }
 
@@ -318,10 +318,10 @@ impl Collector for Wires {
         let open = ConstGauge::new(u64::try_from(self.0.open()).unwrap_or(u64::MAX));
         open.encode(encoder.encode_descriptor("connections_open", "Open connections", None, MetricType::Gauge)?)?;
         let refused = ConstCounter::new(self.0.refused());
-        let help = "Connections closed at once because there were too many";
+        let help = "Connections refused because too many were open";
         refused.encode(encoder.encode_descriptor("connections_refused", help, None, MetricType::Counter)?)?;
         let idle = ConstCounter::new(self.0.closed_idle());
-        let help = "Connections closed because they were idle: for too long, or when others wanted their place";
+        let help = "Idle connections closed, after the idle timeout or to make place for a new one";
         idle.encode(encoder.encode_descriptor("connections_closed_idle", help, None, MetricType::Counter)?)
     }
 }

@@ -82,7 +82,7 @@ pub enum SecurityError {
     },
     /// The certificate is not valid today.
     #[error(
-        "{path}: the certificate is valid from {first} to {last}, and now it is {now}: give one that is valid",
+        "{path}: the certificate is valid from {first} to {last}, and it is {now}: renew it, or set the clock",
         path = path.display(), first = format_iso(*first), last = format_iso(*last), now = format_iso(*now)
     )]
     Expired {
@@ -97,7 +97,7 @@ pub enum SecurityError {
     },
     /// A file holds something else than it should.
     #[error(
-        "{path} holds no {what} in PEM: it should have a line \"-----BEGIN ... {what}-----\"",
+        "{path} holds no {what} in PEM (expected a line \"-----BEGIN ... {what}-----\")",
         path = path.display()
     )]
     Pem {
@@ -107,7 +107,7 @@ pub enum SecurityError {
         what: &'static str,
     },
     /// TLS cannot be made of what the files hold.
-    #[error("{path}: of no use for TLS", path = path.display())]
+    #[error("{path}: cannot be used for TLS", path = path.display())]
     Tls {
         /// The file.
         path: PathBuf,
@@ -116,7 +116,7 @@ pub enum SecurityError {
     },
     /// The key is not that of the certificate, or one of both is damaged.
     #[error(
-        "{cert} and {key} do not make an identity: is the key that of the first certificate?",
+        "{cert} and {key} do not match: the key must belong to the first certificate",
         cert = cert.display(), key = key.display()
     )]
     Identity {
@@ -129,8 +129,8 @@ pub enum SecurityError {
     },
     /// A line of the token file is none.
     #[error(
-        "{path}, line {line}: no token; write one a line, of letters, digits and -._~+/ with = at its end alone, or \
-         a comment after #",
+        "{path}, line {line}: not a token (expected letters, digits and -._~+/, with = only at the end, or a \
+         comment after #)",
         path = path.display()
     )]
     Token {
@@ -140,7 +140,7 @@ pub enum SecurityError {
         line: usize,
     },
     /// The token file has none.
-    #[error("{path} has no token, so nobody could call: write one a line", path = path.display())]
+    #[error("{path} has no token, so every call would be refused: write one a line", path = path.display())]
     NoToken {
         /// The file.
         path: PathBuf,
@@ -195,7 +195,7 @@ impl Security {
         };
         if options.tokens.is_some() && client.is_none() && server.is_none() {
             tracing::warn!(
-                "tokens travel in plain text: give --tls-cert and --tls-key where the network is not trusted"
+                "tokens travel in plain text: use --tls-cert and --tls-key unless you trust the whole network"
             );
         }
         let tokens = options.tokens.as_deref().map(TokenFile::open).transpose()?;
@@ -292,7 +292,7 @@ fn read(path: &Path) -> Result<String, SecurityError> {
 fn warn_if_open(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     if is_open(path.metadata().map_or(0, |metadata| metadata.permissions().mode())) {
-        tracing::warn!(path = %path.display(), "a secret that every user of this machine can read: chmod o-rwx");
+        tracing::warn!(path = %path.display(), "every user of this machine can read this secret: run chmod o-rwx");
     }
 }
 
@@ -337,13 +337,13 @@ async fn check(State((file, methods)): State<(Arc<TokenFile>, Methods)>, mut req
         return next.run(request).await;
     }
     let message = match bearer(request.headers()) {
-        None => "the server wants a bearer token: send the header authorization: Bearer TOKEN",
+        None => "the server needs a bearer token: send the header authorization: Bearer TOKEN",
         Some(token) if file.current().has(token) => {
             let hash = TokenHash(xxh3_64(token));
             request.extensions_mut().insert(hash);
             return next.run(request).await;
         }
-        Some(_) => "the bearer token is none of the server's: it may have been replaced by a newer one",
+        Some(_) => "the server does not know this bearer token: use a current one",
     };
     answer(refuse(Reason::BadToken, message, &[]), is_grpc(request.headers()))
 }
@@ -406,7 +406,7 @@ impl TokenFile {
             match again {
                 Ok(again) => self.known.store(Arc::new(again)),
                 Err(error) if !failed => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "the tokens that were known stay valid");
+                    tracing::error!(error = &error as &dyn std::error::Error, "cannot read tokens; old ones are kept");
                 }
                 Err(_) => {}
             }

@@ -21,7 +21,7 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
         let mut there = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
         let own = there.next();
         if let (Some((one, _)), Some((other, _))) = (&own, there.next()) {
-            return Err(bad(format!("url: {one} and {other} are in the store; write the scheme")));
+            return Err(bad(format!("url: both {one} and {other} are in the store; give the scheme")));
         }
         // The rest of its answers are of this text, too.
         there.for_each(drop);

@@ -137,7 +137,7 @@ impl<V> Answer<V> {
             }
             let first = if uid == self.begin.uid { self.begin.given } else { 0 };
             if first > values.len() {
-                return Err(bad("resumeKey: it is not one that an answer gave"));
+                return Err(bad("resumeKey: not copied from an earlier answer"));
             }
             let end = values.len().min(first.saturating_add(self.left));
             self.left -= end - first;

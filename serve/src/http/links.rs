@@ -111,7 +111,7 @@ impl Asked {
         let direction = match (inward, params.get("precision")?) {
             (true, _) => Direction::In(precision),
             (false, None) => Direction::Out,
-            (false, Some(_)) => return Err(bad("precision: it goes with direction=in alone")),
+            (false, Some(_)) => return Err(bad("precision: needs direction=in")),
         };
         let count = params.flag("count")?;
         let sample = params.number("sample", 1..=SAMPLE_MAX)?;
@@ -119,13 +119,13 @@ impl Asked {
         let seed = params.number("seed", 0..=u64::MAX)?;
         for (name, given) in [("random", random), ("seed", seed.is_some())] {
             if given && sample.is_none() {
-                return Err(bad(format!("{name}: it goes with sample alone")));
+                return Err(bad(format!("{name}: needs sample")));
             }
         }
         let wanted = match (count, sample) {
             (false, None) => Wanted::All,
             (true, None) => Wanted::Count,
-            (true, Some(_)) => return Err(bad("count: it does not go with sample")),
+            (true, Some(_)) => return Err(bad("count: cannot be combined with sample")),
             (false, Some(count)) => {
                 let sampling = if random { Sampling::Random } else { Sampling::Consistent };
                 let count = usize::try_from(count).unwrap_or(usize::MAX);

@@ -92,7 +92,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     let matched = Match::of(&params)?;
     let url = params.get("url")?;
     if url.is_none() && params.get("matchType")?.is_some() {
-        return Err(bad("matchType: it goes with url alone").into());
+        return Err(bad("matchType: needs url").into());
     }
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;

@@ -27,14 +27,14 @@ impl Params {
         let mut pairs: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decoded(name).ok_or_else(|| bad(format!("{name}: the name of a parameter is not UTF-8")))?;
+            let name = decoded(name).ok_or_else(|| bad(format!("{name}: the parameter name is not UTF-8")))?;
             let Some(own) = known.iter().find(|known| **known == name) else {
-                let hint = if known.contains(&"url") { "; an & inside of a URL is written %26" } else { "" };
+                let hint = if known.contains(&"url") { "; write an & inside a URL as %26" } else { "" };
                 let all = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                return Err(bad(format!("{name}: there is no such parameter here; there are: {all}{hint}")));
+                return Err(bad(format!("{name}: unknown parameter (expected: {all}){hint}")));
             };
             let Some(value) = decoded(value) else {
-                return Err(bad(format!("{name}: not UTF-8; a percent sign that is meant as one is written %25")));
+                return Err(bad(format!("{name}: the value is not UTF-8; write a percent sign as %25")));
             };
             if !repeats.contains(own) && pairs.iter().any(|(other, _)| other == own) {
                 return Err(bad(format!("{name}: given more than once")));
@@ -52,14 +52,14 @@ impl Params {
     /// The value of a parameter, if it is given. An empty one is a mistake.
     pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
         match self.all(name).next() {
-            Some("") => Err(bad(format!("{name}: it is empty"))),
+            Some("") => Err(bad(format!("{name}: empty; give a value or leave it out"))),
             value => Ok(value),
         }
     }
 
     /// The value of a parameter that must be given.
     pub(super) fn required(&self, name: &str) -> Result<&str, Status> {
-        self.get(name)?.ok_or_else(|| bad(format!("{name}: it is missing")))
+        self.get(name)?.ok_or_else(|| bad(format!("{name}: missing (required)")))
     }
 
     /// One of several words, the first where none is given.
@@ -68,7 +68,7 @@ impl Params {
         let found = words.iter().find(|(word, _)| given.is_none_or(|given| given == *word));
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words = words.map(|(word, _)| word).join(" or ");
-            bad(format!("{name}: {:?} is not {words}", given.unwrap_or_default()))
+            bad(format!("{name}: unknown value {:?} (expected {words})", given.unwrap_or_default()))
         })
     }
 
@@ -101,7 +101,7 @@ impl Params {
         let (interval, at) = (self.interval()?, self.time("at", true)?);
         match (at, interval) {
             (Some(at), None) => Ok(Window::AsOf(at)),
-            (Some(_), Some(_)) => Err(bad("at: it goes with neither from nor to")),
+            (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
             (None, Some((from, to))) => Ok(Window::Seen { from, to }),
             (None, None) => Ok(Window::ALWAYS),
         }
@@ -110,10 +110,10 @@ impl Params {
     fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         let time = parse_time(text, end).ok_or_else(|| {
-            let hint = if text.contains(' ') { "; a + is written %2B" } else { "" };
+            let hint = if text.contains(' ') { "; write a + as %2B" } else { "" };
             bad(format!(
-                "{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is \
-                 RFC 3339{hint}"
+                "{name}: not a time: {text:?} (expected 4 to 14 digits of YYYYMMDDhhmmss, or RFC 3339, in the years \
+                 1 to 9999){hint}"
             ))
         });
         time.map(Some)
@@ -200,9 +200,9 @@ mod tests {
         assert!(message(given.time("at", true)).starts_with("at: "));
         assert!(message(given.flag("count")).starts_with("count: "));
         let direction = given.choice("direction", [("out", 0), ("in", 1)]);
-        assert_eq!(message(direction), "direction: \"up\" is not out or in");
-        assert_eq!(message(given.required("url")), "url: it is empty");
-        assert_eq!(message(params("").unwrap().required("url")), "url: it is missing");
+        assert_eq!(message(direction), "direction: unknown value \"up\" (expected out or in)");
+        assert_eq!(message(given.required("url")), "url: empty; give a value or leave it out");
+        assert_eq!(message(params("").unwrap().required("url")), "url: missing (required)");
         assert!(message(params("at=2006&to=2007").unwrap().window()).starts_with("at: "));
         for number in ["", "-1", "+1", "1.0", "18446744073709551616"] {
             assert!(
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(given.window().unwrap(), Window::Seen { from, to: i64::MAX });
         let written = "url=http://a/x+y%2Bz%2b%2zé=+&at=2006";
         assert_eq!(params(written).unwrap().required("url").unwrap(), "http://a/x y+z+%2zé= ");
-        assert!(message(params("at=2006-05-01T14:34:56+02:00").unwrap().window()).ends_with("a + is written %2B"));
+        assert!(message(params("at=2006-05-01T14:34:56+02:00").unwrap().window()).ends_with("write a + as %2B"));
         assert_eq!(
             params("at=2006").unwrap().window().unwrap(),
             Window::AsOf(parse_time("20061231235959", true).unwrap())
@@ -237,8 +237,8 @@ mod tests {
     fn windows_run_forwards_in_the_years_that_captures_have() {
         for (query, refused) in [
             ("from=2007&to=2006", "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z"),
-            ("from=0000", "from: \"0000\" is no time of the years 1 to 9999"),
-            ("at=1209588506000", "at: \"1209588506000\" is no time"),
+            ("from=0000", "from: not a time: \"0000\""),
+            ("at=1209588506000", "at: not a time: \"1209588506000\""),
         ] {
             let status = params(query).unwrap().window().unwrap_err();
             assert!(status.message().contains(refused), "{query}: {status:?}");

@@ -102,7 +102,7 @@ impl Answers {
 fn asked(line: Line) -> Asked {
     match line.text {
         Some(text) => Asked::of(line.number, &text, |url| canonical(None, url).ok()),
-        None => Asked::refused(line.number, format!("longer than {LINE_MAX} bytes")),
+        None => Asked::refused(line.number, format!("the line is longer than {LINE_MAX} bytes")),
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {
         let own = asked(Line { number: 3, text: None });
-        assert_eq!(own.question(), Err("longer than 65536 bytes"));
+        assert_eq!(own.question(), Err("the line is longer than 65536 bytes"));
         let text = br#"{"op": "links", "url": "HTTP://A.example#x"}"#.to_vec();
         let own = asked(Line { number: 3, text: Some(text) });
         assert_eq!(own.question(), Ok((Kind::Links(Way::Out, Window::ALWAYS), "http://a.example/")));

@@ -76,7 +76,7 @@ impl Match {
             Self::Host => key::host_of(&url).and_then(key::host_prefix),
             Self::Domain => key::host_of(&url).and_then(key::domain_prefix),
         };
-        prefix.ok_or_else(|| bad(format!("url: {url} has no host that URLs are listed of")))
+        prefix.ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
     }
 }
 

@@ -87,15 +87,15 @@ pub(crate) fn resumed(
     question: Fingerprint,
     epoch: u64,
 ) -> Result<(u64, AnswerPosition), Status> {
-    let token = Token::of(token).ok_or_else(|| bad(format!("{field}: it is not one that an answer gave")))?;
+    let token = Token::of(token).ok_or_else(|| bad(format!("{field}: not copied from an earlier answer")))?;
     if token.question != question {
         return Err(bad(format!(
-            "{field}: it was given for another question; everything but the limit must be as it was in that question"
+            "{field}: belongs to another question; repeat the question that gave it (only the limit may differ)"
         )));
     }
     if epoch != 0 && epoch != token.epoch {
         let of_token = token.epoch;
-        return Err(bad(format!("epoch: it is {epoch}, and that of {field} is {of_token}; leave one of them out")));
+        return Err(bad(format!("epoch: {epoch} differs from {of_token}, the epoch of {field}; give only one")));
     }
     Ok((token.epoch, token.place))
 }
@@ -123,8 +123,8 @@ mod tests {
         let [one, other] = ["one", "other"].map(|store| Fingerprint::of(QUESTION).of_store(store));
         assert!(resumed("token", &token(7, [17, 3, 5], one), one, 0).is_ok());
         assert!(resumed("token", &token(7, [17, 3, 5], one), other, 0).is_err());
-        assert!(read(&given, b"links of b", 0).unwrap_err().starts_with("token: it was given for another question"));
-        let other_epoch = "epoch: it is 8, and that of token is 7; leave one of them out";
+        assert!(read(&given, b"links of b", 0).unwrap_err().starts_with("token: belongs to another question"));
+        let other_epoch = "epoch: 8 differs from 7, the epoch of token; give only one";
         assert_eq!(read(&given, QUESTION, 8), Err(other_epoch.to_owned()));
     }
 
@@ -133,7 +133,7 @@ mod tests {
         let given = token(7, [17, 3, 5], Fingerprint::of(QUESTION));
         let of_no_epoch = token(0, [17, 3, 5], Fingerprint::of(QUESTION));
         for text in ["", "0.5", "7.17.3.0", &given[1..], &(given.clone() + "0"), &given.to_uppercase(), &of_no_epoch] {
-            assert_eq!(read(text, QUESTION, 0), Err("token: it is not one that an answer gave".to_owned()), "{text}");
+            assert_eq!(read(text, QUESTION, 0), Err("token: not copied from an earlier answer".to_owned()), "{text}");
         }
     }
 

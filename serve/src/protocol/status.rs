@@ -138,15 +138,14 @@ pub fn status_of(error: &LayersError) -> Status {
 /// The server has no such cell.
 pub fn not_here(row: u32, partition: u32) -> Status {
     let cell = [("row", row.into()), ("partition", partition.into())];
-    refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not here"), &cell)
+    refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not on this server; ask a replica"), &cell)
 }
 
 /// The caller knows another store than the one that is served.
 pub fn other_store(asked: &str, served: &str) -> Status {
     let message = format!(
-        "this server serves another store: {served}, not {asked}; the store was built anew, or the address is \
-         that of another \
-         cluster: connect again"
+        "this server serves another store: {served}, not {asked}. The store was rebuilt, or the address belongs \
+         to another cluster: check the address and connect again"
     );
     let metadata = [("asked", asked.to_owned()), ("served", served.to_owned())];
     refusal(Reason::OtherStore.code(), Reason::OtherStore.name(), message, &metadata)

@@ -86,12 +86,12 @@ impl Own for CellsService {
             if count < ITEMS_INLINE && !questions.iter().any(is_heavy) {
                 return held.ask(&questions);
             }
-            let place = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server ends"))?;
+            let place = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
             let answered = tokio::task::spawn_blocking(move || {
                 let _place = place;
                 held.ask(&questions)
             });
-            answered.await.map_err(|_| Status::internal("the question ended in a panic"))?
+            answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?
         })
     }
 }
@@ -109,7 +109,7 @@ impl Cells for CellsService {
 
     async fn fetch(&self, request: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
         let request = request.into_inner();
-        let cell = request.cell.ok_or_else(|| bad("cell is missing"))?;
+        let cell = request.cell.ok_or_else(|| bad("cell: missing; name a row and a partition"))?;
         let path = self.cluster.image(cell, request.source).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let (sender, receiver) = mpsc::channel(4);
         tokio::task::spawn_blocking(move || {
@@ -124,11 +124,11 @@ impl Cells for CellsService {
 
     async fn gossip(&self, request: Request<GossipRequest>) -> Result<Response<GossipResponse>, Status> {
         if let Some(alone) = self.alone {
-            self.told.call_once(|| tracing::warn!("another server wants to join: {}", alone.reason()));
+            self.told.call_once(|| tracing::warn!("refused a server that wants to join: {}", alone.reason()));
             return Err(Status::failed_precondition(alone.reason()));
         }
         let GossipRequest { from, message, store } = request.into_inner();
-        let from = from.parse().map_err(|_| bad(format!("from: {from} is no address, IP:port is")))?;
+        let from = from.parse().map_err(|_| bad(format!("from: not an address: {from} (expected IP:port)")))?;
         self.cluster.admit(&store).inspect_err(|_| self.cluster.refused(from, &store))?;
         self.cluster.gossip(from, &message).map_err(|error| bad(format!("message: {error}")))?;
         Ok(Response::new(GossipResponse {}))

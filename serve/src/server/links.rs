@@ -323,7 +323,7 @@ impl Links for LinksService {
         let changed = topology.wait_for(|topology| topology.version != after);
         let answer = match tokio::time::timeout(WAIT, changed).await {
             Ok(Ok(topology)) => TopologyResponse::clone(&topology),
-            Ok(Err(_)) => return Err(Status::unavailable("the server ends")),
+            Ok(Err(_)) => return Err(Status::unavailable("the server is shutting down")),
             Err(_) => TopologyResponse::clone(&self.shared.topology().borrow()),
         };
         Ok(Response::new(answer))
@@ -360,7 +360,7 @@ async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<
 
 /// The prefix of the host of a URL, or of a host.
 fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, Status> {
-    key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: {url} has no host that URLs are listed of")))
+    key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
 }
 
 /// Sends the UIDs of ranges, in an interval or all, until they end or nobody listens.

@@ -84,10 +84,10 @@ impl Alone {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Unaddressed => {
-                "this server is alone: start it with --advertise, the address at which others reach it"
+                "this server accepts no other servers: restart it with --advertise, the address that they can reach"
             }
             Self::Unsigned => {
-                "this server is alone: start it with --tls-ca, the CA that signs the other servers' certificates"
+                "this server accepts no other servers: restart it with --tls-ca, the CA that signs their certificates"
             }
         }
     }
@@ -117,7 +117,7 @@ impl ServerOptions {
 #[non_exhaustive]
 pub enum ServerError {
     /// The port.
-    #[error("{address}: {source}; is another program listening there?")]
+    #[error("cannot listen at {address}: {source}; does another program use the port?")]
     Listen {
         /// Where it was to listen.
         address: SocketAddr,

@@ -77,7 +77,7 @@ impl Stream for LimitedIncoming {
                 }
                 Err(error) if is_of_connection(&error) => {}
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "a connection cannot be accepted");
+                    tracing::warn!(error = &error as &dyn std::error::Error, "cannot accept a connection");
                     self.recovery = Some(Box::pin(sleep(RECOVERY)));
                 }
             }
@@ -112,7 +112,7 @@ impl LimitedIo {
     /// Who does not read may never be read from: so it is looked at wherever the connection goes on.
     fn go_on(&self, context: &Context<'_>) -> io::Result<()> {
         if self.seat.line.is_cut(context.waker()) {
-            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed it"));
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed the connection"));
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl AsyncRead for LimitedIo {
                 self.greeting = None;
             } else if read.is_pending() {
                 ready!(end.poll_unpin(context));
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "it does not say what it is")));
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")));
             }
         }
         read

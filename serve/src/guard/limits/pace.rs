@@ -52,7 +52,7 @@ impl HttpBody for Timely {
         }
         let within = self.within;
         ready!(self.end.get_or_insert_with(|| Box::pin(sleep(within))).poll_unpin(context));
-        let late = Status::deadline_exceeded(format!("the request did not come within {within:?}"));
+        let late = Status::deadline_exceeded(format!("the request did not arrive within {within:?}"));
         Poll::Ready(Some(Err(axum::Error::new(late))))
     }
 
@@ -90,7 +90,7 @@ impl Answer {
     fn step(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.rest.is_empty() {
             let Some(body) = &mut self.body else {
-                let late = Status::deadline_exceeded("the answer was not taken in time, and was given up");
+                let late = Status::deadline_exceeded("the caller did not read the answer in time");
                 return Poll::Ready(Some(Err(axum::Error::new(late))));
             };
             match ready!(Pin::new(body).poll_frame(context)) {

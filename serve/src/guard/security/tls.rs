@@ -109,11 +109,11 @@ impl ServerTls {
             let acceptor = TlsAcceptor::from(self.0.load_full());
             async move {
                 let connection =
-                    connection.map_err(|error| tracing::debug!(error = %error.into(), "no connection")).ok()?;
+                    connection.map_err(|error| tracing::debug!(error = %error.into(), "no connection for TLS")).ok()?;
                 match timeout(HANDSHAKE_MAX, acceptor.accept(connection)).await {
                     Ok(Ok(stream)) => return Some(Ok(stream)),
-                    Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
-                    Err(_) => tracing::debug!("no TLS in time"),
+                    Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                    Err(_) => tracing::debug!("TLS handshake timed out"),
                 }
                 None
             }

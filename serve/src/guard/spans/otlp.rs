@@ -26,13 +26,13 @@ use super::Trace;
 #[non_exhaustive]
 pub enum ExporterError {
     /// It is no address of a collector.
-    #[error("{endpoint} is no collector of spans: write http://HOST:PORT, as in http://localhost:4317")]
+    #[error("not a span collector: {endpoint} (expected http://HOST:PORT, such as http://localhost:4317)")]
     Endpoint {
         /// What was given.
         endpoint: String,
     },
     /// The exporter cannot be made.
-    #[error("spans cannot be sent to {endpoint}")]
+    #[error("cannot send spans to {endpoint}")]
     Build {
         /// The collector.
         endpoint: String,
