@@ -1,33 +1,31 @@
-//! Resume tokens: where an answer that did not say everything goes on. HTTP calls a token `resumeKey`, gRPC
-//! `page_token`.
+//! Resume tokens: where a partial answer continues. HTTP calls a token `resumeKey`, gRPC calls it `page_token`.
 //!
-//! A token is opaque text: the epoch, a place in the answer, and the fingerprint of the question, in hexadecimal
-//! digits. Epochs do not change, so that what follows a token is exactly what was left out, however often it is asked
-//! and whatever epoch has become current. A token fails with its epoch where that is no longer answered; one of another
-//! question or epoch is refused.
+//! A token is opaque text in hexadecimal digits: the epoch, a position in the answer, and the fingerprint of the
+//! question. Epochs never change, so a token always gives exactly the rest of its answer, even after a newer epoch is
+//! current. A token fails once its epoch is no longer served. A token of another question or epoch is refused.
 
 use tonic::Status;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::protocol::status::bad;
 
-/// A number of a question, whichever part of its answer is wanted: other questions have other numbers.
+/// The hash of a question, which is the same for every page of the answer. Different questions have different hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Of all that a question says, but for how much is wanted, from where on, and of which epoch.
+    /// Hashes a question without its limit, its token and its epoch.
     pub(crate) fn of(question: &[u8]) -> Self {
         Self(xxh3_64(question))
     }
 
-    /// The same question, asked of a store: its tokens are of no use where another one is served.
+    /// The same question to one store. A server of another store refuses the token.
     pub(crate) fn of_store(self, store: &str) -> Self {
         Self(xxh3_64_with_seed(store.as_bytes(), self.0))
     }
 }
 
-/// A place in an answer: two numbers that say how much was given, and the seed of a random sample.
+/// A position in an answer: two numbers that say how much was sent, and the seed of a random sample.
 pub(crate) type AnswerPosition = [u64; 3];
 
 /// The digits of a number.
@@ -41,12 +39,12 @@ struct Token {
     question: Fingerprint,
 }
 
-/// How an epoch stands in a token. A token is of no use in any other.
+/// The text of an epoch in a token. The token is valid in this epoch only.
 fn epoch_to(epoch: u64) -> String {
     number_to(epoch)
 }
 
-/// Takes the epoch from the beginning of a token; gives the rest, too.
+/// Splits the epoch from the beginning of a token, and also returns the rest.
 fn epoch_of(text: &str) -> Option<(u64, &str)> {
     number_of(text).filter(|&(epoch, _)| epoch > 0)
 }
@@ -72,15 +70,15 @@ impl Token {
     }
 }
 
-/// The token of a place in the answer to a question, given in an epoch.
+/// The token for a position in the answer to a question in an epoch.
 pub(crate) fn token(epoch: u64, [first, second, seed]: AnswerPosition, Fingerprint(question): Fingerprint) -> String {
     epoch_to(epoch) + &[first, second, seed, question].map(number_to).concat()
 }
 
-/// The epoch and the place of the token in `field`, given the question and the epoch that is asked with it (0: none).
+/// Reads the token in `field`: its epoch and its position. `question` and `epoch` (0: none) are of the new request.
 ///
 /// # Errors
-/// BAD_REQUEST for what is no token, or one of another question or another epoch.
+/// BAD_REQUEST for text that is not a token, and for a token of another question or epoch.
 pub(crate) fn resumed(
     field: &str,
     token: &str,
