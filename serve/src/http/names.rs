@@ -1,5 +1,5 @@
-//! `/v1/urls`: URLs that match one. `/v1/captures`: when those were captured. `/v1/uids`: numbers of URLs, and
-//! `/v1/uids/{uid}` back. `/v1/translate`: numbers of one epoch in another.
+//! `/v1/urls`: URLs that match a URL. `/v1/captures`: the times of their captures. `/v1/uids`: UIDs of URLs;
+//! `/v1/uids/{uid}`: the URL of a UID. `/v1/translate`: UIDs of one epoch in another epoch.
 
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};

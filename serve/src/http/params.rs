@@ -1,8 +1,7 @@
-//! Parameters of a question over HTTP: the query of its URL, read strictly, so that what is misspelt is not passed
-//! over.
+//! The parameters of an HTTP question. Parsing is strict, so that a misspelt parameter is refused and not ignored.
 //!
-//! Reads `name=value` pairs between `&` as forms of browsers and libraries write them: `+` is a space, `%2B` a plus.
-//! Every refusal is a BAD_REQUEST that begins with the name of the parameter.
+//! The query has `name=value` pairs between `&`, encoded as HTML forms are: `+` is a space, `%2B` is a plus. Every
+//! refusal is a BAD_REQUEST that begins with the name of the parameter.
 
 use std::ops::RangeInclusive;
 
@@ -12,17 +11,17 @@ use webstrata_layers::{Window, interval, parse_time};
 use crate::protocol::resume::Fingerprint;
 use crate::protocol::status::bad;
 
-/// Parameters that say where to go on or how far, not what is asked.
+/// Parameters that choose a page of the answer and are not part of the question.
 const OF_PAGES: [&str; 3] = ["epoch", "limit", "resumeKey"];
 
-/// The parameters that a question has.
+/// The parameters of a question.
 #[derive(Debug)]
 pub(super) struct Params {
     pairs: Vec<(&'static str, String)>,
 }
 
 impl Params {
-    /// Reads the query of a path that has these parameters; those that `repeats` names may be given several times.
+    /// Parses the query of a path that knows these parameters. The parameters in `repeats` may be given several times.
     pub(super) fn of(query: Option<&str>, known: &[&'static str], repeats: &[&str]) -> Result<Self, Status> {
         let mut pairs: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
@@ -49,7 +48,7 @@ impl Params {
         self.pairs.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter, if it is given. An empty one is a mistake.
+    /// The value of a parameter, if it is given. An empty value is refused.
     pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
         match self.all(name).next() {
             Some("") => Err(bad(format!("{name}: empty; give a value or leave it out"))),
@@ -62,7 +61,7 @@ impl Params {
         self.get(name)?.ok_or_else(|| bad(format!("{name}: missing (required)")))
     }
 
-    /// One of several words, the first where none is given.
+    /// One of several words; the first word is the default.
     pub(super) fn choice<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<T, Status> {
         let given = self.get(name)?;
         let found = words.iter().find(|(word, _)| given.is_none_or(|given| given == *word));
@@ -72,7 +71,7 @@ impl Params {
         })
     }
 
-    /// `true` or `false`; false where it is not given.
+    /// `true` or `false` (the default).
     pub(super) fn flag(&self, name: &str) -> Result<bool, Status> {
         self.choice(name, [("false", false), ("true", true)])
     }
@@ -87,7 +86,7 @@ impl Params {
         self.all(name).map(|text| number(name, text, &(0..=u64::MAX))).collect()
     }
 
-    /// The closed interval of `from` and `to`; `None` where neither is given.
+    /// The closed interval of `from` and `to`; `None` if neither is given.
     pub(super) fn interval(&self) -> Result<Option<(i64, i64)>, Status> {
         let (from, to) = (self.time("from", false)?, self.time("to", true)?);
         if from.is_none() && to.is_none() {
@@ -119,7 +118,7 @@ impl Params {
         time.map(Some)
     }
 
-    /// A number of the question, whichever part of its answer is wanted: others have others.
+    /// The hash of the question, which is the same for every page of the answer.
     pub(super) fn fingerprint(&self, path: &str) -> Fingerprint {
         let mut pairs: Vec<_> = self.pairs.iter().filter(|(name, _)| !OF_PAGES.contains(name)).collect();
         pairs.sort_unstable();
@@ -141,7 +140,7 @@ pub(super) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Re
     })
 }
 
-/// The text that pluses and percent signs stand for; a sign that is not followed by two digits stands for itself.
+/// Decodes pluses and percent escapes. A percent sign without two hexadecimal digits after it stands for itself.
 fn decoded(text: &str) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
