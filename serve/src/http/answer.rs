@@ -1,8 +1,8 @@
 //! Collects the values of one answer, in order of UIDs, until the limit or the size of an answer is reached.
 //!
 //! Lists of values come in by increasing UID. The values that fit become items with their URLs. If not all values fit,
-//! the answer keeps the position for the next page. Memory: the bytes of text that a server allows in an answer, and one
-//! run of values.
+//! the answer keeps the position for the next page. Memory: the bytes of text that a server allows in an answer, and
+//! one run of values.
 
 use std::mem::size_of;
 

@@ -1,5 +1,5 @@
-//! `POST /v1/query`: questions come in as JSON lines, answers go out as JSON lines in the same order. The format is that
-//! of `webstrata query`.
+//! `POST /v1/query`: questions come in as JSON lines, answers go out as JSON lines in the same order. `webstrata query`
+//! uses the same format.
 //!
 //! ```text
 //! body --> [Lines] whole lines --> as many as wait, [BATCH] at most --> [Answering] asked together --> body
