@@ -160,8 +160,8 @@ impl Server {
         Self::over(location, address, incoming, connections, options).await
     }
 
-    /// As [`Server::start`], over a stream of connections from any transport. If the shutdown takes too long, the server
-    /// cuts the connections in `connections`.
+    /// As [`Server::start`], over a stream of connections from any transport. If the shutdown takes too long, the
+    /// server cuts the connections in `connections`.
     ///
     /// # Errors
     /// The store does not open.
