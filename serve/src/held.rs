@@ -1,7 +1,7 @@
-//! What a server answers about the cells that it has: the service `Cells`, without its network.
+//! Answers about the cells that a server holds: the service `Cells`, without the network.
 //!
-//! [`Held`] is the set of cells; questions name one cell each, and say nothing of other rows. Sets are replaced whole,
-//! so a question that has begun keeps the cells that it began with. Cost: that of the cells, and a copy of each answer
+//! [`Held`] is the set of cells. Each question names one cell, and its answer ignores other rows. A set is replaced as a
+//! whole, so a question keeps the cells that it began with. Cost: the look-ups in the cells, and a copy of each answer
 //! into the message.
 
 use std::collections::BTreeMap;
@@ -24,19 +24,19 @@ use crate::protocol::status::{bad, not_here, status_of};
 use webstrata_cells::Cell;
 use webstrata_cells::Row;
 
-/// The rows of which a server has cells.
+/// The cells that a server holds.
 #[derive(Clone, Default)]
 pub struct Held {
-    /// By number; each may have only some of its cells.
+    /// The rows by number; a row may have only some of its cells.
     pub rows: BTreeMap<u32, Arc<Row>>,
-    /// What the answers to one call may have.
+    /// The bounds of the answers to one call.
     pub bounds: Bounds,
 }
 
 /// The window of a message.
 ///
 /// # Errors
-/// An interval that ends before it begins, and seconds outside of the years that captures have.
+/// BAD_REQUEST for an interval that ends before it begins, and for seconds outside the years of captures.
 pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
     let refused = |error| bad(format!("window: {error}"));
     match window.and_then(|window| window.window.as_ref()) {
@@ -49,7 +49,7 @@ pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
     }
 }
 
-/// The message of a window; seconds outside of the years that captures have are the first or the last of these.
+/// The message for a window. Seconds outside the years of captures are clamped.
 pub fn window_to(window: In) -> Window {
     let window = match window {
         In::AsOf(time) => window::Window::AsOf(time.clamp(*TIMES.start(), *TIMES.end())),
@@ -64,7 +64,7 @@ pub fn window_to(window: In) -> Window {
 /// The direction of a message.
 ///
 /// # Errors
-/// A number that is none.
+/// BAD_REQUEST for a number that is not a direction.
 pub fn direction_of(direction: i32) -> Result<To, Status> {
     match Direction::try_from(direction) {
         Ok(Direction::Out) => Ok(To::Out),
@@ -91,10 +91,10 @@ pub fn sample_of(drawing: &Drawing) -> Sample {
 }
 
 impl Held {
-    /// The answers, in order.
+    /// The answers to questions, in order.
     ///
     /// # Errors
-    /// The first that one cannot give: a cell that is not here, damage, more than an answer may hold.
+    /// The first failure: CELL_NOT_HERE, DAMAGED, ANSWER_TOO_LARGE or BAD_REQUEST.
     pub fn ask(&self, questions: &[Question]) -> Result<Vec<Answer>, Status> {
         let mut values = 0;
         questions.iter().map(|question| self.answer(question, &mut values)).collect()
@@ -110,7 +110,7 @@ impl Held {
     }
 }
 
-/// The cell that is asked, and how much has been answered.
+/// The cell of a question, and the count of values answered so far.
 struct CellAnswer<'a> {
     held: &'a Held,
     row: &'a Row,
@@ -135,7 +135,7 @@ impl CellAnswer<'_> {
         })
     }
 
-    /// Counts what is answered.
+    /// Counts answered values, within the bounds.
     fn spend(&mut self, values: usize) -> Result<(), Status> {
         *self.values += values;
         self.held.bounds.admit_values(*self.values)
@@ -159,7 +159,7 @@ impl CellAnswer<'_> {
             }
             let mut url = String::new();
             cell.url(uid, &mut url).map_err(|error| status_of(&error))?;
-            // A value for each number that its bytes are as long as.
+            // Count one value for each eight bytes of the URL.
             self.spend(1 + url.len() / size_of::<u64>())?;
             urls.push(url);
         }
@@ -207,7 +207,7 @@ impl CellAnswer<'_> {
                 sample_of(drawing).draw(uid, &mut own);
             }
             if asked.count && !left.is_empty() {
-                // Numbers alone where all are sure; whoever asked asks again for the links where some are not.
+                // Counts need sure lists. If a source is unsure, the clerk asks again for the links.
                 return Ok(LinkLists::default());
             }
             self.spend(1 + if asked.count { 0 } else { own.len() })?;
@@ -349,7 +349,7 @@ impl CellAnswer<'_> {
     }
 }
 
-/// Leaves that part of a list that is asked for; `unsure` are places in it.
+/// Cuts a list, and the indexes `unsure` into it, to the part that is asked for.
 fn cut(list: &mut Vec<u64>, unsure: &mut Vec<usize>, asked: &LinksOf) {
     if asked.first == 0 && asked.most == 0 {
         return;
@@ -363,7 +363,7 @@ fn cut(list: &mut Vec<u64>, unsure: &mut Vec<usize>, asked: &LinksOf) {
     unsure.iter_mut().for_each(|at| *at -= start);
 }
 
-/// Answers are bounded, so that numbers in them are below 2^32.
+/// Narrows a count; answers are bounded, so their counts are below 2^32.
 fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

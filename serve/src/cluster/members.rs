@@ -1,6 +1,6 @@
 //! The live servers of the cluster and the key-value pairs that each server publishes. Membership is chitchat's gossip
-//! (Scuttlebutt, with a phi accrual failure detector). The service `Cells` carries the messages, so that gossip uses the
-//! same port, TLS and tokens as all other calls.
+//! (Scuttlebutt, with a phi accrual failure detector). The service `Cells` carries the messages, so that gossip uses
+//! the same port, TLS and tokens as all other calls.
 //!
 //! A message is sent once and never awaited, because gossip repeats itself. A message is dropped if the connection to
 //! the peer is busy. Each message begins with a hash of its bytes and of the cluster's name, because chitchat's decoder
@@ -105,7 +105,7 @@ pub(crate) struct Members {
     refusals: Refusals,
 }
 
-/// Peers that this server does not gossip with because one side refuses, each with the reason. Each peer is logged once.
+/// Peers that this server does not gossip with because one side refuses, with the reasons. Each peer is logged once.
 #[derive(Clone, Default)]
 struct Refusals(Arc<Mutex<BTreeMap<SocketAddr, String>>>);
 

@@ -1,8 +1,8 @@
-//! Deadlines of callers: a gRPC call that says how long it waits is ended when that time is over, with
-//! DEADLINE_EXCEEDED.
+//! Deadlines of callers: a gRPC call with a deadline ends at its deadline with DEADLINE_EXCEEDED.
 //!
-//! Reads the header `grpc-timeout`. The transport reads it as well, and would say CANCELLED; so a call ends here a
-//! little earlier. The time counts until the answer begins; a stream that has begun is ended by its caller.
+//! The deadline is in the header `grpc-timeout`. The transport reads the header too and would answer CANCELLED, so the
+//! call ends here a little earlier. The deadline is for the start of the answer; a stream that has begun is ended by
+//! its caller.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use tonic::Status;
 
 use crate::guard::refusal::{answer, is_grpc};
 
-/// How much earlier than the transport a call is ended: more than timers are apart.
+/// How much earlier than in the transport a call ends: more than the resolution of timers.
 const EARLIER: Duration = Duration::from_millis(2);
 
-/// Ends calls of the router's methods when their callers do not wait any more.
+/// Ends calls of a router at their deadlines.
 pub(crate) fn around(router: Router) -> Router {
     router.layer(from_fn(within))
 }
@@ -33,7 +33,7 @@ async fn within(request: Request, next: Next) -> Response {
     })
 }
 
-/// How long a caller waits: at most eight digits and a unit.
+/// The deadline of a caller: at most eight digits and a unit.
 fn patience(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

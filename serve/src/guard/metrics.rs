@@ -1,11 +1,11 @@
-//! Figures of a server, for Prometheus: what it is asked, how it answers, what it holds.
+//! The metrics of a server, for Prometheus: calls, answers, and the cells that the server holds.
 //!
-//! [`Metrics`] belong to one server, so that several in a process do not mix. They count and time every call that
-//! passes [`Metrics::around`], read what [`Admission`] and [`Connections`] know when they are asked for, and are told
-//! the rest by who knows it. The text is that of OpenMetrics 1.0, at `/metrics`.
+//! [`Metrics`] belong to one server, so that several servers in a process do not mix. They count and time every call
+//! that passes [`Metrics::around`]. The numbers of [`Admission`] and [`Connections`] are read at each scrape. The
+//! server sets all other metrics. `/metrics` gives the text format of OpenMetrics 1.0.
 //!
-//! Promises: all names begin with `webstrata_`, and end in their unit; labels are from fixed lists, so that the number
-//! of figures is bounded whatever is called. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
+//! Promises: all names begin with `webstrata_` and end in their unit. Labels come from fixed lists, so the number of
+//! metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -37,7 +37,7 @@ use webstrata_cells::image::Residence;
 /// Upper bounds of the times of calls, in seconds.
 const SECONDS: [f64; 17] =
     [5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// What the text is.
+/// The content type of the text.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -63,7 +63,7 @@ struct ByResidence {
 
 type Level = Gauge<u64, AtomicU64>;
 
-/// How histograms of times begin.
+/// Makes histograms of times.
 #[derive(Clone)]
 struct Times;
 
@@ -73,7 +73,7 @@ impl MetricConstructor<Histogram> for Times {
     }
 }
 
-/// The figures of one server. Clones share them.
+/// The metrics of one server. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Figures>);
 
@@ -103,7 +103,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Figures that begin at nothing.
+    /// Metrics that begin at zero.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("webstrata");
@@ -140,7 +140,7 @@ impl Metrics {
         }))
     }
 
-    /// Counts and times calls of the router's methods, and answers `/metrics`.
+    /// Counts and times the calls of a router.
     pub fn around(&self, router: Router, methods: &Methods) -> Router {
         router.layer(from_fn_with_state((self.clone(), methods.clone()), measure))
     }
@@ -152,7 +152,7 @@ impl Metrics {
         Router::new().route(METRICS, get(answer))
     }
 
-    /// All figures.
+    /// All metrics, as text.
     #[must_use]
     pub fn text(&self) -> String {
         let registry = self.0.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,12 +162,12 @@ impl Metrics {
         text
     }
 
-    /// Shows what the pools do: calls running, waiting and refused.
+    /// Adds the loads of the pools: calls running, waiting and refused.
     pub fn watch_admission(&self, admission: &Admission) {
         self.watch(Pools(admission.clone()));
     }
 
-    /// Shows connections, open and refused.
+    /// Adds the numbers of open, refused and idle-closed connections.
     pub fn watch_connections(&self, connections: &Connections) {
         self.watch(Wires(connections.clone()));
     }
@@ -177,7 +177,7 @@ impl Metrics {
         registry.register_collector(Box::new(collector));
     }
 
-    /// So many cells are ready there, of so many bytes.
+    /// Sets the number and the bytes of cells ready in memory or on disk.
     pub fn cells(&self, residence: Residence, cells: u64, bytes: u64) {
         let residence = match residence {
             Residence::Memory => "memory",
@@ -187,44 +187,44 @@ impl Metrics {
         self.0.cell_bytes.get_or_create(&ByResidence { residence }).set(bytes);
     }
 
-    /// So many cells should be ready here and are not.
+    /// Sets the number of cells that should be ready here and are not.
     pub fn cells_wanted(&self, cells: u64) {
         self.0.cells_wanted.set(cells);
     }
 
-    /// The current epoch, the newest of the store, and for how long they have not been the same.
+    /// Sets the current epoch, the newest epoch of the store, and for how long the two have differed.
     pub fn epochs(&self, current: u64, newest: u64, lag: Duration) {
         self.0.epoch_current.set(current);
         self.0.epoch_newest.set(newest);
         self.0.epoch_lag.set(lag.as_secs_f64());
     }
 
-    /// So many servers live, with this one.
+    /// Sets the number of live servers, including this server.
     pub fn servers_alive(&self, servers: u64) {
         self.0.servers.set(servers);
     }
 
-    /// So many more bytes of an image came from a peer.
+    /// Adds bytes of images fetched from a peer.
     pub fn fetched(&self, bytes: u64) {
         self.0.fetched_bytes.inc_by(bytes);
     }
 
-    /// An image was made of layers.
+    /// Counts an image made from layers.
     pub fn cell_made(&self) {
         self.0.cells_made.inc();
     }
 
-    /// An image could neither be made nor fetched.
+    /// Counts a failed attempt to make or fetch an image.
     pub fn cell_failed(&self) {
         self.0.cells_failed.inc();
     }
 
-    /// The clerk asked another server again.
+    /// Counts a retry of the clerk.
     pub fn retried(&self) {
         self.0.clerk_retries.inc();
     }
 
-    /// The clerk asked a second server before the first answered.
+    /// Counts a hedge of the clerk.
     pub fn hedged(&self) {
         self.0.clerk_hedges.inc();
     }
@@ -271,7 +271,7 @@ async fn measure(State((metrics, methods)): State<(Metrics, Methods)>, request: 
     attended(next.run(request).await, call)
 }
 
-/// What [`Admission`] knows, when it is asked for.
+/// Reads the numbers of [`Admission`] at each scrape.
 struct Pools(Admission);
 
 impl fmt::Debug for Pools {
@@ -304,7 +304,7 @@ impl Collector for Pools {
     }
 }
 
-/// What [`Connections`] know, when they are asked for.
+/// Reads the numbers of [`Connections`] at each scrape.
 struct Wires(Connections);
 
 impl fmt::Debug for Wires {

@@ -1,4 +1,4 @@
-//! Tests of limits against real servers that are asked for more than they do.
+//! Tests of limits with real servers that get more calls than their limits.
 
 use std::net::SocketAddr;
 use std::time::Instant;
