@@ -1,11 +1,10 @@
-//! All URLs within some links of a URL, as of a time: the example of the SHS paper (Najork 2009, section 3), which here
-//! knows when.
+//! All URLs within a distance in links of a URL: the example of the SHS paper (Najork 2009, section 3), as of a time.
 //!
 //! ```text
 //! cargo run -p webstrata-serve --example neighbourhood -- 127.0.0.1:7400 http://example.org/ 2 [20070601]
 //! ```
 //!
-//! A negative distance follows links backward. Each step is one batch for all URLs at one distance.
+//! A negative distance follows links backward. Each step is one batch with all URLs at one distance.
 
 use std::collections::BTreeSet;
 use std::error::Error;

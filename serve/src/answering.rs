@@ -5,9 +5,9 @@
 //! ```
 //!
 //! A question never waits for later questions: a batch has the questions that wait already. The size of a batch adapts,
-//! so that a batch takes less than [`PATIENCE`], near the time after which a clerk considers a server slow. A batch that
-//! fails is split, so that only the question that fails alone is answered with an error. Memory: [`BATCH`] questions,
-//! and the lists of one batch, which the bounds of a server's answer limit.
+//! so that a batch takes at most about 50 ms, near the time after which a clerk considers a server slow. A batch that
+//! fails is split, so that only a question that also fails alone is answered with an error. Memory: [`BATCH`]
+//! questions, and the lists of one batch, which the bounds of a server's answer limit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -181,14 +181,14 @@ pub fn failure_of(status: &Status) -> Value {
     answer
 }
 
-/// What the clerk says of questions, asked together: all of it, or why not.
+/// Asks one batch: the results of all its questions, or the first error.
 async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
     let mut found = vec![Found::NotThere; asked.len()];
     let good: Vec<(usize, (Kind, &str))> =
         asked.iter().enumerate().filter_map(|(at, asked)| Some((at, asked.question().ok()?))).collect();
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
     let uids = pinned.uids(&urls).await?;
-    // Questions by what they ask; those as of a time may want captures, too.
+    // Questions grouped by kind. Questions as of a time may also need captures.
     let (mut out, mut into, mut times) = (Vec::new(), Vec::new(), Vec::new());
     for (&(at, (kind, _)), uid) in good.iter().zip(uids) {
         match (kind, uid) {
@@ -225,7 +225,7 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
     Ok(found)
 }
 
-/// The links of each.
+/// The links of each item.
 async fn links(pinned: &Pinned, asked: &[(usize, At)], direction: Direction, long: Long) -> Result<Batch<u64>, Status> {
     match *asked {
         [(_, (uid, window))] if long == Long::Whole => pinned.whole(&[uid], direction, window).await,

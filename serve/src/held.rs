@@ -1,8 +1,8 @@
 //! Answers about the cells that a server holds: the service `Cells`, without the network.
 //!
-//! [`Held`] is the set of cells. Each question names one cell, and its answer ignores other rows. A set is replaced as a
-//! whole, so a question keeps the cells that it began with. Cost: the look-ups in the cells, and a copy of each answer
-//! into the message.
+//! [`Held`] is the set of cells. Each question names one cell, and its answer ignores other rows. A set is replaced as
+//! a whole, so a question keeps the cells that it began with. Cost: the look-ups in the cells, and a copy of each
+//! answer into the message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
