@@ -319,6 +319,6 @@ pub(crate) fn graph_of(map: &Map, epoch: Option<u64>) -> Result<Arc<Graph>, Stat
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // What is behind these locks is whole after every statement.
+    // A poisoned lock is safe to use: every statement leaves valid state behind it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

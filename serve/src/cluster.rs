@@ -391,7 +391,7 @@ impl Cluster {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement.
+        // A poisoned lock is safe to use: every statement leaves valid state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -27,7 +27,7 @@ impl Default for Dialer {
 }
 
 impl Dialer {
-    /// Sets TLS, and the tokens whose first is sent.
+    /// Sets TLS, and the tokens; the first token is sent.
     #[must_use]
     pub fn secured(self, tls: Option<ClientTlsConfig>, tokens: Tokens) -> Self {
         Self { tls, caller: Caller::new(tokens), ..self }

@@ -38,7 +38,7 @@ impl Pinned {
         self.links_at(&all_at(uids, window), direction).await
     }
 
-    /// The same, each in a window of its own.
+    /// The same, with a separate window for each item.
     pub(crate) async fn links_at(&self, asked: &[At], direction: Direction) -> Result<Batch<u64>, Status> {
         match direction {
             Direction::Out => self.out_links(asked).await,
@@ -196,7 +196,7 @@ impl Pinned {
         self.has_links_at(&pairs).await
     }
 
-    /// The same, each in a window of its own.
+    /// The same, with a separate window for each item.
     async fn has_links_at(&self, pairs: &[(u64, u64, Window)]) -> Result<Vec<bool>, Status> {
         let asked: Vec<At> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
         let split = self.split_at(&asked, RowMap::meets)?;
@@ -373,7 +373,7 @@ impl Pinned {
         split
     }
 
-    /// The same, each in a window of its own.
+    /// The same, with a separate window for each item.
     ///
     /// # Errors
     /// UNKNOWN_UID.

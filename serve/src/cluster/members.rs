@@ -341,7 +341,7 @@ mod tests {
     fn what_the_decoder_stumbles_over_is_refused() {
         let seal = Seal::of("webstrata");
         let whole = seal.close(&ChitchatMessage::BadCluster);
-        // The kinds of messages with what should follow missing, or something else in its place.
+        // Each kind of message with a missing or a wrong body.
         for kind in 0..8 {
             for rest in [0, 1, 2, 3, 7, 40] {
                 for byte in [0, 1, 4, 0x7f, 0xff] {

@@ -166,7 +166,7 @@ mod tests {
             assert!(loads.iter().all(|cells| (4..=7).contains(cells)), "row {row}: {loads:?}");
             let first = |at: usize| placed.iter().filter(|own| own[0] == at).count();
             assert!((0..5).all(|at| (1..=4).contains(&first(at))), "row {row}: {placed:?}");
-            // One that comes takes its share, and some make room for one another.
+            // A new server takes its share, and some cells move because of the bound.
             let grown = of(row, &equal(14), 6, 2);
             let moved = |at: &usize, before: &Vec<usize>| !before.contains(at) && *at < 5;
             others += grown

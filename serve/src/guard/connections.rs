@@ -235,7 +235,7 @@ mod tests {
         let [busy, used, fresh] = [enter(1), enter(1), enter(1)];
         let call = busy.line.busy();
         drop(used.line.busy());
-        // One caller has no more than its share, whatever room there is for others.
+        // A caller has at most its share, even if connections are left for others.
         let newer = enter(1);
         assert!(is_cut(&fresh) && !is_cut(&used), "that which made no call goes first");
         let newest = enter(1);

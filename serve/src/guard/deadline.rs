@@ -60,7 +60,7 @@ mod tests {
     #[tokio::test]
     async fn calls_that_are_late_say_so() {
         let address = serve(around(router(&Tardy::default())), None).await;
-        // As they travel: a client of tonic has a timer of its own, which says something else.
+        // Raw calls, because a tonic client has a separate timer with another error.
         for timeout in ["0m", "1m", "5m", "60m", "60000u"] {
             let answer = raw(address, &[("millis", &HELD.to_string()), ("grpc-timeout", timeout)]).await;
             assert_eq!(answer["grpc-status"], "4", "DEADLINE_EXCEEDED after {timeout}: {answer:?}");

@@ -229,7 +229,7 @@ impl Security {
         self.client.clone().map(|config| config.domain_name(domain))
     }
 
-    /// The tokens that callers need, and whose first is sent to peers.
+    /// The tokens that callers need. The first token is sent to peers.
     #[must_use]
     pub fn tokens(&self) -> Tokens {
         self.tokens.clone()

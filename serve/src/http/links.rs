@@ -42,7 +42,7 @@ pub(super) const LIFESPANS: &[&str] = &["url", "direction", "from", "to", "limit
 
 /// Links in a sample, at most.
 const SAMPLE_MAX: u64 = 1_000_000;
-/// Sources whose lifespans are asked for at once.
+/// Sources whose lifespans are asked for in one batch.
 const SOURCES: usize = 1000;
 
 /// All links, their number, or a sample.

@@ -62,7 +62,7 @@ fn long<'a>(first: u8, rest: &mut impl Iterator<Item = &'a u8>) -> Option<u64> {
         let part = u64::from(byte & 0x7f);
         value |= part << shift;
         if byte < 0x80 {
-            // The tenth byte has room for one bit.
+            // The tenth byte may hold one bit.
             return (part << shift >> shift == part).then_some(value);
         }
     }

@@ -70,7 +70,7 @@ pub struct ServerOptions {
     pub alone: Option<Alone>,
 }
 
-/// Why a server stays alone.
+/// Why a server accepts no other servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
     /// The server listens at all addresses and does not know which address other servers can reach.

@@ -277,7 +277,7 @@ async fn offer(caller: &Arc<dyn Caller>, rate: Option<f64>, seconds: f64) -> any
     })
 }
 
-/// A message in the frame of gRPC.
+/// A message in a gRPC frame.
 fn framed(message: &impl Message) -> Bytes {
     let mut framed = BytesMut::new();
     framed.put_u8(0);
@@ -286,7 +286,7 @@ fn framed(message: &impl Message) -> Bytes {
     framed.freeze()
 }
 
-/// The text as a value in the query of a URL.
+/// Encodes a text as a value in the query of a URL.
 fn escaped(text: &str) -> String {
     text.bytes().fold(String::new(), |out, byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out + &char::from(byte).to_string(),
@@ -301,7 +301,7 @@ fn main() -> anyhow::Result<()> {
 
 async fn measure(servers: Handle) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let location = Location::parse(arguments.next().context("give a store")?)?;
+    let location = Location::parse(arguments.next().context("usage: overload STORE [SECONDS [TIMES]]")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
     let times: usize = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let directory = tempfile::tempdir()?;
@@ -318,7 +318,7 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).expect("64 bits") % end
     };
-    // Pages by chance, and what they link to by chance, most of which are hubs.
+    // Random pages, and random links of them, most of which are hubs.
     let urls = usize::try_from(pinned.len())?;
     let (mut pages, mut hubs) = (Vec::new(), Vec::new());
     for _ in 0..1000 {
@@ -349,14 +349,14 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
     };
     let page = texts(&pages, &mut draw, "&limit=2").await?;
     let hub = texts(&hubs, &mut draw, "&direction=in&precision=range&limit=1000").await?;
-    println!("Calls a second; p50 and p99 of those that were answered; part: answered, of the most that can be.");
+    println!("Calls a second. p50 and p99: times of answered calls. part: answered calls as a part of the peak.");
     println!(
         "{:<12} {:>6} {:>9} {:>8} {:>9} {:>8} {:>6} {:>7} {:>9} {:>9} {:>5}",
         "calls", "times", "offered", "sent", "answered", "refused", "late", "failed", "p50 ms", "p99 ms", "part"
     );
     let mut worst = f64::INFINITY;
     for name in ["gRPC, cheap", "gRPC, heavy", "HTTP, cheap", "HTTP, heavy"] {
-        // Connections that wait for their turn would give way to others.
+        // Connections opened earlier would be idle until their turn, and the server would close them.
         let caller: Arc<dyn Caller> = match name {
             "gRPC, cheap" => Arc::new(Grpc::connect(&address, "GetLinks", cheap.clone(), times).await?),
             "gRPC, heavy" => Arc::new(Grpc::connect(&address, "GetLinks", heavy.clone(), times).await?),
@@ -385,6 +385,6 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
             worst = worst.min(row.a_second[2] / most);
         }
     }
-    println!("the least part of the most: {worst:.2}");
+    println!("lowest part of the peak: {worst:.2}");
     Ok(())
 }

@@ -202,7 +202,7 @@ mod tests {
         let mut busy = client(address).await;
         let call = tokio::spawn(async move { (busy.ask(slow(HELD)).await, busy) });
         until(async || tardy.running.load(Ordering::SeqCst) == 1).await;
-        // As many as there may be, and many more, which say what they are and nothing else.
+        // Far more connections than the limit, which send the preface and nothing else.
         let mut idle = Vec::new();
         for _ in 0..20 {
             let mut stream = TcpStream::connect(address).await.expect("a connection");

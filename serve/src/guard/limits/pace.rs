@@ -186,7 +186,7 @@ impl HttpBody for Watched {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after every statement.
+    // A poisoned lock is safe to use: every statement leaves valid state behind it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

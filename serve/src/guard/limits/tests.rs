@@ -159,7 +159,7 @@ async fn an_answer_keeps_its_place_until_it_has_ended() {
         let answer = channel.clone().fetch(FetchRequest { cell, source }).await;
         answer.map(tonic::Response::into_inner)
     };
-    // More than what is sent ahead to who does not read.
+    // More than the buffers hold for a caller that does not read.
     let mut long = fetch(1_000_000, 0).await.expect("a quarter of the places is for images");
     assert_eq!(busy(&admission, Pool::Fetch), (1, 0));
     assert_eq!(fetch(1, 0).await.expect_err("no place").code(), Code::ResourceExhausted);

@@ -12,7 +12,7 @@ use super::*;
 use crate::guard::trial::{Tardy, http, router, serve, slow};
 use crate::protocol::proto::cells_client::CellsClient;
 
-/// A signer, and who it signed: `ca.pem`, `cert.pem`, `key.pem`.
+/// A directory with a CA and a certificate that it signed: `ca.pem`, `cert.pem`, `key.pem`.
 fn signed(name: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     let mut params = CertificateParams::new(vec![]).expect("no names");

@@ -176,7 +176,7 @@ mod otel {
     use std::time::Duration;
     use tracing_subscriber::layer::SubscriberExt;
 
-    /// Keeps what it is sent.
+    /// Keeps the received spans.
     #[derive(Clone, Default)]
     struct Collector(Arc<Mutex<Vec<ExportTraceServiceRequest>>>);
 
