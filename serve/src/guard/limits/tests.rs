@@ -87,7 +87,7 @@ async fn one_caller_leaves_places_for_others() {
     assert!(places.enter(origin(1)).await.is_none(), "so is half of the queue");
     let others = [places.enter(origin(2)).await, places.enter(origin(2)).await];
     assert!(others.iter().all(Option::is_some), "at once, whoever waits");
-    // All places are taken. A caller that comes now has the first that is given back after those that came before it.
+    // All permits are taken. A new caller gets a returned permit after the callers that came before.
     let mut third = Box::pin(places.enter(origin(3)));
     assert!((&mut third).now_or_never().is_none());
     held[0] = None;
