@@ -182,7 +182,7 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     let location = Location::parse(arguments.next().context("usage: webstrata-peers STORE [SECONDS]")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
     let store = Store::open(location.clone())?;
-    let cells = Cells::open(&store, Residence::Memory, ENCODINGS)?.context("make its cells first: webstrata cells STORE")?;
+    let cells = Cells::open(&store, Residence::Memory, ENCODINGS)?.context("run first: webstrata cells STORE")?;
     let cells = Arc::new(cells);
     let directory = tempfile::tempdir()?;
 
@@ -205,7 +205,8 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     eprintln!("{} pages; writing SQLite and LMDB", pages.len());
     let path = directory.path().join("sqlite");
     let mut sqlite = rusqlite::Connection::open(&path)?;
-    sqlite.execute_batch("pragma journal_mode = off; create table links (uid integer, link integer, primary key (uid, link)) without rowid")?;
+    sqlite.execute_batch("pragma journal_mode = off; create table links \
+        (uid integer, link integer, primary key (uid, link)) without rowid")?;
     // The map is sparse; the file has the size of its data.
     let open = EnvOpenOptions::new().map_size(64 << 30).max_dbs(1).to_owned();
     let lmdb_path = directory.path().join("lmdb");
