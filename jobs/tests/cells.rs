@@ -112,7 +112,7 @@ fn a_server_that_cannot_make_a_cell_says_why_and_waits_longer_each_time() {
     let whole = damage(&layer);
     let server = serve(dir.path());
     for (tries, wait) in [(1, "1s"), (2, "2s")] {
-        let line = server.says("a cell cannot be made or brought");
+        let line = server.says("cannot make or fetch a cell");
         for part in ["row=1", "partition=0", &format!("tries={tries}"), &format!("wait={wait}"), LAYER] {
             assert!(line.contains(part), "{part}: {line}");
         }

@@ -73,7 +73,7 @@ fn a_server_at_all_addresses_needs_no_other_and_says_that_it_is_open() {
     // Who would join it is told why not.
     let joins = format!("serve DIR/store --data DIR/other --listen 127.0.0.1:0 --join {at}");
     let mut other = program(dir.path(), &joins).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    server.says("this server is alone: start it with --advertise");
+    server.says("this server accepts no other servers: restart it with --advertise");
     other.kill().unwrap();
     other.wait().unwrap();
 }

@@ -245,7 +245,8 @@ fn a_job_that_was_killed_can_go_on_after_a_collection() {
         let entry = plain_row(&writer(place).begin_row().unwrap(), 0, 8);
         let kept = entry.row;
         let opened = StoreWriter::open(place, "test", Some(kept)).unwrap();
-        let translation = TranslationWriter::create(&opened.resume_row(kept).unwrap(), Uid(0)).unwrap().finish().unwrap();
+        let translation =
+            TranslationWriter::create(&opened.resume_row(kept).unwrap(), Uid(0)).unwrap().finish().unwrap();
         drop(opened);
         let collected = collect(place, "gc", 1).unwrap();
         assert_eq!((collected.rows, collected.translations), (vec![1, 2, 3, 4], vec![]));

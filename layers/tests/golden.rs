@@ -38,12 +38,14 @@ fn write(dir: &Path) {
         counts.add_page(page);
     }
     let mut into = InlinksWriter::create(&row, 0).unwrap();
-    into.push(&InLinks { uid: Uid(0), ranges: vec![MAY, JUNE], sources: [0].map(Uid).to_vec(), changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: Uid(0), ranges: vec![MAY, JUNE], sources: [0].map(Uid).to_vec(), changes: vec![] })
+        .unwrap();
     into.push(&InLinks { uid: Uid(1), ranges: vec![MAY], sources: [0].map(Uid).to_vec(), changes: vec![] }).unwrap();
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
     let partition = PartitionEntry { partition: 0, first_uid: Uid(0), urls: 3, first_record: Uid(0), first_key, files };
     let of_row = row;
-    let row = RowEntry { row: of_row.row(), first_uid: Uid(0), urls: 3, updates: 1, partitions: vec![partition], counts };
+    let row =
+        RowEntry { row: of_row.row(), first_uid: Uid(0), urls: 3, updates: 1, partitions: vec![partition], counts };
     let inputs = [("b.warc", 1, JUNE), ("a.warc", 2, MAY)].map(|(name, captures, first)| InputRecord {
         name: name.to_owned(),
         bytes: 1000,

@@ -41,7 +41,11 @@ fn answers(location: &Location, memory_max: usize) -> Vec<String> {
         assert_eq!(reader.uid(&url).unwrap(), Some(Uid(uid)));
         let at = Window::AsOf(1_149_120_000);
         let sources = reader.in_links(Uid(uid), at, Precision::Exact).unwrap();
-        format!("{url} {:?} {:?} {sources:?}", reader.captures(Uid(uid)).unwrap(), reader.out_links(Uid(uid), at).unwrap())
+        format!(
+            "{url} {:?} {:?} {sources:?}",
+            reader.captures(Uid(uid)).unwrap(),
+            reader.out_links(Uid(uid), at).unwrap()
+        )
     };
     (0..6).map(of_uid).collect()
 }

@@ -151,7 +151,11 @@ fn uids_that_name_no_url_are_errors() {
     Model::new(Captures::new(), 4, RangeLength::Month).write(dir.path(), 2);
     let reader = Reader::new(Store::open(dir.path()).unwrap(), 0);
     assert!(reader.page(Uid(3)).unwrap().is_none() && reader.in_record(Uid(3)).unwrap().is_none());
-    for error in [reader.url(Uid(4)).unwrap_err(), reader.page(Uid(4)).unwrap_err(), reader.in_record(Uid(u64::MAX)).unwrap_err()] {
+    for error in [
+        reader.url(Uid(4)).unwrap_err(),
+        reader.page(Uid(4)).unwrap_err(),
+        reader.in_record(Uid(u64::MAX)).unwrap_err(),
+    ] {
         assert!(matches!(error, webstrata_layers::Error::UnknownUid { epoch: 1, urls: 4, .. }), "{error}");
     }
     assert_eq!(reader.uid("").unwrap(), None);

@@ -31,7 +31,13 @@ fn page(uid: u64) -> Page {
         vec![]
     };
     let unknown = if uid.is_multiple_of(7) { vec![1] } else { vec![] };
-    Page { uid: Uid(uid), timestamps: (0..4).map(time).collect(), unknown, links: (first..first + 28).collect(), changes }
+    Page {
+        uid: Uid(uid),
+        timestamps: (0..4).map(time).collect(),
+        unknown,
+        links: (first..first + 28).collect(),
+        changes,
+    }
 }
 
 fn write(dir: &Path) -> Result<(), Error> {

@@ -164,9 +164,8 @@ fn many_row_groups_come_back() {
     let entry = store.manifest().translations().last().unwrap();
     assert!(entry.rows == urls && entry.bytes < urls, "{entry:?}");
     let way = Translations::between(&store, 4).unwrap();
-    assert!(
-        (0..urls).all(|at| way.forward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1))) && way.backward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1))))
-    );
+    assert!((0..urls).all(|at| way.forward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1)))
+        && way.backward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1)))));
     assert_eq!((way.forward(Uid(4)), way.backward(Uid(4))), (Some(4), Some(4)));
 }
 

@@ -1,11 +1,10 @@
-//! All URLs within some links of a URL, as of a time: the example of the SHS paper (Najork 2009, section 3), which here
-//! knows when.
+//! All URLs within a distance in links of a URL: the example of the SHS paper (Najork 2009, section 3), as of a time.
 //!
 //! ```text
 //! cargo run -p webstrata-serve --example neighbourhood -- 127.0.0.1:7400 http://example.org/ 2 [20070601]
 //! ```
 //!
-//! A negative distance follows links backward. Each step is one batch for all URLs at one distance.
+//! A negative distance follows links backward. Each step is one batch with all URLs at one distance.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -19,11 +18,11 @@ use webstrata_serve::dial::Dialer;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [server, url, distance, time @ ..] = &arguments[..] else {
-        return Err("give a server (host:port), a URL, a distance, and a time if you like".into());
+        return Err("usage: neighbourhood HOST:PORT URL DISTANCE [TIME]".into());
     };
     let distance: i32 = distance.parse()?;
     let window = match time.first() {
-        Some(time) => Window::AsOf(parse_time(time, true).ok_or(format!("{time} is no time: write 2007, 20070601"))?),
+        Some(time) => Window::AsOf(parse_time(time, true).ok_or(format!("not a time: {time} (expected as 20070601)"))?),
         None => Window::ALWAYS,
     };
     let direction = if distance < 0 { Direction::In(Precision::Exact) } else { Direction::Out };

@@ -1,14 +1,14 @@
-//! HITS and SALSA at query time: what SHS was built for (Najork 2009, section 1; Kleinberg 1999; Lempel & Moran 2000),
-//! as of a time.
+//! HITS and SALSA at query time, as of a time: the purpose of SHS (Najork 2009, section 1; Kleinberg 1999; Lempel &
+//! Moran 2000).
 //!
 //! ```text
-//! cargo run -p webstrata-serve --example ranking -- 127.0.0.1:7400 20070601 http://example.org/a http://example.org/b ...
+//! cargo run -p webstrata-serve --example ranking -- 127.0.0.1:7400 20070601 http://example.org/ http://example.com/
 //! ```
 //!
-//! The URLs are the results of a query. Their neighbourhood is at most 50 pages that link to each of them and 50 links
-//! of each, consistent samples, so that what many share is drawn for all. Links within a host say nothing of authority
-//! and are left out. Prints the authorities by both, the best first. Three batches of calls, whatever the number of
-//! results.
+//! The URLs are the results of a query. Their neighbourhood has, for each result, at most 50 pages that link to it and
+//! at most 50 of its links. Both are consistent samples, so that neighbours shared by many results are drawn for all.
+//! Links within a host are no sign of authority and are skipped. The example prints the best authorities by both
+//! rankings. It makes the same few batches of calls for any number of results.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
@@ -26,9 +26,9 @@ const SHOWN: usize = 10;
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [server, time, results @ ..] = &arguments[..] else {
-        return Err("give a server (host:port), a time, and the URLs that a query found".into());
+        return Err("usage: ranking HOST:PORT TIME URL...".into());
     };
-    let window = Window::AsOf(parse_time(time, true).ok_or(format!("{time} is no time: write 2007, 20070601"))?);
+    let window = Window::AsOf(parse_time(time, true).ok_or(format!("not a time: {time} (expected as 20070601)"))?);
     let clerk = Clerk::connect(std::slice::from_ref(server), Dialer::default(), ClerkOptions::default()).await?;
     let graph = clerk.at(None)?;
 
@@ -61,7 +61,7 @@ fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or_default()
 }
 
-/// Authority: the sum of the hub scores of who links, which are sums of authority.
+/// HITS: the authority of a page is the sum of its in-links' hub scores, which are sums of authorities.
 fn hits(edges: &[(u64, u64)]) -> BTreeMap<u64, f64> {
     let mut authorities: BTreeMap<u64, f64> = edges.iter().map(|&(_, target)| (target, 1.0)).collect();
     for _ in 0..ROUNDS {
@@ -74,7 +74,8 @@ fn hits(edges: &[(u64, u64)]) -> BTreeMap<u64, f64> {
     authorities
 }
 
-/// Authority: where a walk is that goes back along a link and forward along another, each by chance.
+/// SALSA: the authority of a page is its probability in a random walk that goes back along a link and forward along
+/// another.
 fn salsa(edges: &[(u64, u64)]) -> BTreeMap<u64, f64> {
     let (mut outward, mut inward) = (BTreeMap::<u64, f64>::new(), BTreeMap::<u64, f64>::new());
     for (page, target) in edges {
@@ -96,7 +97,7 @@ fn salsa(edges: &[(u64, u64)]) -> BTreeMap<u64, f64> {
     authorities
 }
 
-/// To a sum of 1.
+/// Scales the scores to a sum of 1.
 fn scale(scores: &mut BTreeMap<u64, f64>) {
     let sum: f64 = scores.values().sum();
     scores.values_mut().for_each(|score| *score /= sum.max(f64::MIN_POSITIVE));

@@ -1,13 +1,13 @@
-//! The answers of a cluster to many questions: asked together, as many as wait, and given in order.
+//! Answers many questions of a cluster in batches, in the order of the questions.
 //!
 //! ```text
-//! push --> questions that wait --> the first [step] of them: UIDs, links and captures in one call each --> next: answers, with URLs
+//! push --> waiting questions --> the first [step]: UIDs, links and captures in one call each --> next: answers, URLs
 //! ```
 //!
-//! A question never waits for others: what is there is asked. How many are asked together follows from how long that
-//! takes: so many that it stays below the time after which a clerk takes a server for slow. Questions that fail
-//! together are asked again in smaller numbers, so that what fails is the question that would fail alone. Memory:
-//! [`BATCH`] questions, and the lists of those that were asked together, which one answer of servers bounds.
+//! A question never waits for later questions: a batch has the questions that wait already. The size of a batch adapts,
+//! so that a batch takes at most about 50 ms, near the time after which a clerk considers a server slow. A batch that
+//! fails is split, so that only a question that also fails alone is answered with an error. Memory: [`BATCH`]
+//! questions, and the lists of one batch, which the bounds of a server's answer limit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,28 +22,28 @@ use crate::clerk::{At, Pinned, Texts};
 use crate::protocol::status::{Reason, refuse};
 use webstrata_layers::read::question::{Asked, Kind, Way, captures_of, error_of, is_unknown, links_of, not_there};
 
-/// Questions that are asked together, at most.
+/// The largest batch, in questions.
 pub const BATCH: usize = 256;
-/// Those that are asked together at first; fewer only where so many fail.
+/// The first batch, in questions. Later batches are smaller only after a failure.
 const FIRST: usize = 64;
-/// How long questions that are asked together may take before fewer are.
+/// The time after which the next batch is smaller.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Links whose URLs are asked for at once.
+/// Links whose URLs are looked up in one batch.
 const RUN: usize = 1 << 14;
 
-/// What is done about a list that is too long for one answer of servers.
+/// How to treat a list that is too long for one answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Long {
-    /// It is fetched in parts and given whole.
+    /// Fetch the list in parts and return all of it.
     Whole,
-    /// It is refused; so is one whose URLs have more bytes than this.
+    /// Refuse the list, and any list whose URLs have more than `bytes_max` bytes.
     Refused {
-        /// Bytes of URLs in one answer, at most.
+        /// The most bytes of URLs in one answer.
         bytes_max: usize,
     },
 }
 
-/// What is known of a question.
+/// The result of a question.
 #[derive(Clone, Debug)]
 enum Found {
     Links { uids: Vec<Uid>, unknown: bool },
@@ -58,21 +58,21 @@ impl Found {
     }
 }
 
-/// Questions that wait, and answers that are ready, all of one epoch.
+/// Waiting questions and ready answers, all of one epoch.
 pub struct Answering {
     pinned: Pinned,
     long: Long,
     waiting: VecDeque<Asked>,
-    /// Questions that were asked, with what is known of them.
+    /// Questions whose results are known.
     found: VecDeque<(Asked, Found)>,
-    /// Questions that are asked together the next time.
+    /// The size of the next batch.
     step: usize,
-    /// Questions that failed together, of which the first is asked alone.
+    /// The size of the batch that failed, while its first question is asked alone.
     failed: usize,
 }
 
 impl Answering {
-    /// Answers of an epoch.
+    /// Answers questions about one epoch.
     pub fn new(pinned: Pinned, long: Long) -> Self {
         let (waiting, found) = (VecDeque::new(), VecDeque::new());
         Self { pinned, long, waiting, found, step: FIRST, failed: 0 }
@@ -83,13 +83,12 @@ impl Answering {
         self.pinned.epoch()
     }
 
-    /// Asks a question. [`BATCH`] of them may wait.
+    /// Adds a question. At most [`BATCH`] questions may wait.
     pub fn push(&mut self, asked: Asked) {
         self.waiting.push_back(asked);
     }
 
-    /// The answers to the next questions, in order: of one at least where any waits, else none. An error is that of one
-    /// question.
+    /// The answers to the next questions, in order: at least one if any question waits. Each error is of one question.
     pub async fn next(&mut self) -> Vec<(Asked, Result<Value, Status>)> {
         while self.found.is_empty() && !self.waiting.is_empty() {
             self.ask().await;
@@ -97,8 +96,7 @@ impl Answering {
         self.write().await
     }
 
-    /// Asks questions, as many together as is good; where that fails, none is taken that may be answered in smaller
-    /// company.
+    /// Asks one batch. If a batch of several questions fails, its questions keep waiting for a smaller batch.
     async fn ask(&mut self) {
         let count = self.step.min(self.waiting.len());
         let begun = Instant::now();
@@ -112,7 +110,7 @@ impl Answering {
             Err(status) if count > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => self.step = count / 2,
             Err(_) if count > 1 => (self.step, self.failed) = (1, count),
             Err(status) => {
-                // Where nobody answers even one question, those that failed with it are not asked one by one.
+                // If no server answers even one question, the rest of the failed batch is not asked one by one.
                 let is_of_all = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded);
                 let count = if is_of_all { self.failed.clamp(1, self.waiting.len()) } else { 1 };
                 self.found = self.waiting.drain(..count).map(|asked| (asked, Found::Failed(status.clone()))).collect();
@@ -121,7 +119,7 @@ impl Answering {
         }
     }
 
-    /// One answer, or as many as their URLs can be asked for together.
+    /// The next answers: as many as fit into one look-up of URLs, at least one.
     async fn write(&mut self) -> Vec<(Asked, Result<Value, Status>)> {
         let mut size = 0;
         let fitting = self.found.iter().take_while(|(_, found)| {
@@ -154,7 +152,7 @@ impl Answering {
         answers
     }
 
-    /// The URLs of very many links.
+    /// The URLs of a list that is longer than [`RUN`].
     async fn long(&self, uids: &[Uid]) -> Result<Vec<String>, Status> {
         let bytes_max = match self.long {
             Long::Whole => usize::MAX,
@@ -165,7 +163,7 @@ impl Answering {
             let own = self.pinned.urls(uids).await?;
             bytes += own.iter().map(String::len).sum::<usize>();
             if bytes > bytes_max {
-                let message = format!("more than {bytes_max} bytes of links; /v1/links gives them in parts");
+                let message = format!("more than {bytes_max} bytes of links; ask /v1/links for pages");
                 return Err(refuse(Reason::AnswerTooLarge, message, &[("most", bytes_max as u64)]));
             }
             urls.extend(own);
@@ -174,7 +172,7 @@ impl Answering {
     }
 }
 
-/// The answer to a question that failed, where others are still answered.
+/// The answer to a question that failed, in a stream of answers.
 pub fn failure_of(status: &Status) -> Value {
     let mut answer = error_of(status.message());
     if let Some(info) = status.get_details_error_info() {
@@ -183,14 +181,14 @@ pub fn failure_of(status: &Status) -> Value {
     answer
 }
 
-/// What the clerk says of questions, asked together: all of it, or why not.
+/// Asks one batch: the results of all its questions, or the first error.
 async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
     let mut found = vec![Found::NotThere; asked.len()];
     let good: Vec<(usize, (Kind, &str))> =
         asked.iter().enumerate().filter_map(|(at, asked)| Some((at, asked.question().ok()?))).collect();
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
     let uids = pinned.uids(&urls).await?;
-    // Questions by what they ask; those as of a time may want captures, too.
+    // Questions grouped by kind. Questions as of a time may also need captures.
     let (mut out, mut into, mut times) = (Vec::new(), Vec::new(), Vec::new());
     for (&(at, (kind, _)), uid) in good.iter().zip(uids) {
         match (kind, uid) {
@@ -227,7 +225,7 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
     Ok(found)
 }
 
-/// The links of each.
+/// The links of each item.
 async fn links(pinned: &Pinned, asked: &[(usize, At)], direction: Direction, long: Long) -> Result<Batch<Uid>, Status> {
     match *asked {
         [(_, (uid, window))] if long == Long::Whole => pinned.whole(&[uid], direction, window).await,

@@ -1,15 +1,15 @@
-//! The clerk: asks a cluster, knowing which server has which cell (Najork 2009, section 3).
+//! The clerk: the client library, which knows which server holds which cell (Najork 2009, section 3).
 //!
 //! ```text
-//! batch --> [Pinned: links, urls] questions to cells --> [call] side by side, again where one fails --> answers put together
+//! batch --> [Pinned: links, urls] questions to cells --> [call] in parallel, with retries --> answers joined
 //!                                    ^
-//!              [watch] the map, from any server, whenever it changes
+//!              [watching] the map, from any server, whenever the map changes
 //! ```
 //!
-//! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch,
-//! and are right for that epoch however the cluster changes meanwhile. Each call has a deadline, within which a server
-//! that fails or is slow is replaced by the next that has the cell; dropping the call cancels what it asked. Servers
-//! use the same code for callers that have no clerk, and answer for their own cells without a network.
+//! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch;
+//! the answers are correct for that epoch, however the cluster changes meanwhile. Each call has a deadline. Until then
+//! the clerk retries and hedges: a server that fails or is slow is replaced by the next replica. Dropping a call
+//! cancels its questions. Each server has a clerk for callers without one, and answers for its cells without a network.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,14 +50,14 @@ pub(crate) use watching::WAIT;
 /// How a clerk behaves.
 #[derive(Clone, Debug)]
 pub struct ClerkOptions {
-    /// A call ends by then.
+    /// The longest time of a call.
     pub deadline: Duration,
-    /// At the start, how long servers are tried none of which can be reached. One that can be, and is not ready yet, is
-    /// waited for until the deadline.
+    /// At the start: how long to try if no server can be reached. A server that can be reached but is not ready is
+    /// awaited until the deadline.
     pub patience: Duration,
-    /// A server that has not answered after this time is not waited for alone.
+    /// After this time without an answer, the clerk also asks a second replica (hedging).
     pub hedge: Duration,
-    /// A server that failed is asked last for so long.
+    /// How long a failed server is asked last.
     pub suspect: Duration,
 }
 
@@ -72,18 +72,18 @@ impl Default for ClerkOptions {
     }
 }
 
-/// How often a clerk had to help itself.
+/// How often a clerk asked a second time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClerkCounts {
-    /// Questions asked again, of another server.
+    /// Retries at another server after a failure.
     pub retries: u64,
-    /// Questions asked of a second server because the first was slow.
+    /// Hedges: questions to a second server because the first was slow.
     pub hedges: u64,
 }
 
-/// What answers for the cells of a server inside its own process.
+/// Answers for the cells of a server inside the process of the server.
 pub(crate) trait Own: Send + Sync {
-    /// The answers to questions about its own cells, in order.
+    /// The answers to questions about these cells, in order.
     fn ask(&self, questions: Vec<Question>) -> futures_util::future::BoxFuture<'static, Result<Vec<Answer>, Status>>;
 }
 
@@ -98,24 +98,24 @@ struct Shared {
     map: watch::Receiver<Arc<Map>>,
     dialer: Dialer,
     channels: Mutex<HashMap<String, Channel>>,
-    /// Until when servers that failed are asked last, by address.
+    /// The addresses of failed servers, and until when each is asked last.
     suspects: Mutex<HashMap<String, Instant>>,
     counts: Mutex<ClerkCounts>,
-    /// Hedges that may be asked, in tenths: so that they stay a small share of all questions.
+    /// The hedges that are allowed, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
-    /// The server that this is the clerk of.
+    /// The server that the clerk belongs to, if any.
     own: Option<(String, Arc<dyn Own>)>,
-    /// What watches the map ends with the last clone.
+    /// The task that updates the map; it ends with the last clone.
     watching: Option<watching::Watching>,
 }
 
 impl Clerk {
-    /// A clerk of the cluster that has servers at these addresses (host:port, one is enough), as soon as one of them
-    /// answers.
+    /// Connects to the cluster that has servers at these addresses (host:port, one is enough). Returns when the first
+    /// server answers.
     ///
     /// # Errors
-    /// What each of them said: UNAVAILABLE where none can be reached for as long as [`ClerkOptions::patience`], or
-    /// where none answers within the deadline; INVALID_ARGUMENT for what is no address.
+    /// The error of each server: UNAVAILABLE if no server can be reached within [`ClerkOptions::patience`], or if no
+    /// server answers within the deadline; INVALID_ARGUMENT for text that is not an address.
     pub async fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Status> {
         let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), &options).await?;
         Ok(Self { shared: Arc::new(Shared::of(map, dialer, None, Some(watching))), options })
@@ -137,26 +137,26 @@ impl Clerk {
         Self { shared: self.shared.clone(), options: ClerkOptions { deadline, ..self.options.clone() } }
     }
 
-    /// The map as it is known now.
+    /// The newest known map.
     pub fn map(&self) -> Arc<Map> {
         self.shared.map.borrow().clone()
     }
 
-    /// How often it had to ask again.
+    /// The retries and hedges so far.
     pub fn counts(&self) -> ClerkCounts {
         *lock(&self.shared.counts)
     }
 
-    /// The current epoch, or a given one, to ask questions of.
+    /// Pins the current epoch or a given epoch, to ask questions about it.
     ///
     /// # Errors
-    /// EPOCH_RETIRED, EPOCH_UNKNOWN; NOT_READY where there is no epoch yet.
+    /// EPOCH_RETIRED, EPOCH_UNKNOWN; NOT_READY if no epoch is ready yet.
     pub fn at(&self, epoch: Option<u64>) -> Result<Pinned, Status> {
         let map = self.map();
         graph_of(&map, epoch).map(|graph| Pinned { clerk: self.clone(), graph, map })
     }
 
-    /// As [`Clerk::at`], but waits until the deadline for an epoch that is not there yet.
+    /// As [`Clerk::at`], but waits until the deadline for an epoch that is not served yet.
     ///
     /// # Errors
     /// See [`Clerk::at`].
@@ -178,10 +178,10 @@ impl Clerk {
         }
     }
 
-    /// UIDs of one epoch in another (0: the current one); `None` for URLs that are not there.
+    /// Translates UIDs from one epoch to another (0: the current epoch); `None` for URLs that the other epoch lacks.
     ///
     /// # Errors
-    /// NO_TRANSLATION, and what calls fail with.
+    /// NO_TRANSLATION, and the errors of calls.
     pub async fn translate(&self, from: u64, to: u64, uids: &[Uid]) -> Result<Vec<Option<Uid>>, Status> {
         let request = TranslateUidsRequest { from, to, uids: Uid::numbers(uids).to_vec() };
         let answer = self.anywhere(|mut client| {
@@ -192,10 +192,10 @@ impl Clerk {
         Ok(answer.uids_plus_one.into_iter().map(|uid| uid.checked_sub(1).map(Uid)).collect())
     }
 
-    /// Counts of the graph, its servers and cells; 0: of the current epoch.
+    /// Counts of the graph, its servers and cells, for an epoch (0: the current epoch).
     ///
     /// # Errors
-    /// What calls fail with.
+    /// The errors of calls.
     pub async fn stats(&self, epoch: u64) -> Result<StatsResponse, Status> {
         let stats = |mut client: LinksClient<Authorized>| {
             let request = self.timed(StatsRequest { epoch });
@@ -204,10 +204,10 @@ impl Clerk {
         self.anywhere(stats).await
     }
 
-    /// Brings an epoch into memory; gives the number of cells. 0: the current epoch.
+    /// Loads an epoch (0: the current epoch) into memory. Returns the number of its cells.
     ///
     /// # Errors
-    /// What calls fail with.
+    /// The errors of calls.
     pub async fn request(&self, epoch: u64) -> Result<u32, Status> {
         let request = |mut client: LinksClient<Authorized>| {
             let request = self.timed(RequestRequest { epoch, here: false });
@@ -216,10 +216,10 @@ impl Clerk {
         Ok(self.anywhere(request).await?.cells)
     }
 
-    /// Says that an epoch need not be in memory. 0: the current epoch.
+    /// Allows the cluster to unload an epoch (0: the current epoch) from memory.
     ///
     /// # Errors
-    /// What calls fail with.
+    /// The errors of calls.
     pub async fn relinquish(&self, epoch: u64) -> Result<(), Status> {
         let relinquish = |mut client: LinksClient<Authorized>| {
             let request = self.timed(RelinquishRequest { epoch, here: false });
@@ -230,8 +230,8 @@ impl Clerk {
 }
 
 impl Clerk {
-    /// Tells all servers but its own whether an epoch is wanted in memory, and waits until it is so. Those that do not
-    /// answer are not waited for, since it is a hint.
+    /// Tells all other servers whether an epoch should be in memory, and waits for them. Servers that fail are ignored,
+    /// because this is a hint.
     pub(crate) async fn tell_others(&self, epoch: u64, wanted: bool) {
         let map = self.map();
         let own = self.shared.own.as_ref().map(|(name, _)| name.as_str());
@@ -245,12 +245,12 @@ impl Clerk {
             }
         });
         for failed in futures_util::future::join_all(told).await.into_iter().filter_map(Result::err) {
-            tracing::debug!(status = %failed, epoch, wanted, "a server was not told of an epoch");
+            tracing::debug!(status = %failed, epoch, wanted, "cannot tell a server about an epoch");
         }
     }
 }
 
-/// A connection with what it takes to be let in.
+/// A connection that sends the token and the trace.
 pub(crate) type Authorized = tonic::service::interceptor::InterceptedService<Channel, crate::guard::Caller>;
 
 impl Shared {
@@ -278,7 +278,7 @@ impl Shared {
             return Ok(channel.clone());
         }
         let channel = self.dialer.dial(address)?;
-        // Who starts again may have another address, and would leave a connection behind each time.
+        // A restarted server may have a new address, so connections to old addresses must be dropped.
         let map = self.map.borrow().clone();
         channels.retain(|known, _| map.servers.iter().any(|server| server.address == *known));
         channels.insert(address.to_owned(), channel.clone());
@@ -298,7 +298,7 @@ impl Shared {
     }
 }
 
-/// The rows of an epoch that is answered.
+/// The rows of a served epoch.
 pub(crate) fn graph_of(map: &Map, epoch: Option<u64>) -> Result<Arc<Graph>, Status> {
     let epoch = epoch.filter(|&epoch| epoch > 0).unwrap_or(map.current);
     if let Some(graph) = map.epochs.get(&epoch).filter(|_| map.current > 0) {
@@ -306,20 +306,20 @@ pub(crate) fn graph_of(map: &Map, epoch: Option<u64>) -> Result<Arc<Graph>, Stat
     }
     let current = map.current;
     if current == 0 {
-        return Err(refuse(Reason::NotReady, "no epoch is ready yet; ask again", &[]));
+        return Err(refuse(Reason::NotReady, "no epoch is ready yet; retry", &[]));
     }
     let oldest = map.epochs.keys().next().copied().unwrap_or(current);
     if epoch > current {
-        let message = format!("epoch {epoch} is not here yet; the current one is {current}");
+        let message = format!("epoch {epoch} is not served yet; the current epoch is {current}");
         return Err(refuse(Reason::EpochUnknown, message, &[("epoch", epoch), ("current", current)]));
     }
     let message =
-        format!("epoch {epoch} is no longer answered; those from {oldest} to {current} are (see TranslateUids)");
+        format!("epoch {epoch} is no longer served; epochs {oldest} to {current} are (TranslateUids maps UIDs)");
     let metadata = [("epoch", epoch), ("oldest", oldest), ("current", current)];
     Err(refuse(Reason::EpochRetired, message, &metadata))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // What is behind these locks is whole after every statement.
+    // A poisoned lock is safe to use: every statement leaves valid state behind it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

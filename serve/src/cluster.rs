@@ -1,4 +1,4 @@
-//! The cluster as one server sees it: who is there, which cells it should have and has, which epochs are answered.
+//! The cluster as one server sees it: the live servers, the cells placed on and held by this server, and the epochs.
 //!
 //! ```text
 //! [members] what servers say of themselves --+--> [keeper] what is missing --> [fetch] cells --> held
@@ -6,10 +6,10 @@
 //!                                            +--> [survey] the map, the current epoch <------------+
 //! ```
 //!
-//! Every server decides for itself, from what all say: nobody leads. Cells belong to servers by [`placement`]; each
-//! server gets those that belong to it and keeps others until whose they are have them. An epoch becomes current when
-//! all its cells are where they belong, so that from then on `replicas - 1` servers may die; it stays answered for a
-//! while after the next one is current.
+//! There is no leader: every server decides for itself, from the gossip of all servers. [`placement`] assigns cells to
+//! servers. A server fetches the cells placed on it, and keeps a cell placed elsewhere until the other servers have the
+//! cell. An epoch becomes current when all its cells are on the servers they are placed on; from then on `replicas - 1`
+//! servers may die. The epoch is still served for a grace period after the next epoch is current.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -47,39 +47,39 @@ use readiness::Lacks;
 /// How a server takes part in a cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// Its name, the same after a restart; empty: its address.
+    /// The name of the server, the same after a restart; empty: the address.
     pub name: String,
-    /// Where others reach it; port 0: that where it listens.
+    /// The address that other servers can reach; port 0: the port where the server listens.
     pub address: SocketAddr,
-    /// Servers to ask first: host:port. None: it begins a cluster of its own.
+    /// Servers to join, as host:port. Empty: the server begins a new cluster.
     pub join: Vec<String>,
-    /// Servers of other clusters are not let in.
+    /// The name of the cluster. Servers of other clusters are refused.
     pub cluster: String,
-    /// Servers that have each cell.
+    /// The number of servers that hold each cell.
     pub replicas: usize,
-    /// Bytes of cells in memory, at most; what does not fit stays mapped.
+    /// The most bytes of cells in memory. Cells that do not fit stay mapped.
     pub memory: u64,
-    /// The one epoch to answer; otherwise the newest, and each newer one.
+    /// The one epoch to serve; `None`: the newest epoch, and each newer epoch that appears.
     pub epoch: Option<u64>,
-    /// Where images of cells are kept.
+    /// The directory of the images of cells.
     pub data: PathBuf,
-    /// Between looks at the store for a new epoch.
+    /// The interval between checks of the store for a new epoch.
     pub watch: Duration,
-    /// How long an epoch is answered after the next one is current.
+    /// How long an epoch is served after the next epoch is current.
     pub grace: Duration,
-    /// How long a cell is kept that belongs to others, and members are let come before cells move.
+    /// How long a cell placed elsewhere is kept, and how long the members must be stable before cells move.
     pub settle: Duration,
-    /// Between rounds of gossip.
+    /// The interval between rounds of gossip.
     pub gossip: Duration,
-    /// How cells are made that nobody has.
+    /// How the server makes cells that no server has.
     pub cells: CellOptions,
     /// The encodings of links that images may have.
     pub encodings: Encodings,
 }
 
 impl ClusterOptions {
-    /// A server that keeps images of cells in this directory, is reached where it listens, and begins a cluster of two
-    /// replicas; all else as `webstrata serve` has it.
+    /// Options for a server with its images in this directory, which begins a cluster with two replicas and is reached
+    /// where it listens. All other options have the defaults of `webstrata serve`.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -105,9 +105,9 @@ impl ClusterOptions {
 pub struct Cluster {
     options: ClusterOptions,
     location: Location,
-    /// Which store it is, as it travels.
+    /// The identity of the store, as in messages.
     store: String,
-    /// That the store was exchanged for another one, when that is found out.
+    /// Set when the store is found replaced by another store.
     exchanged: watch::Sender<Option<String>>,
     dialer: Dialer,
     shelf: Shelf,
@@ -117,34 +117,34 @@ pub struct Cluster {
     topology: watch::Sender<Arc<TopologyResponse>>,
     maps: watch::Sender<Arc<Map>>,
     counts: watch::Sender<KeeperCounts>,
-    /// What is missing for it to be ready.
+    /// What the server lacks to be ready.
     lacks: watch::Sender<Lacks>,
-    /// What was asked for last; held while it is read, since it may be large, so that it is read once.
+    /// The last translation asked for. It may be large, so the lock is held while it is read: it is read only once.
     translations: Arc<tokio::sync::Mutex<Option<Between>>>,
     /// Wakes the keeper.
     wake: Notify,
 }
 
-/// What the keeper has done and has to do; for metrics.
+/// What the keeper has done and still has to do, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeeperCounts {
     /// Cells in memory, and in mapped files.
     pub cells: [u64; 2],
-    /// Their bytes.
+    /// The bytes of these cells.
     pub bytes: [u64; 2],
-    /// Cells that belong here and are not here yet.
+    /// Cells placed on this server that it does not hold yet.
     pub missing: u64,
-    /// Cells of epochs that are answered, here or elsewhere, that are not yet on all servers that they belong to.
+    /// Cells of served epochs that are not yet on all servers they are placed on.
     pub unsettled: u64,
-    /// Cells that are here, in memory or mapped, and should be in the other.
+    /// Cells that must still move between memory and mapped files.
     pub moving: u64,
-    /// How many wishes to have epochs in memory or not have been seen.
+    /// How many requests to load or unload epochs the keeper has seen.
     pub wishes: u64,
-    /// Bytes of images that came from other servers.
+    /// Bytes of images fetched from other servers.
     pub fetched_bytes: u64,
     /// Cells made from layers.
     pub made: u64,
-    /// How often a cell could not be made or brought.
+    /// Failed attempts to make or fetch a cell.
     pub failed: u64,
     /// Live servers.
     pub servers: u64,
@@ -154,32 +154,32 @@ pub struct KeeperCounts {
     pub newest: u64,
 }
 
-/// The later and the earlier of two epochs, and the way between them.
+/// The later and the earlier of two epochs, and the translation between them.
 type Between = ((u64, u64), Translations);
 
 #[derive(Default)]
 struct State {
-    /// Epochs that are answered or being loaded, each with its lease.
+    /// Epochs that are served or being loaded, each with its lease.
     stores: BTreeMap<u64, Arc<Store>>,
     current: u64,
-    /// Since when an epoch is no longer current.
+    /// When each epoch stopped being current.
     superseded: BTreeMap<u64, Instant>,
-    /// Since when a newer epoch is loaded.
+    /// When each epoch began to be loaded.
     opened: BTreeMap<u64, Instant>,
-    /// No epoch up to this one is answered any more.
+    /// No epoch up to this number is served any more.
     retired: u64,
     /// Epochs whose cells need not be in memory.
     relinquished: BTreeSet<u64>,
-    /// How often that was changed.
+    /// How often `relinquished` was changed.
     wishes: u64,
     leaving: bool,
 }
 
 impl Cluster {
-    /// Opens the store, joins the cluster, and keeps what belongs here until `stop` is dropped or true.
+    /// Opens the store, joins the cluster, and keeps the cells placed on this server until `stop` is dropped or true.
     ///
     /// # Errors
-    /// A store or a directory of images that does not open.
+    /// The store or the directory of images does not open.
     pub async fn start(
         location: Location,
         options: ClusterOptions,
@@ -230,31 +230,31 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The cells that this server has.
+    /// The cells that this server holds.
     pub fn held(&self) -> Arc<Held> {
         self.held.load_full()
     }
 
-    /// The newest map, as it travels.
+    /// The newest map, as a message.
     pub fn topology(&self) -> watch::Receiver<Arc<TopologyResponse>> {
         self.topology.subscribe()
     }
 
-    /// The newest map, as it is looked up.
+    /// The newest map, for look-ups.
     pub fn maps(&self) -> watch::Receiver<Arc<Map>> {
         self.maps.subscribe()
     }
 
-    /// What the keeper has done.
+    /// The counts of the keeper.
     pub fn counts(&self) -> watch::Receiver<KeeperCounts> {
         self.counts.subscribe()
     }
 
-    /// Whether there is an epoch that is answered, and all cells of it that belong here are here; and the server is in
-    /// the cluster that it was to join, where that is there.
+    /// Whether the server is ready: an epoch is served, all cells placed on this server are here, and the server is in
+    /// the cluster that it should join, if that cluster exists.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// What the server lacks, as a message.
     pub fn readiness(&self) -> Result<(), String> {
         let leaving = self.state().leaving;
         let lacks = Lacks { leaving, ..self.lacks.borrow().clone() };
@@ -266,30 +266,30 @@ impl Cluster {
         }
     }
 
-    /// Why this server is not in the cluster that it was to join: a server there refuses it, or is refused, and it is
-    /// alone.
+    /// Why this server is outside the cluster that it should join: it is alone, and it refuses or is refused by a
+    /// server of that cluster.
     fn outcast(&self) -> Option<String> {
         let is_alone = !self.options.join.is_empty() && self.counts.borrow().servers <= 1;
         let (peer, why) = self.members.refusal().filter(|_| is_alone)?;
-        Some(format!("it is to join others and is alone: {peer}: {why}"))
+        Some(format!("this server could not join its cluster: {peer}: {why}"))
     }
 
-    /// Returns when another store is in the place of the one that is served, and says what was found.
+    /// Returns when the served store is replaced by another store, with a message about the found store.
     pub async fn exchanged(&self) -> String {
         let mut exchanged = self.exchanged.subscribe();
         match exchanged.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default(),
-            // The sender lives as long as this.
+            // Cannot happen: the sender lives as long as `self`.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Which store it is, as it travels.
+    /// The identity of the store, as in messages.
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// Refuses who asks about another store; who does not say which one is trusted.
+    /// Refuses calls about another store. A call that names no store is accepted.
     ///
     /// # Errors
     /// OTHER_STORE.
@@ -297,20 +297,20 @@ impl Cluster {
         if store.is_empty() || store == self.store { Ok(()) } else { Err(other_store(store, &self.store)) }
     }
 
-    /// Remembers a server of another store.
+    /// Records that a peer serves another store.
     pub fn refused(&self, peer: SocketAddr, store: &str) {
-        self.members.refuse(peer, &format!("it serves another store, {store}, and this server {}", self.store));
+        self.members.refuse(peer, &format!("it serves another store: {store}, not {}", self.store));
     }
 
-    /// Takes in a message of the membership.
+    /// Takes in a gossip message.
     ///
     /// # Errors
-    /// One that is none.
+    /// The message is not valid, or not of this cluster.
     pub fn gossip(&self, from: SocketAddr, message: &[u8]) -> Result<(), String> {
         self.members.take(from, message)
     }
 
-    /// The file of a cell of these layers, where it is here.
+    /// The image file of a cell made from these layers, if this server has it.
     pub fn image(&self, cell: CellName, source: u64) -> Option<PathBuf> {
         let held = self.held();
         let own = held.rows.get(&cell.row)?.cell(cell.partition).ok()?.clone();
@@ -321,17 +321,17 @@ impl Cluster {
         self.shelf.image(Some(&store), cell.row, cell.partition, source).ok().flatten()
     }
 
-    /// UIDs of one epoch in another; 0 is the current one. Gives the epochs, too.
+    /// Translates UIDs from one epoch to another (0: the current epoch). Also returns the numbers of the epochs.
     ///
     /// # Errors
-    /// NO_TRANSLATION, UNKNOWN_UID; EPOCH_UNKNOWN or EPOCH_RETIRED where the later of the epochs is not answered.
+    /// NO_TRANSLATION, UNKNOWN_UID; EPOCH_UNKNOWN or EPOCH_RETIRED if the later epoch is not served.
     pub async fn translate(&self, from: u64, to: u64, uids: Vec<Uid>) -> Result<(u64, u64, Vec<Option<Uid>>), Status> {
         let map = self.maps.borrow().clone();
         let named = |epoch: u64| if epoch == 0 { map.current } else { epoch };
         let (from, to) = (named(from), named(to));
         let newest = graph_of(&map, Some(from.max(to)))?.epoch;
         let store = self.state().stores.get(&newest).cloned();
-        let store = store.ok_or_else(|| Status::unavailable(format!("epoch {newest} is being retired; ask again")))?;
+        let store = store.ok_or_else(|| Status::unavailable(format!("epoch {newest} is being retired; retry")))?;
         let mut kept = self.translations.clone().lock_owned().await;
         let translated = blocking(move || {
             let between = match &*kept {
@@ -351,11 +351,11 @@ impl Cluster {
         Ok((from, to, translated))
     }
 
-    /// Says whether an epoch is wanted in memory, and waits until its cells are where that puts them. Gives their
-    /// number.
+    /// Marks whether an epoch should be in memory. If it should, waits until its cells are loaded. Returns the number
+    /// of its cells.
     ///
     /// # Errors
-    /// The caller's deadline ends the waiting.
+    /// The server shuts down. The deadline of the caller ends the wait.
     pub async fn hold(&self, pinned: &Pinned, wanted: bool) -> Result<u32, Status> {
         let cells = pinned.graph().rows.iter().map(|row| row.cells.len()).sum::<usize>();
         let wish = {
@@ -373,17 +373,17 @@ impl Cluster {
             let mut counts = self.counts();
             let is_done = |counts: &KeeperCounts| counts.wishes >= wish && counts.missing == 0 && counts.moving == 0;
             let done = counts.wait_for(is_done).await;
-            done.map_err(|_| Status::unavailable("the server ends"))?;
+            done.map_err(|_| Status::unavailable("the server is shutting down"))?;
         }
         Ok(u32::try_from(cells).unwrap_or(u32::MAX))
     }
 
-    /// Says that this server goes, and returns when those that stay have all cells, each as often as it should be
-    /// there, so that one of them may die at once; or at the end of the time.
+    /// Announces that this server leaves. Returns when the remaining servers hold every replica of every cell, so that
+    /// one of them may die right away, or when the time is over.
     pub async fn leave(&self, within: Duration) {
         self.state().leaving = true;
         self.wake.notify_one();
-        // The counts that say so are those of after this.
+        // Wait for two rounds of gossip: earlier counts do not know that this server leaves.
         tokio::time::sleep(2 * self.options.gossip).await;
         let mut counts = self.counts();
         let _ = tokio::time::timeout(within, counts.wait_for(|counts| counts.unsettled == 0)).await;
@@ -391,11 +391,11 @@ impl Cluster {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement.
+        // A poisoned lock is safe to use: every statement leaves valid state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest of the open epochs that have a row.
+    /// The newest open epoch that has a row.
     fn newest_with(&self, row: u32) -> Option<Arc<Store>> {
         let state = self.state();
         let with = |store: &&Arc<Store>| store.manifest().rows.iter().any(|own| own.row == row);
@@ -403,7 +403,7 @@ impl Cluster {
     }
 }
 
-/// Runs what blocks.
+/// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Status> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Status::internal("a task of the server ended in a panic"))
+    tokio::task::spawn_blocking(work).await.map_err(|_| Status::internal("a task of the server panicked; see its log"))
 }

@@ -1,4 +1,4 @@
-//! How servers are reached: connections that are opened when they are first used, kept alive, and let in.
+//! Connections to servers: opened at the first use, kept alive, with TLS and a token if required.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use crate::guard::Caller;
 use crate::guard::security::Tokens;
 
-/// Makes the channel of an endpoint; another one than TCP's for tests.
+/// Makes the channel to an endpoint. Tests use another transport than TCP.
 pub type Connect = Arc<dyn Fn(Endpoint) -> Channel + Send + Sync>;
 
 /// Opens connections to servers.
@@ -27,23 +27,23 @@ impl Default for Dialer {
 }
 
 impl Dialer {
-    /// With TLS, and with a token: the first of these.
+    /// Sets TLS, and the tokens; the first token is sent.
     #[must_use]
     pub fn secured(self, tls: Option<ClientTlsConfig>, tokens: Tokens) -> Self {
         Self { tls, caller: Caller::new(tokens), ..self }
     }
 
-    /// Over something else than TCP.
+    /// Sets another transport than TCP.
     #[must_use]
     pub fn over(self, connect: Connect) -> Self {
         Self { connect, ..self }
     }
 
-    /// The channel to an address: `host:port`, with or without `http://` or `https://` before it. It connects when it
-    /// is used, and again when it has to.
+    /// The channel to an address: `host:port`, with or without `http://` or `https://` before it. The channel connects
+    /// at the first use, and reconnects when necessary.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for what is no address, and for a scheme that does not go with TLS or its lack.
+    /// INVALID_ARGUMENT for text that is not an address, and for a scheme that does not match the use of TLS.
     pub fn dial(&self, address: &str) -> Result<Channel, Status> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let host_port = host_port(address, self.tls.is_some()).map_err(Status::invalid_argument)?;
@@ -52,7 +52,7 @@ impl Dialer {
             .map_err(wrong)?
             .connect_timeout(Duration::from_secs(1))
             .tcp_nodelay(true)
-            // Without these a connection over a cut that heals does not come back.
+            // Without keepalive, a connection does not recover after a network partition heals.
             .http2_keep_alive_interval(Duration::from_secs(2))
             .keep_alive_timeout(Duration::from_secs(2))
             .keep_alive_while_idle(true)
@@ -64,13 +64,13 @@ impl Dialer {
         Ok((self.connect)(endpoint))
     }
 
-    /// What calls carry.
+    /// The interceptor that adds the token and the trace to calls.
     pub fn caller(&self) -> Caller {
         self.caller.clone()
     }
 }
 
-/// What is said of text that is none.
+/// The message for text that is not an address.
 const NO_ADDRESS: &str = "not the address of a server; write HOST:PORT, such as 127.0.0.1:7400";
 
 /// The host and the port of an address.
@@ -79,10 +79,10 @@ fn host_port(address: &str, with_tls: bool) -> Result<&str, &'static str> {
     match (scheme, with_tls) {
         (None, _) | (Some("http"), false) | (Some("https"), true) => {}
         (Some("https"), false) => {
-            return Err("https is TLS, which needs --tls-ca: the CA that signs the servers' certificates");
+            return Err("https:// needs --tls-ca, the CA that signs the servers' certificates");
         }
         (Some("http"), true) => {
-            return Err("http is without TLS, but a CA of servers was given; write https:// or HOST:PORT");
+            return Err("http:// is without TLS, but --tls-ca was given; write https:// or HOST:PORT");
         }
         (Some(_), _) => return Err(NO_ADDRESS),
     }

@@ -1,16 +1,16 @@
-//! All guards around the calls of a server, in their order, and what its own calls to peers carry.
+//! The guards around every call of a server, in their order, and the credentials of the server's calls to peers.
 //!
 //! ```text
 //! call -> spans -> metrics -> tokens -> deadline -> admission -> drain -> method
 //! ```
 //!
-//! So a call that is refused is seen and counted, one without a token takes no place, and one that waits for a place is
-//! timed with its wait. What no method answers is refused here, in the caller's protocol.
+//! This order has three effects. Refused calls are traced and counted. A call without a token does not wait in a queue.
+//! The time of a call includes its wait in the queue. Unknown paths are refused here, in the caller's protocol.
 //!
-//! Map: [`spans`] what is seen of a call, [`metrics`] what is counted; [`security`] who may call, over [`tls`] or not;
-//! `deadline` how long it may take, [`limits`] how many run at once, [`incoming`] of how many [`connections`], both for
-//! each [`origin`]; [`drain`] how it ends; [`methods`] what can be called; [`refusal`] what is said to who is refused,
-//! in each protocol; `attend` what stays with a call to its end, `pace` how slow a caller may be.
+//! Map: [`spans`] tracing; [`metrics`] counters; [`security`] tokens and certificates, with [`tls`]; `deadline` the
+//! caller's deadline; [`limits`] how many calls run and wait; [`connections`] and [`incoming`] how many connections are
+//! open; [`origin`] the caller that both limits are shared by; [`drain`] shutdown; [`methods`] the list of methods;
+//! [`refusal`] errors in each protocol; `attend` state that lives until a call ends; `pace` limits for slow callers.
 
 use axum::Router;
 use axum::extract::Request;
@@ -42,30 +42,28 @@ pub mod spans;
 #[cfg(test)]
 mod trial;
 
-/// The guards of a server. Clones share them.
+/// The guards of a server. Clones share all state.
 #[derive(Clone)]
 pub struct Guard {
-    /// What can be called.
+    /// The methods that exist.
     pub methods: Methods,
-    /// What callers need.
+    /// The bearer tokens that callers need.
     pub tokens: Tokens,
-    /// How many run at once.
+    /// The limit on concurrent calls.
     pub admission: Admission,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Metrics,
-    /// When the server ends.
+    /// The shutdown of the server.
     pub drain: Drain,
 }
 
 impl Guard {
-    /// What is asked of a server by those who look after it, for a port of its own: figures, and whether it lives and
-    /// is to be asked. Without tokens, places and limits.
+    /// The routes of the admin port: metrics, liveness and readiness, without tokens and limits.
     pub fn beside(&self) -> Router {
         self.metrics.routes().merge(self.drain.routes())
     }
 
-    /// The router of all methods, guarded, with `/metrics`, `/readyz` and `/livez` beside them. Its fallback is
-    /// replaced.
+    /// Puts the guards around a router, and adds `/metrics`, `/readyz` and `/livez`. Replaces the router's fallback.
     pub fn around(&self, router: Router) -> Router {
         let methods = &self.methods;
         let router = router.merge(self.beside()).fallback(unknown);
@@ -80,20 +78,19 @@ impl Guard {
 
 async fn unknown(request: Request) -> Response {
     let grpc = is_grpc(request.headers());
-    let message = format!("nothing is at {}", request.uri().path());
+    let message = format!("no such path: {}", request.uri().path());
     let status = if grpc { Status::unimplemented(message) } else { refuse(Reason::NoSuchPath, message, &[]) };
     answer(status, grpc)
 }
 
-/// What calls to peers carry: the first token, and the trace of the call that they are made for. An interceptor of
-/// clients.
+/// An interceptor for calls to peers: adds the first token, and the trace of the current call.
 #[derive(Clone, Default)]
 pub struct Caller {
     tokens: Tokens,
 }
 
 impl Caller {
-    /// With these tokens.
+    /// An interceptor that sends the first of these tokens.
     #[must_use]
     pub fn new(tokens: Tokens) -> Self {
         Self { tokens }

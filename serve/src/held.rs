@@ -1,8 +1,8 @@
-//! What a server answers about the cells that it has: the service `Cells`, without its network.
+//! Answers about the cells that a server holds: the service `Cells`, without the network.
 //!
-//! [`Held`] is the set of cells; questions name one cell each, and say nothing of other rows. Sets are replaced whole,
-//! so a question that has begun keeps the cells that it began with. Cost: that of the cells, and a copy of each answer
-//! into the message.
+//! [`Held`] is the set of cells. Each question names one cell, and its answer ignores other rows. A set is replaced as
+//! a whole, so a question keeps the cells that it began with. Cost: the look-ups in the cells, and a copy of each
+//! answer into the message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use crate::protocol::proto::{
 use crate::protocol::status::{bad, not_here, status_of};
 use webstrata_cells::{Cell, Row, Scratch};
 
-/// The rows of which a server has cells.
+/// The cells that a server holds.
 #[derive(Clone, Default)]
 pub struct Held {
-    /// By number; each may have only some of its cells.
+    /// The rows by number; a row may have only some of its cells.
     pub rows: BTreeMap<u32, Arc<Row>>,
-    /// What the answers to one call may have.
+    /// The bounds of the answers to one call.
     pub bounds: Bounds,
 }
 
 /// The window of a message.
 ///
 /// # Errors
-/// An interval that ends before it begins, and seconds outside of the years that captures have.
+/// BAD_REQUEST for an interval that ends before it begins, and for seconds outside the years of captures.
 pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
     let refused = |error| bad(format!("window: {error}"));
     match window.and_then(|window| window.window.as_ref()) {
@@ -48,7 +48,7 @@ pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
     }
 }
 
-/// The message of a window; seconds outside of the years that captures have are the first or the last of these.
+/// The message for a window. Seconds outside the years of captures are clamped.
 pub fn window_to(window: In) -> Window {
     let window = match window {
         In::AsOf(time) => window::Window::AsOf(time.clamp(*TIMES.start(), *TIMES.end())),
@@ -63,13 +63,13 @@ pub fn window_to(window: In) -> Window {
 /// The direction of a message.
 ///
 /// # Errors
-/// A number that is none.
+/// BAD_REQUEST for a number that is not a direction.
 pub fn direction_of(direction: i32) -> Result<To, Status> {
     match Direction::try_from(direction) {
         Ok(Direction::Out) => Ok(To::Out),
         Ok(Direction::In) => Ok(To::In(Precision::Exact)),
         Ok(Direction::InByRange) => Ok(To::In(Precision::Range)),
-        Err(_) => Err(bad(format!("direction: {direction} is none"))),
+        Err(_) => Err(bad(format!("unknown direction {direction} (expected 0 = out, 1 = in, 2 = in by range)"))),
     }
 }
 
@@ -90,26 +90,26 @@ pub fn sample_of(drawing: &Drawing) -> Sample {
 }
 
 impl Held {
-    /// The answers, in order.
+    /// The answers to questions, in order.
     ///
     /// # Errors
-    /// The first that one cannot give: a cell that is not here, damage, more than an answer may hold.
+    /// The first failure: CELL_NOT_HERE, DAMAGED, ANSWER_TOO_LARGE or BAD_REQUEST.
     pub fn ask(&self, questions: &[Question]) -> Result<Vec<Answer>, Status> {
         let mut values = 0;
         Scratch::lend(|scratch| questions.iter().map(|question| self.answer(question, scratch, &mut values)).collect())
     }
 
     fn answer(&self, question: &Question, scratch: &mut Scratch, values: &mut usize) -> Result<Answer, Status> {
-        let cell = question.cell.ok_or_else(|| bad("question.cell is missing"))?;
+        let cell = question.cell.ok_or_else(|| bad("question.cell: missing; name a row and a partition"))?;
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let cell = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
         let mut answering = CellAnswer { held: self, row, cell, scratch, values };
-        let question = question.question.as_ref().ok_or_else(|| bad("question.question is missing"))?;
+        let question = question.question.as_ref().ok_or_else(|| bad("question.question: missing; set one kind"))?;
         Ok(Answer { answer: Some(answering.answer(question)?) })
     }
 }
 
-/// The cell that is asked, and how much has been answered.
+/// The cell of a question, and the count of values answered so far.
 struct CellAnswer<'a> {
     held: &'a Held,
     row: &'a Row,
@@ -135,7 +135,7 @@ impl CellAnswer<'_> {
         })
     }
 
-    /// Counts what is answered.
+    /// Counts answered values, within the bounds.
     fn spend(&mut self, values: usize) -> Result<(), Status> {
         *self.values += values;
         self.held.bounds.admit_values(*self.values)
@@ -155,11 +155,11 @@ impl CellAnswer<'_> {
         let mut urls = Vec::with_capacity(uids.len());
         for &uid in uids {
             if !own.contains(&uid) {
-                return Err(bad(format!("urls: cell {} has no URL of UID {uid}", label.partition)));
+                return Err(bad(format!("urls: cell {} does not hold the URL of UID {uid}", label.partition)));
             }
             let mut url = String::new();
             cell.url(uid, &mut url).map_err(|error| status_of(&error))?;
-            // A value for each number that its bytes are as long as.
+            // Count one value for each eight bytes of the URL.
             self.spend(1 + url.len() / size_of::<u64>())?;
             urls.push(url);
         }
@@ -207,7 +207,7 @@ impl CellAnswer<'_> {
                 sample_of(drawing).draw(uid, &mut own);
             }
             if asked.count && !left.is_empty() {
-                // Numbers alone where all are sure; whoever asked asks again for the links where some are not.
+                // Counts need sure lists. If a source is unsure, the clerk asks again for the links.
                 return Ok(LinkLists::default());
             }
             self.spend(1 + if asked.count { 0 } else { own.len() })?;
@@ -302,7 +302,7 @@ impl CellAnswer<'_> {
 
     fn has_links(&mut self, pairs: &HasLinks) -> Result<Truths, Status> {
         if pairs.pages.len() != pairs.links.len() {
-            return Err(bad(format!("has_links: {} pages, {} links", pairs.pages.len(), pairs.links.len())));
+            return Err(bad(format!("has_links: {} pages but {} links", pairs.pages.len(), pairs.links.len())));
         }
         self.spend(pairs.pages.len())?;
         let window = window_of(pairs.window.as_ref())?;
@@ -355,7 +355,7 @@ impl CellAnswer<'_> {
     }
 }
 
-/// Leaves that part of a list that is asked for; `unsure` are places in it.
+/// Cuts a list, and the indexes `unsure` into it, to the part that is asked for.
 fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, asked: &LinksOf) {
     if asked.first == 0 && asked.most == 0 {
         return;
@@ -369,7 +369,7 @@ fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, asked: &LinksOf) {
     unsure.iter_mut().for_each(|at| *at -= start);
 }
 
-/// Answers are bounded, so that numbers in them are below 2^32.
+/// Narrows a count; answers are bounded, so their counts are below 2^32.
 fn narrow(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

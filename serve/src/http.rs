@@ -1,16 +1,16 @@
-//! HTTP for people and scripts: the questions of the service `Links`, asked by URLs and answered in JSON.
+//! HTTP for people and scripts: the questions of the service `Links`, with URLs instead of UIDs, answered in JSON.
 //!
 //! ```text
 //! GET /v1/links?url=... --> [params] --> [address] UID --> [walk] UIDs that match --> clerk --> [answer] --> JSON
 //! ```
 //!
-//! Map: `params` reads what is asked, strictly; `address` finds URLs as people write them; `walk` goes through those
-//! that match one; `answer` takes in what fits, and `resume` says where it goes on; `links`, `names` and `about` are
-//! the questions, `query` many of them in one stream of `lines`. `http/openapi.json` describes it all, and is served
-//! itself.
+//! Map: `params` parses parameters strictly; `address` finds URLs as people write them; `walk` lists the URLs that
+//! match; `answer` collects as many values as fit; `resume` makes the key of the next page; `links`, `names` and
+//! `about` are the questions; `query` answers many questions in one stream of `lines`. `http/openapi.json` describes
+//! all paths, and the server serves the description.
 //!
-//! Answers are compressed with gzip for callers that accept it. All name their epoch; all errors are those of
-//! [`crate::guard::refusal`]. Nothing is kept from call to call.
+//! Callers that accept gzip get compressed answers. Every answer names its epoch. Errors are those of
+//! [`crate::guard::refusal`]. The server keeps no state between calls.
 
 use std::time::Duration;
 
@@ -41,17 +41,17 @@ mod query;
 mod resume;
 mod walk;
 
-/// What is here, for people.
+/// The list of paths for people.
 const PAGE: &str = include_str!("http/page.txt");
-/// What is here, for programs.
+/// The list of paths for programs.
 const OPENAPI: &str = include_str!("http/openapi.json");
-/// How long a server that has just come is waited for to know the epoch.
+/// How long a call waits for an epoch that this server does not know yet.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is answered at a path.
+/// A path and its handler.
 struct Route {
     path: &'static str,
-    /// The path as callers write it, without what varies.
+    /// The path as callers write it, without its variable part.
     called: &'static str,
     method: Method,
     handler: fn() -> MethodRouter<Shared>,
@@ -62,7 +62,7 @@ impl Route {
         Self { path, called: path, method: Method::of(name, Pool::Links), handler }
     }
 
-    /// Text that is the same for everybody.
+    /// A path with constant text, which needs no token.
     const fn open(path: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
         Self { path, called: path, method: Method::open("v1"), handler }
     }
@@ -85,7 +85,7 @@ const ROUTES: [Route; 14] = [
     Route::open("/", || get(page)),
 ];
 
-/// All that is answered over HTTP, but health and figures.
+/// All HTTP paths except health and metrics.
 pub fn routes(shared: Shared) -> Router {
     let mut router = Router::new();
     for route in &ROUTES {
@@ -94,13 +94,13 @@ pub fn routes(shared: Shared) -> Router {
     router.route("/v1/{*rest}", any(nothing_there)).layer(CompressionLayer::new()).with_state(shared)
 }
 
-/// The methods with those of [`routes`].
+/// Adds the methods of [`routes`].
 #[must_use]
 pub fn methods(methods: Methods) -> Methods {
     ROUTES.iter().fold(methods, |methods, route| methods.with(route.called, route.method))
 }
 
-/// A call that gets no answer.
+/// A refused call.
 struct Refused(Status);
 
 impl From<Status> for Refused {
@@ -124,23 +124,23 @@ async fn openapi() -> Response {
 }
 
 async fn nothing_there(uri: Uri) -> Refused {
-    Refused(refuse(Reason::NoSuchPath, format!("nothing is at {}; see /v1", uri.path()), &[]))
+    Refused(refuse(Reason::NoSuchPath, format!("no such path: {}; see /v1", uri.path()), &[]))
 }
 
 async fn wrong_method(request: Request) -> Response {
-    let message = format!("{} is not for {}; see /v1", request.method(), request.uri().path());
+    let message = format!("{} is not allowed at {}; see /v1", request.method(), request.uri().path());
     let mut response = Refused(refuse(Reason::WrongMethod, message, &[])).into_response();
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
 }
 
-/// The epoch to ask (0: the current one); waits a little for one that another server may have told of.
+/// The epoch to ask (0: the current epoch). Waits [`PATIENCE`] for a new epoch that another server may already serve.
 async fn pinned(shared: &Shared, epoch: u64) -> Result<Pinned, Status> {
     let patient = shared.clerk.with_deadline(PATIENCE).at_last(Some(epoch)).await?;
     shared.clerk.at(Some(patient.epoch()))
 }
 
-/// Says in an answer where it goes on.
+/// Adds the key of the next page to an answer.
 fn resume_key(shown: &mut Value, start: &resume::Start, pinned: &Pinned, more: Option<resume::PagePosition>) {
     if let Some(place) = more {
         shown["resumeKey"] = json!(start.key(pinned.epoch(), place));

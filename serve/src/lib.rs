@@ -1,7 +1,7 @@
-//! Serving: servers that hold cells, and the clerk that asks the right server.
+//! Serving: servers that hold cells, and the clerk (the client library) that asks the right server.
 //!
-//! A server holds cells of a store, tells the others which, and answers any question by its clerk, which asks the
-//! servers that have the cells. Cells themselves are the crate `webstrata-cells`.
+//! A server holds some cells of a store and tells the other servers which cells it holds. Every server answers every
+//! question: its clerk asks the servers that hold the cells. Cells themselves are in the crate `webstrata-cells`.
 //!
 //! ```text
 //! shelf of images --> [cluster: placement, keeper] --> [held] --> [server] <-- [clerk: map, dial] <-- questions
@@ -10,13 +10,13 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`cluster`] | which servers are there, which cells each holds, and how a cell gets to a server |
+//! | [`cluster`] | which servers are alive, which cells each server holds, and how a cell gets to a server |
 //! | [`held`] | answers from the cells of one server |
-//! | [`map`], [`clerk`], [`dial`] | which server has which cell; asks them and joins their answers |
-//! | [`server`], [`http`] | the port, its gRPC services, and the same questions by HTTP |
-//! | [`protocol`] | messages, how lists of links travel, errors, and where paged answers go on |
-//! | [`answering`] | answers to many question lines at once |
-//! | [`guard`] | what stands around every call: limits, deadlines, TLS, tokens, metrics, spans |
+//! | [`map`], [`clerk`], [`dial`] | which server holds which cell; asks these servers and joins their answers |
+//! | [`server`], [`http`] | the port, its gRPC services, and the same questions over HTTP |
+//! | [`protocol`] | messages, the encoding of lists of links, errors, and resume tokens of paged answers |
+//! | [`answering`] | answers to many question lines together |
+//! | [`guard`] | the guards around every call: limits, deadlines, TLS, tokens, metrics, spans |
 
 pub mod answering;
 pub mod clerk;

@@ -1,8 +1,8 @@
-//! The map of a cluster: its epochs, their rows and cells, and which servers have which cells.
+//! The map of a cluster: its epochs, their rows and cells, and which servers hold which cells.
 //!
-//! Made from a [`TopologyResponse`], which is how it travels; servers make theirs from manifests and from what they
-//! gossip. A map is never changed: whoever has one has a whole one, and a new one comes as another version. Looking a
-//! UID or a key up is a binary search in each row. Memory: some 100 bytes a cell, and its first key.
+//! A map is made from the message [`TopologyResponse`]; servers make the message from manifests and from gossip. A map
+//! is immutable, and a change makes a new map with another version. The look-up of a UID or a key is a binary search in
+//! each row. Memory: about 100 bytes a cell, and the first key of the cell.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -14,59 +14,59 @@ use webstrata_layers::{RangeLength, Uid, Window};
 use crate::protocol::proto::{CellName, Server, TopologyResponse};
 use webstrata_cells::image::label::number_range;
 
-/// Who has what.
+/// Which server holds what.
 #[derive(Debug, Default)]
 pub struct Map {
-    /// Another version, another map.
+    /// The version. Maps with different versions are different.
     pub version: u64,
-    /// Which store it is of, as it travels; empty as long as there is none.
+    /// The identity of the store; empty if unknown.
     pub store: String,
-    /// The epoch that questions without one are about; 0 as long as there is none.
+    /// The current epoch, which questions without an epoch are about; 0 if there is none yet.
     pub current: u64,
-    /// Names and addresses.
+    /// The names and addresses of the servers.
     pub servers: Vec<Server>,
-    /// Epochs that are answered.
+    /// The served epochs.
     pub epochs: BTreeMap<u64, Arc<Graph>>,
-    /// The rows of all of them, by number.
+    /// The rows of all epochs, by number.
     pub rows: HashMap<u32, Arc<RowMap>>,
 }
 
 /// The rows of one epoch.
 #[derive(Debug)]
 pub struct Graph {
-    /// Its number.
+    /// The number of the epoch.
     pub epoch: u64,
-    /// UIDs are below this.
+    /// The number of URLs; all UIDs are below it.
     pub urls: u64,
-    /// Length of the time ranges of in-links.
+    /// The length of the time ranges of in-links.
     pub in_range: RangeLength,
-    /// The oldest first.
+    /// The rows, oldest first.
     pub rows: Vec<Arc<RowMap>>,
-    /// Times, first and last, in which captures of more than one row may lie.
+    /// The times in which captures of more than one row may lie.
     pub overlaps: Overlaps,
 }
 
 /// The cells of one row.
 #[derive(Debug, Default)]
 pub struct RowMap {
-    /// Its number.
+    /// The number of the row.
     pub row: u32,
-    /// The UID after those of its URLs; it has no records of higher ones.
+    /// The UID after the last URL of the row. The row has no records from this UID on.
     pub end_uid: Uid,
     /// Times of its first and its last capture; the first is later where it has none.
     pub times: (i64, i64),
-    /// In order of UIDs.
+    /// The cells, in order of UIDs.
     pub cells: Vec<CellMap>,
-    /// The cells with URLs, each with its first key.
+    /// The first key and the index of each cell that has URLs.
     keys: Vec<(Vec<u8>, usize)>,
 }
 
-/// One cell, and where it is.
+/// One cell, and the servers that hold it.
 #[derive(Debug)]
 pub struct CellMap {
-    /// Its partition.
+    /// The partition of the cell.
     pub partition: u32,
-    /// UIDs of its URLs.
+    /// The UIDs of the cell's URLs.
     pub urls: Range<Uid>,
     /// UIDs that may have records in it.
     pub records: Range<Uid>,
@@ -75,7 +75,7 @@ pub struct CellMap {
 }
 
 impl Map {
-    /// The map that a topology tells. Servers that it does not have are left out.
+    /// Makes a map from a message. Indexes of unknown servers are skipped.
     pub fn of(topology: TopologyResponse) -> Self {
         let servers = topology.servers.len();
         let rows: HashMap<u32, Arc<RowMap>> =
@@ -95,7 +95,7 @@ impl Map {
         }
     }
 
-    /// The servers that have a cell, in the order in which to ask them.
+    /// The servers that hold a cell, in the order in which to ask them.
     pub fn holders(&self, cell: CellName) -> impl Iterator<Item = &Server> {
         let row = self.rows.get(&cell.row);
         let own = row.and_then(|row| {
@@ -105,14 +105,14 @@ impl Map {
         own.into_iter().flat_map(|own| &own.servers).filter_map(|&at| self.servers.get(at))
     }
 
-    /// The place of a server.
+    /// The index of a server.
     pub fn server(&self, name: &str) -> Option<usize> {
         self.servers.iter().position(|server| server.name == name)
     }
 }
 
 impl Graph {
-    /// An epoch of these rows, the oldest first.
+    /// An epoch with these rows, oldest first.
     pub fn of(epoch: u64, urls: u64, in_range: RangeLength, rows: Vec<Arc<RowMap>>) -> Self {
         let overlaps = Overlaps::of(&rows.iter().map(|row| row.times).collect::<Vec<_>>());
         Self { epoch, urls, in_range, rows, overlaps }
@@ -144,32 +144,32 @@ impl RowMap {
         made
     }
 
-    /// Whether captures of the row may decide what a window shows.
+    /// Whether captures of the row may affect the answer for a window.
     pub fn meets(&self, window: Window) -> bool {
         window.meets(self.times)
     }
 
-    /// The place of the cell that has the record of a UID, if the row has one.
+    /// The index of the cell that may have the record of a UID, if any.
     pub fn place(&self, uid: Uid) -> Option<usize> {
         let at = self.cells.partition_point(|cell| cell.records.end <= uid);
         self.cells.get(at).filter(|cell| cell.records.start <= uid).map(|_| at)
     }
 
-    /// The place of the cell that has the URL of a UID.
+    /// The index of the cell that has the URL of a UID.
     pub fn place_of_url(&self, uid: Uid) -> Option<usize> {
         let at = self.cells.partition_point(|cell| cell.urls.end <= uid);
         self.cells.get(at).filter(|cell| cell.urls.start <= uid).map(|_| at)
     }
 
-    /// The place of the cell that has a key, if the row has it.
+    /// The index of the only cell that may have a key.
     pub fn place_of_key(&self, key: &[u8]) -> Option<usize> {
         let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
         after.checked_sub(1).map(|at| self.keys[at].1)
     }
 
-    /// The places of the cells that may have URLs whose keys begin with `prefix`.
+    /// The indexes of the cells that may have keys with this prefix.
     pub fn places_of_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = usize> {
-        // The last cell that begins before the prefix may end in it.
+        // The last cell that begins before the prefix may end inside the prefix.
         let begin = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
         let inside = move |(first, _): &&(Vec<u8>, usize)| first.as_slice() <= prefix || first.starts_with(prefix);
         self.keys[begin..].iter().take_while(inside).map(|&(_, place)| place)

@@ -1,5 +1,5 @@
-//! What travels: the messages ([`proto`]), lists of links in them ([`gaps`]), how calls fail ([`status`]), and where
-//! answers in parts go on (`resume`).
+//! The protocol: messages ([`proto`]), the encoding of lists of links ([`gaps`]), errors ([`status`]), and the tokens
+//! that continue paged answers (`resume`).
 
 pub mod gaps;
 pub mod proto;

@@ -1,4 +1,4 @@
-//! A server: cells of a store, the two gRPC services, and the same questions over HTTP, behind one port.
+//! A server: cells of a store, two gRPC services, and the same questions over HTTP, all on one port.
 //!
 //! ```text
 //! caller --> [guards] --> [links] questions of everybody --> clerk --+--> other servers
@@ -6,7 +6,8 @@
 //! store --> [cluster: keeper] which cells to have --> cells --> map --> clerk
 //! ```
 //!
-//! Map: `links` answers the service `Links` by the server's own clerk; `cells` the service `Cells` from what it holds.
+//! Map: `links` answers the service `Links` with the server's clerk; `cells` answers the service `Cells` from the cells
+//! that the server holds; `run` starts and ends the server.
 
 use std::sync::Arc;
 
@@ -25,19 +26,19 @@ pub use cells::CellsService;
 pub use links::LinksService;
 pub use run::{Alone, Server, ServerError, ServerOptions};
 
-/// What the services share.
+/// The state that the services share.
 #[derive(Clone)]
 pub struct Shared {
-    /// Asks this server and the others.
+    /// The clerk, which asks this server and all other servers.
     pub clerk: Clerk,
-    /// Which cells are where.
+    /// The cluster: which server holds which cells.
     pub cluster: Arc<Cluster>,
-    /// What one call may ask for.
+    /// The limits on one call.
     pub bounds: Bounds,
 }
 
 impl Shared {
-    /// The newest map, as it travels.
+    /// The newest map, as a message.
     pub fn topology(&self) -> watch::Receiver<Arc<TopologyResponse>> {
         self.cluster.topology()
     }

@@ -350,7 +350,7 @@ async fn what_is_not_understood_is_refused() {
             "/v1/links?url=b.example",
             400,
             "BAD_REQUEST",
-            "url: http://b.example/ and https://b.example/ are in the store",
+            "url: both http://b.example/ and https://b.example/ are in the store",
         ),
         (
             "/v1/links?url=c.example/x",
@@ -359,15 +359,15 @@ async fn what_is_not_understood_is_refused() {
             "c.example/x is not in the store, but https://www.c.example/x is",
         ),
         ("/v1/captures?url=http://d.example/", 404, "NOT_IN_STORE", "http://d.example/ is not in the store, neither"),
-        ("/v1/links?url=a.example&epoch=2", 400, "EPOCH_UNKNOWN", "epoch 2 is not here yet"),
+        ("/v1/links?url=a.example&epoch=2", 400, "EPOCH_UNKNOWN", "epoch 2 is not served yet"),
         ("/v1/uids/99", 400, "UNKNOWN_UID", "UID 99 is not in epoch 1"),
         ("/v1/uids/x", 400, "BAD_REQUEST", "uid: "),
         ("/v1/translate?uid=1&from=x", 400, "BAD_REQUEST", "from: "),
         ("/v1/translate", 400, "BAD_REQUEST", "uid: "),
         ("/v1/urls?matchType=host", 400, "BAD_REQUEST", "matchType: "),
         ("/v1/stats?url=a.example", 400, "BAD_REQUEST", "url: "),
-        ("/v1/nothing", 404, "NO_SUCH_PATH", "nothing is at /v1/nothing"),
-        ("/v1/query", 405, "WRONG_METHOD", "GET is not for /v1/query"),
+        ("/v1/nothing", 404, "NO_SUCH_PATH", "no such path: /v1/nothing"),
+        ("/v1/query", 405, "WRONG_METHOD", "GET is not allowed at /v1/query"),
     ];
     for (path, status, reason, message) in cases {
         let refused = served.refused(path).await;

@@ -411,11 +411,11 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let message = |answer: Result<GetLinksResponse, Status>| refused(answer, Reason::BadRequest).message().to_owned();
     for (uids, direction) in [(&uids[1..], inward), (&uids[..], Direction::Out)] {
         let told = message(ask(0, uids, direction, 3, &token));
-        assert!(told.starts_with("page_token: it was given for another question"), "{told}");
+        assert!(told.starts_with("page_token: belongs to another question"), "{told}");
     }
     let told = message(ask(after, &uids, inward, 3, &token));
-    assert!(told.contains(&format!("it is {after}, and that of page_token is {before}")), "{told}");
-    assert!(message(ask(0, &uids, inward, 3, "0.7")).starts_with("page_token: it is not one that an answer gave"));
+    assert!(told.contains(&format!("{after} differs from {before}, the epoch of page_token")), "{told}");
+    assert!(message(ask(0, &uids, inward, 3, "0.7")).starts_with("page_token: not copied from an earlier answer"));
     cluster.until("the old epoch is retired", || {
         cluster.addresses().iter().all(|address| Raw::connect(address).topology().epochs.len() == 1)
     });

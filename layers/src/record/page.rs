@@ -327,7 +327,12 @@ mod tests {
 
     #[test]
     fn in_links_need_a_source_in_every_range() {
-        let record = InLinks { uid: 1, ranges: vec![0, 100, 200], sources: [4, 6].map(Uid).to_vec(), changes: vec![change(0, 1)] };
+        let record = InLinks {
+            uid: 1,
+            ranges: vec![0, 100, 200],
+            sources: [4, 6].map(Uid).to_vec(),
+            changes: vec![change(0, 1)],
+        };
         assert_eq!(record.flaw(), None);
         let gap = InLinks { changes: vec![change(0, 1), change(1, 1), change(1, 2)], ..record.clone() };
         assert_eq!(gap.flaw(), Some(Flaw::EmptyRange(1)));

@@ -16,7 +16,8 @@ pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
         InlinksWriter::create(row, 0).unwrap().finish().unwrap(),
     ];
     let files = [file.finish().unwrap(), sides.concat()].concat();
-    let partitions = vec![PartitionEntry { partition: 0, first_uid: Uid(first_uid), urls, first_record: Uid(0), first_key, files }];
+    let partitions =
+        vec![PartitionEntry { partition: 0, first_uid: Uid(first_uid), urls, first_record: Uid(0), first_key, files }];
     let counts = Counts { urls, ..Counts::default() };
     RowEntry { row: row.row(), first_uid: Uid(first_uid), urls, updates: 1, partitions, counts }
 }

@@ -74,7 +74,14 @@ impl Model {
             let mut into = InlinksWriter::create(row, partition).unwrap();
             self.in_links.iter().filter(|record| inside(record.uid)).for_each(|record| into.push(record).unwrap());
             let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
-            PartitionEntry { partition, first_uid: Uid(first_uid), urls: end - first_uid, first_record: Uid(first_uid), first_key, files }
+            PartitionEntry {
+                partition,
+                first_uid: Uid(first_uid),
+                urls: end - first_uid,
+                first_record: Uid(first_uid),
+                first_key,
+                files,
+            }
         };
         let (urls, counts) = (self.urls, self.counts());
         let row = RowEntry {

@@ -145,10 +145,16 @@ mod tests {
                 Change { link: 2, capture: 1 },
             ],
         };
-        let revisit = |capture, referred| Revisit { capture, not_modified: capture > 0, referred, links: [1, 9].map(Uid).to_vec() };
+        let revisit = |capture, referred| Revisit {
+            capture,
+            not_modified: capture > 0,
+            referred,
+            links: [1, 9].map(Uid).to_vec(),
+        };
         let evidence =
             Evidence { digests: vec![1, 0, u64::MAX, 3], revisits: vec![revisit(0, Some(-9)), revisit(2, None)] };
-        let (mut bytes, mut back) = (Vec::new(), (Page { links: [3].map(Uid).to_vec(), ..Page::default() }, evidence.clone()));
+        let (mut bytes, mut back) =
+            (Vec::new(), (Page { links: [3].map(Uid).to_vec(), ..Page::default() }, evidence.clone()));
         write(&mut bytes, &page, &evidence);
         read(&bytes, &mut back.0, &mut back.1);
         assert_eq!(back, (page, evidence));

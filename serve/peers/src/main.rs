@@ -1,14 +1,14 @@
-//! What a server costs: a cell asked in the process, the same questions through a server and a clerk, and through the
-//! same transport from SQLite and LMDB.
+//! Measures the cost of a server: the same questions to cells in the process, through a server and a clerk, and through
+//! the same transport to SQLite and LMDB.
 //!
 //! ```text
 //! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target -- STORE [SECONDS]
 //! ```
 //!
-//! STORE has one row and its cells (`webstrata cells STORE`). Questions are batches of 1,000 pages by chance, all links
-//! of all time. The databases answer in the same messages, and hold what answers that best: SQLite a table (uid, link)
-//! in the order of both, without row numbers, and LMDB for each page its links as 64-bit numbers. Client and server
-//! share the machine. Every answer is counted, and the sums must agree.
+//! STORE must have one row and its cells (`webstrata cells STORE`). Each question asks for all links of 1,000 random
+//! pages. The databases answer with the same messages and have the best schema for the question. SQLite has a table
+//! (uid, link) with both columns as primary key, without row ids. LMDB has the links of each page as 64-bit numbers.
+//! Client and server share the machine. All links are counted, and the sums must agree.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,9 +37,9 @@ use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::server::{Server, ServerOptions};
 
 const BATCH: usize = 1000;
-/// Batches, asked again and again.
+/// The number of different batches, which are asked repeatedly.
 const BATCHES: usize = 64;
-/// Calls at once.
+/// The number of concurrent calls.
 const AT_ONCE: usize = 4;
 
 /// Answers batches of links from a database.
@@ -109,7 +109,7 @@ impl Service for Minimal {
             });
             answers.collect::<Result<Vec<_>, Status>>()
         };
-        let answers = tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("a panic"))??;
+        let answers = tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("the answer panicked"))??;
         Ok(Response::new(AskResponse { answers }))
     }
 
@@ -131,7 +131,7 @@ struct Rate {
     median: Duration,
 }
 
-/// Asks batch after batch, `AT_ONCE` at a time, for so long.
+/// Asks batch after batch, `at_once` at a time, for `seconds`.
 async fn rate<F>(
     seconds: f64,
     at_once: usize,
@@ -172,17 +172,17 @@ where
 }
 
 fn main() -> anyhow::Result<()> {
-    // Servers and callers have threads of their own, as processes have.
+    // Servers and callers have separate threads, like separate processes.
     let servers = tokio::runtime::Runtime::new()?;
     tokio::runtime::Runtime::new()?.block_on(compare(servers.handle().clone()))
 }
 
 async fn compare(servers: Handle) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let location = Location::parse(arguments.next().context("give a store")?)?;
+    let location = Location::parse(arguments.next().context("usage: webstrata-peers STORE [SECONDS]")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
     let store = Store::open(location.clone())?;
-    let cells = Cells::open(&store, Residence::Memory, ENCODINGS)?.context("make its cells first: webstrata cells STORE")?;
+    let cells = Cells::open(&store, Residence::Memory, ENCODINGS)?.context("run first: webstrata cells STORE")?;
     let cells = Arc::new(cells);
     let directory = tempfile::tempdir()?;
 
@@ -205,8 +205,9 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     eprintln!("{} pages; writing SQLite and LMDB", pages.len());
     let path = directory.path().join("sqlite");
     let mut sqlite = rusqlite::Connection::open(&path)?;
-    sqlite.execute_batch("pragma journal_mode = off; create table links (uid integer, link integer, primary key (uid, link)) without rowid")?;
-    // Sparse, and of the size of its file in the end.
+    sqlite.execute_batch("pragma journal_mode = off; create table links \
+        (uid integer, link integer, primary key (uid, link)) without rowid")?;
+    // The map is sparse; the file has the size of its data.
     let open = EnvOpenOptions::new().map_size(64 << 30).max_dbs(1).to_owned();
     let lmdb_path = directory.path().join("lmdb");
     std::fs::create_dir(&lmdb_path)?;
@@ -234,7 +235,7 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     write.commit()?;
     drop(sqlite);
 
-    // In the process: one thread a core, as the server has.
+    // In the process: one thread for each core, as in the server.
     let (own, asked) = (cells.clone(), batches.clone());
     let in_process = move |batch: usize| {
         let (own, asked) = (own.clone(), asked.clone());
@@ -324,7 +325,7 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     };
     let null_alone = rate(seconds, 1, null).await?;
     println!("{:<28} {:>12} {:>14} {:>9} us", "null call, one at a time", "", "", null_alone.median.as_micros());
-    // Three rounds side by side, since the machine is not alone.
+    // Three interleaved rounds, because other programs may use the machine.
     let mut ratios = Vec::new();
     for _ in 0..3 {
         let own = rate(seconds, 2, in_process.clone()).await?;

@@ -1,12 +1,11 @@
-//! Questions to cells, asked of the servers that have them: side by side, again where one fails, twice where one is
-//! slow.
+//! Sends questions to the servers that hold the cells: in parallel, with retries and hedging.
 //!
-//! Each question goes to the first server that has its cell; questions to one server travel in one call. Where a call
-//! fails, its questions go to the next server that has their cells, at once; where it is slow, they are asked of the
-//! next as well, and the first answer counts. Servers of the map that the caller has pinned come after those of the
-//! newest map, which may not know the epoch yet. Where all have failed, the newest map is looked at again after a
-//! pause, until the deadline. Gossip notices a death after seconds; this takes milliseconds. A server that failed is
-//! asked last for a while, by all of a clerk's calls.
+//! Each question goes to the first server that holds its cell, and all questions to one server travel in one call. If a
+//! call fails, its questions go to the next replica at once. If a call is slow, its questions also go to the next
+//! replica, and the first answer counts. The servers of the newest map come first. Then come the servers of the pinned
+//! map, because the newest map may not know the epoch yet. If all servers have failed, the clerk pauses and reads the
+//! newest map again, until the deadline. Gossip detects a dead server after seconds, a failover takes milliseconds. All
+//! calls of a clerk ask a failed server last for a while.
 
 use std::error::Error;
 use std::time::Duration;
@@ -24,12 +23,12 @@ use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Answer, AskRequest, CellName, Question, Server};
 use crate::protocol::status::{Reason, refuse};
 
-/// Before the map is looked at again when every server has failed.
+/// The pause before the next attempt when every server has failed.
 const PAUSE: Duration = Duration::from_millis(30);
-/// A hedge costs so many tenths of a question, and this many may be saved up.
+/// The cost of a hedge in the allowance, and the largest allowance. Each batch adds 1: one hedge for ten batches.
 const HEDGE: u32 = 10;
 const ALLOWANCE_MAX: u32 = 500;
-/// After so many times the usual patience a slow server is not waited for alone, whatever that costs.
+/// After this many hedge times a slow call is hedged even without allowance.
 const LATE: u32 = 3;
 
 /// A question to a cell.
@@ -43,36 +42,36 @@ struct Group {
     server: Server,
     parts: Vec<usize>,
     begun: Instant,
-    /// When its questions are asked of others, too.
+    /// When to hedge the call; `None` after that.
     hedge_at: Option<Instant>,
     is_open: bool,
 }
 
-/// What has come of a call, by its number among the groups.
+/// The result of a call, with the index of its group.
 type Came = (usize, Result<Vec<Answer>, Status>);
 
-/// What is asked, and what has come back.
+/// The questions of one batch, and their answers so far.
 struct Asking<'a> {
     clerk: &'a Clerk,
     pinned: &'a Map,
     parts: &'a [CellQuestion],
     answers: Vec<Option<AnswerKind>>,
-    /// For each question, the addresses of servers that have been asked since the map was last looked at.
+    /// For each question, the addresses of servers that were asked since the last look at the map.
     tried: Vec<Vec<String>>,
     groups: Vec<Group>,
     open: FuturesUnordered<BoxFuture<'a, Came>>,
-    /// Questions that no server is left for.
+    /// Questions without another server to ask.
     stuck: Vec<usize>,
     deadline: Instant,
     last: Option<Status>,
 }
 
-/// Whether the call failed on its way: a status that a server gave has no source.
+/// Whether the call failed in transport: the status of a server has no source.
 fn is_of_transport(status: &Status) -> bool {
     status.source().is_some()
 }
 
-/// Whether another server may answer where one failed like this.
+/// Whether another server may answer a call that failed with this status.
 fn is_passing(status: &Status) -> bool {
     match status.code() {
         _ if is_of_transport(status) => true,
@@ -83,7 +82,7 @@ fn is_passing(status: &Status) -> bool {
 }
 
 impl Clerk {
-    /// Asks the cells. Gives the answers in order. `pinned`: the map that the questions were made by.
+    /// Asks the cells. Returns the answers in order. `pinned` is the map from which the questions were made.
     pub(crate) async fn ask(&self, pinned: &Map, parts: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         let mut asking = Asking {
             clerk: self,
@@ -105,14 +104,13 @@ impl Clerk {
         asking.run().await
     }
 
-    /// Asks one server after the other, those of the map in the order of its names but for those that failed lately,
-    /// until one answers.
+    /// Asks the servers of the map one after the other until one answers. Servers that failed recently come last.
     pub(super) async fn anywhere<T, F>(&self, ask: impl Fn(LinksClient<Authorized>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
         let deadline = Instant::now() + self.options.deadline;
-        let mut last = Status::unavailable("no server is known");
+        let mut last = Status::unavailable("no server of the cluster is known");
         loop {
             let map = self.map();
             let mut servers: Vec<&Server> = map.servers.iter().collect();
@@ -129,7 +127,7 @@ impl Clerk {
                         last = status;
                     }
                     Ok(Err(status)) => return Err(status),
-                    Err(_) => return Err(Status::deadline_exceeded("no answer in time")),
+                    Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
                 }
             }
             if Instant::now() + PAUSE >= deadline {
@@ -159,14 +157,14 @@ impl Clerk {
         lock(&self.shared.suspects).get(address).is_some_and(|&until| Instant::now() < until)
     }
 
-    /// Has the map looked at elsewhere: at once, or where it comes from the server of this address.
+    /// Makes the watcher read the map from another server: always, or only if the map came from this address.
     fn doubt(&self, address: Option<&str>) {
         if let Some(watching) = &self.shared.watching {
             watching.doubt(address);
         }
     }
 
-    /// Whether one more hedge is a small share of all questions.
+    /// Takes one hedge from the allowance, if the allowance has one.
     fn may_hedge(&self) -> bool {
         let mut allowance = lock(&self.shared.allowance);
         let may = *allowance >= HEDGE;
@@ -202,28 +200,28 @@ impl Asking<'_> {
         Ok(self.answers.into_iter().flatten().collect())
     }
 
-    /// The deadline has passed.
+    /// The error after the deadline.
     fn late(&self) -> Status {
         let Some(&at) = self.stuck.first() else {
             let asked: Vec<&str> =
                 self.groups.iter().filter(|group| group.is_open).map(|group| group.server.name.as_str()).collect();
-            return Status::deadline_exceeded(format!("no answer in time from {}", asked.join(", ")));
+            return Status::deadline_exceeded(format!("no answer before the deadline from {}", asked.join(", ")));
         };
         let CellName { row, partition } = self.parts[at].cell;
         let last =
-            self.last.as_ref().map_or_else(String::new, |last| format!(" (the last one said: {})", last.message()));
+            self.last.as_ref().map_or_else(String::new, |last| format!(" (last server error: {})", last.message()));
         let cell = [("row", row.into()), ("partition", partition.into())];
-        refuse(Reason::NotReady, format!("no server has cell {partition} of row {row}{last}"), &cell)
+        refuse(Reason::NotReady, format!("no server answers for cell {partition} of row {row}{last}"), &cell)
     }
 
-    /// Asks each question of the next server that has its cell.
+    /// Sends each question to the next server that holds its cell.
     fn send(&mut self, parts: Vec<usize>) {
         let map = self.clerk.map();
         let mut groups: Vec<(Server, Vec<usize>)> = Vec::new();
         for at in parts {
             let Some(server) = self.next_server(&map, at) else {
                 self.stuck.push(at);
-                // The map may be of a server that does not hear of others any more.
+                // The map may come from a server that is cut off from the others.
                 self.clerk.doubt(None);
                 continue;
             };
@@ -241,7 +239,7 @@ impl Asking<'_> {
     fn next_server(&self, map: &Map, at: usize) -> Option<Server> {
         let cell = self.parts[at].cell;
         let untried = |server: &&Server| !self.tried[at].contains(&server.address);
-        // The first of those that did not fail lately, else the first.
+        // The first server that did not fail recently, else the first server.
         let is_suspect = |server: &&Server| self.clerk.is_suspect(&server.address);
         let of = |map: &Map| map.holders(cell).filter(untried).min_by_key(is_suspect).cloned();
         of(map).or_else(|| of(self.pinned))
@@ -266,7 +264,7 @@ impl Asking<'_> {
                 let mut request = Request::new(AskRequest { questions, store });
                 request.set_timeout(deadline.saturating_duration_since(Instant::now()));
                 let answer = timeout_at(deadline, client.ask(request)).await;
-                let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")));
+                let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("deadline exceeded")));
                 answer.map(|answer| answer.into_inner().answers)
             })
         };
@@ -281,7 +279,7 @@ impl Asking<'_> {
         let parts = std::mem::take(&mut self.groups[group].parts);
         let answer = answer.and_then(|answers| {
             let whole = answers.len() == parts.len() && answers.iter().all(|answer| answer.answer.is_some());
-            if whole { Ok(answers) } else { Err(Status::internal("an answer with other questions' number of answers")) }
+            if whole { Ok(answers) } else { Err(Status::internal("the server sent too few or too many answers")) }
         });
         match answer {
             Ok(answers) => {
@@ -290,7 +288,7 @@ impl Asking<'_> {
                         self.answers[at] = answer.answer;
                     }
                 }
-                // Who was asked first and has not answered is slow.
+                // An earlier call that was hedged and is still open is slow.
                 let slow = self.groups[..group].iter().filter(|other| other.is_open && other.hedge_at.is_none());
                 slow.for_each(|other| self.clerk.suspect(&other.server.address));
             }
@@ -299,7 +297,7 @@ impl Asking<'_> {
                 if Reason::of(&status) != Some(Reason::CellNotHere) {
                     self.clerk.suspect(&server.address);
                 }
-                tracing::debug!(server = server.name, %status, "asking another server");
+                tracing::debug!(server = server.name, %status, "a server failed; asking the next replica");
                 lock(&self.clerk.shared.counts).retries += 1;
                 self.last = Some(status.clone());
                 let asked_elsewhere =
@@ -307,7 +305,7 @@ impl Asking<'_> {
                 let left: Vec<usize> =
                     parts.into_iter().filter(|at| self.answers[*at].is_none() && !asked_elsewhere(at)).collect();
                 self.send(left);
-                // What a server says is broken stays so; what is gone may come back.
+                // A server's internal error is permanent; an unavailable server may come back.
                 let is_broken = matches!(status.code(), Code::DataLoss | Code::Internal | Code::Unimplemented);
                 if !self.stuck.is_empty() && is_broken && !is_of_transport(&status) {
                     return Err(status);
@@ -318,7 +316,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// Asks the questions of slow servers of others, too.
+    /// Sends the questions of slow calls to further servers.
     fn hedge(&mut self, now: Instant) {
         let map = self.clerk.map();
         for number in 0..self.groups.len() {
@@ -343,7 +341,7 @@ impl Asking<'_> {
     }
 }
 
-/// What comes back of a question is of its kind.
+/// The error for an answer that does not match its question.
 pub(crate) fn other_kind() -> Status {
-    Status::internal("an answer of another kind than its question")
+    Status::internal("the server sent an answer of the wrong kind; compare the versions of client and server")
 }

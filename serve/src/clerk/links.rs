@@ -1,9 +1,9 @@
-//! Questions about links and captures. What several rows say of one page is put together here as
-//! [`webstrata_cells::Cells`] do it in memory: links of a window and in-links are unions, the latest capture is one
-//! row's, and where a newer row's capture may stand for an older one's, the rows' captures are compared
-//! ([`webstrata_layers::record::precedence`]). Whole pages travel only where one does.
+//! Questions about links. The clerk joins the answers of several rows about one page as [`webstrata_cells::Cells`] does
+//! in memory. Links of a window and in-links are unions; links as of a time are those of the row with the latest
+//! capture. If a capture in a newer row may replace one in an older row, the captures of the rows are compared
+//! ([`webstrata_layers::record::precedence`]). Whole pages are fetched only if a capture was replaced.
 //!
-//! Inside, each item of a batch has a window of its own, so that questions about different times travel in one call.
+//! Internally each item of a batch has its window, so that questions about different times travel in one call.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,14 +23,14 @@ use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
 use crate::protocol::status::Reason;
 
-/// Links that are asked for at once where there are too many for one answer.
+/// Links asked for in one call if a list is too long for one answer.
 const PART: usize = 1 << 20;
 
-/// A URL, and the part of time that is asked about.
+/// A UID, and the window of the question.
 pub(crate) type At = (Uid, Window);
 
 impl Pinned {
-    /// The links of pages, or what links to URLs, in the window, rising.
+    /// The links of pages, or the pages that link to URLs, in the window, in increasing order.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -38,7 +38,7 @@ impl Pinned {
         self.links_at(&all_at(uids, window), direction).await
     }
 
-    /// The same, each in a window of its own.
+    /// The same, with a separate window for each item.
     pub(crate) async fn links_at(&self, asked: &[At], direction: Direction) -> Result<Batch<Uid>, Status> {
         match direction {
             Direction::Out => self.out_links(asked).await,
@@ -46,9 +46,9 @@ impl Pinned {
         }
     }
 
-    /// The links that [`Pinned::links`] gives of one UID, from the UID `first` on: `most` of them or fewer, and where
-    /// they go on. So a URL can be asked for whose links are too many for one answer. Costs as much as all of them for
-    /// each part.
+    /// A part of the list that [`Pinned::links`] gives for one UID: at most `most` links from the UID `first` on, and
+    /// the UID where the list continues. This reads lists that are too long for one answer. Cost: each part costs as
+    /// much as the whole list.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -69,7 +69,7 @@ impl Pinned {
                 Ok((links, next))
             }
             Direction::In(precision) => {
-                // Lists of several rows may come in one answer.
+                // One answer may hold the lists of several rows.
                 let mut most = most.min(PART / self.graph.rows.len().max(1)).max(1);
                 loop {
                     let part = first..first.saturating_add(most as u64);
@@ -82,7 +82,7 @@ impl Pinned {
         }
     }
 
-    /// All links of one UID, however many.
+    /// All links of one UID, however long the list is.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -96,7 +96,7 @@ impl Pinned {
         Ok(links)
     }
 
-    /// As [`Pinned::links`], but of one UID however many there are.
+    /// As [`Pinned::links`]; the list of a single UID may have any length.
     pub(crate) async fn whole(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         let &[uid] = uids else { return self.links(uids, direction, window).await };
         let mut links = Batch::default();
@@ -104,7 +104,7 @@ impl Pinned {
         Ok(links)
     }
 
-    /// The lists of each UID, one after the other where they are too many for one answer.
+    /// As [`Pinned::links`]; if the lists are too long for one answer, asks for them one after the other.
     async fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         match self.links(uids, direction, window).await {
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
@@ -142,7 +142,8 @@ impl Pinned {
         Ok(degrees)
     }
 
-    /// A sample of what [`Pinned::links`] gives, rising, drawn by the servers where one cell has it all.
+    /// A sample of the lists that [`Pinned::links`] gives, in increasing order. If one cell has the whole list of a
+    /// UID, its server draws the sample.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -162,7 +163,7 @@ impl Pinned {
         };
         let lists =
             self.ask_links(&all_at(uids, window), &split, |_| direction, |asked| asked.sample = Some(drawing)).await?;
-        // Those of which the servers were not sure, and those of several rows.
+        // Items that the servers were not sure about, and items of several rows.
         let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
         let mut drawn: HashMap<usize, &[Uid]> = HashMap::new();
         for spot in &split.spots {
@@ -186,7 +187,7 @@ impl Pinned {
         Ok(samples)
     }
 
-    /// Whether pages have links in the window, by pairs of a page and a link.
+    /// Whether pages have links in the window, for pairs of a page and a link.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -195,12 +196,12 @@ impl Pinned {
         self.has_links_at(&pairs).await
     }
 
-    /// The same, each in a window of its own.
+    /// The same, with a separate window for each item.
     async fn has_links_at(&self, pairs: &[(Uid, Uid, Window)]) -> Result<Vec<bool>, Status> {
         let asked: Vec<At> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
         let split = self.split_at(&asked, RowMap::meets)?;
         let answers = self.ask(&split.parts(|share| pairs_of(pairs, share))).await?;
-        // What a row says is so, but where several know the page and captures of one may stand for those of another.
+        // The answer of a row is final, unless captures in another row may replace captures in this row.
         let mut has = vec![false; pairs.len()];
         let mut unsure: Vec<(usize, Vec<usize>)> = Vec::new();
         for (item, spots) in split.by_item(pairs.len()) {
@@ -216,7 +217,7 @@ impl Pinned {
             }
         }
         let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| asked[item].0))).await?;
-        // Those of which the captures that count are not all that a row has in the window.
+        // Items for which only some captures of a row count in the window.
         let mut left = Vec::new();
         for (item, rows) in unsure {
             let (page, window) = asked[item];
@@ -244,7 +245,7 @@ impl Pinned {
     async fn out_links(&self, asked: &[At]) -> Result<Batch<Uid>, Status> {
         let split = self.split_at(asked, RowMap::meets)?;
         let lists = self.ask_links(asked, &split, |_| Direction::Out, |_| {}).await?;
-        // Those whose captures in several rows may stand for one another.
+        // Pages whose captures in one row may replace captures in another.
         let mut several = Vec::new();
         for (item, spots) in split.by_item(asked.len()) {
             let may = matches!(asked[item].1, Window::Seen { .. }) && !self.graph.overlaps.none_in(asked[item].1);
@@ -276,8 +277,8 @@ impl Pinned {
         Ok(links)
     }
 
-    /// In-links; of one UID a part of them: from the UID where `part` begins on, as many as it is long or fewer, and
-    /// where they go on. An empty part is all.
+    /// In-links. A non-empty `part` (for one UID only) asks for at most its length in links, from its start on; also
+    /// returns the UID where the list continues. An empty `part` asks for all links.
     async fn in_links(
         &self,
         asked: &[At],
@@ -291,7 +292,7 @@ impl Pinned {
         let most = part.end - part.start;
         let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start.0, most);
         let mut lists = self.ask_links(asked, &split, direction, cut).await?;
-        // Beyond the end of a list that was cut, others' links are not all there is.
+        // After the end of the first list that was cut, the union of the lists is incomplete.
         let whole = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
         let next = lists.iter().filter(whole).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
         self.settle(asked, &split, &mut lists).await?;
@@ -326,7 +327,7 @@ impl Pinned {
         Ok((sure, next))
     }
 
-    /// Takes those sources out of lists that, asked themselves, do not link.
+    /// Asks the cells of unsure sources, and removes the sources that do not link.
     async fn settle(&self, asked: &[At], split: &Split<'_>, lists: &mut [Lists]) -> Result<(), Status> {
         let mut sources = Split::of(&self.graph);
         let mut pairs = Vec::new();
@@ -358,7 +359,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// UIDs by cell, in those of the rows that are asked for.
+    /// Groups UIDs by cell, in the rows for which `asked` is true.
     pub(super) fn split(&self, uids: &[Uid], asked: impl Fn(&RowMap) -> bool) -> Split<'_> {
         let mut split = Split::of(&self.graph);
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
@@ -372,7 +373,7 @@ impl Pinned {
         split
     }
 
-    /// The same, each in a window of its own.
+    /// The same, with a separate window for each item.
     ///
     /// # Errors
     /// UNKNOWN_UID.
@@ -389,10 +390,10 @@ impl Pinned {
         Ok(split)
     }
 
-    /// Which items one cell's server can answer alone, since no other row knows anything of them, and these by cell.
+    /// Which items one cell can answer alone, because no other row has a record of them; and these items by cell.
     pub(super) fn single(&self, uids: &[Uid], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
-        // Another row may know of a later capture of a source, though it knows nothing of the link.
+        // Another row may have a later capture of a source without the link.
         let alone = direction != Direction::In(Precision::Exact) || self.graph.overlaps.none_in(window);
         let asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
@@ -443,7 +444,7 @@ fn pairs_of(pairs: &[(Uid, Uid, Window)], share: &Share) -> QuestionKind {
     QuestionKind::HasLinks(HasLinks { pages, links, window: Some(window_to(share.window)) })
 }
 
-/// UIDs in any order, rising and each once.
+/// Sorts values and removes duplicates.
 fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
     let mut uids: Vec<Uid> = uids.collect();
     uids.sort_unstable();

@@ -1,4 +1,4 @@
-//! Lists of links as cells gave them, and what several rows' lists of one URL make together.
+//! Lists of links in the answers of cells, and the join of the lists that several rows have for one URL.
 
 use std::ops::Range;
 use webstrata_layers::Uid;
@@ -12,15 +12,15 @@ use super::split::{Spot, bounds};
 use crate::protocol::gaps;
 use crate::protocol::proto::LinkLists;
 
-/// The lists of one answer; each list by its place in it.
+/// The lists of one answer, by index.
 pub(super) struct Lists {
     pub(super) links: Vec<Uid>,
     ends: Vec<usize>,
     found: Vec<bool>,
     times: Vec<i64>,
-    /// Places in `links` of sources that are to be asked themselves.
+    /// The indexes in `links` of sources whose cells must be asked.
     pub(super) unsure: Vec<u32>,
-    /// Instead of links, where numbers were asked for.
+    /// The lengths of the lists, if the question asked for counts instead of links.
     pub(super) degrees: Vec<u64>,
 }
 
@@ -31,7 +31,7 @@ impl Lists {
         Ok(Self { links: Uid::of_numbers(links), ends: bounds(&counts), found, times, unsure, degrees })
     }
 
-    /// The place of a list among all links.
+    /// The range of a list in `links`.
     pub(super) fn range(&self, at: usize) -> Result<Range<usize>, Status> {
         self.ends.get(at).zip(self.ends.get(at + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)
     }
@@ -40,24 +40,24 @@ impl Lists {
         Ok(&self.links[self.range(at)?])
     }
 
-    /// Whose link stands at a place.
+    /// The list that has the link at an index of `links`.
     pub(super) fn list_at(&self, place: usize) -> usize {
         self.ends.partition_point(|&end| end <= place).saturating_sub(1)
     }
 
-    /// Whether the row has captures of the page, in the time that was asked about.
+    /// Whether the row has captures of the page in the window of the question.
     pub(super) fn is_found(&self, at: usize) -> bool {
         self.found.get(at).copied().unwrap_or(false)
     }
 
-    /// Whether all of a list is sure.
+    /// Whether all links of a list are sure.
     pub(super) fn is_sure(&self, at: usize) -> Result<bool, Status> {
         let range = self.range(at)?;
         let next = self.unsure.get(self.unsure.partition_point(|&place| (place as usize) < range.start));
         Ok(next.is_none_or(|&place| place as usize >= range.end))
     }
 
-    /// Without the links at these places, which rise.
+    /// Removes the links at these indexes, which must increase.
     pub(super) fn without(&mut self, places: &[usize]) {
         if places.is_empty() {
             return;
@@ -74,7 +74,8 @@ impl Lists {
     }
 }
 
-/// Of rows' answers as of a time the one with the latest capture: of several in one second, the newest row's.
+/// For links as of a time: the list of the row with the latest capture. If several rows have a capture in that second,
+/// the newest row wins.
 pub(super) fn latest<'a>(lists: &'a [Lists], spots: &[Spot]) -> Result<&'a [Uid], Status> {
     let mut best: Option<(i64, &Spot)> = None;
     // Rows are in order, the oldest first.

@@ -1,5 +1,4 @@
-//! Questions about pages as wholes: their captures, lifespans, records. Records of several rows are joined as layers do
-//! it.
+//! Questions about whole pages: captures, lifespans, records. Records of several rows are joined as in layers.
 
 use std::collections::HashMap;
 
@@ -65,7 +64,7 @@ impl Pinned {
         Ok((split, lists))
     }
 
-    /// For each link of pages, in order, the runs of consecutive known captures that had it.
+    /// For each link of each page, in order: the runs of consecutive known captures that have the link.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -98,7 +97,7 @@ impl Pinned {
         Ok(spans)
     }
 
-    /// Whole pages: all captures with all their links; `None` for URLs that were never captured.
+    /// Whole pages: all captures with all links; `None` for URLs that were never captured.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -125,7 +124,7 @@ impl Pinned {
         Ok(pages)
     }
 
-    /// Counts of each cell, the oldest row's first, in order of UIDs.
+    /// The counts of each cell, by row (oldest first) and in order of UIDs.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -140,7 +139,7 @@ impl Pinned {
             _ => None,
         })?;
         let stats = |((row, cell), counts): ((u32, &crate::map::CellMap), _)| {
-            // None are those where the last comes before the first.
+            // An empty range is sent with the last UID below the first.
             let (start, end) = (cell.urls.start.0, cell.urls.end.0);
             let (min_uid, max_uid) = if start < end { (start, end - 1) } else { (start + 1, start) };
             CellStats { cell: Some(name(row, cell)), min_uid, max_uid, counts: Some(counts) }
@@ -148,7 +147,7 @@ impl Pinned {
         Ok(cells().zip(counts).map(stats).collect())
     }
 
-    /// What linked to URLs, by ranges of time; `None` for those that nothing ever did.
+    /// The in-links of URLs, by time range; `None` for URLs without in-links.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -175,7 +174,7 @@ impl Pinned {
     }
 }
 
-/// The captures of a page in rows, each with its place; the oldest row's first.
+/// The captures of a page in each row, with the index of the row, oldest first.
 pub(super) struct RowCaptures(Vec<(usize, CapturesBuf)>);
 
 impl RowCaptures {
@@ -185,7 +184,7 @@ impl RowCaptures {
         at.map_or(Counting::None, |at| precedence::counting(&self.views(), at, window))
     }
 
-    /// Whether what each row says of an interval is so.
+    /// Whether all captures of all rows in an interval count.
     pub(super) fn all_count(&self, window: Window) -> bool {
         matches!(window, Window::Seen { from, to } if precedence::all_count(&self.views(), from, to))
     }
@@ -223,7 +222,7 @@ fn spans_of<'a>(
     Ok(links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link: Uid(link), first, last }))
 }
 
-/// The page of a message; `None` for one without captures.
+/// The page in a message; `None` if it has no captures.
 fn page_of(uid: Uid, page: &crate::protocol::proto::Page) -> Result<Option<Page>, Status> {
     if page.timestamps.is_empty() {
         return Ok(None);
@@ -238,11 +237,11 @@ fn page_of(uid: Uid, page: &crate::protocol::proto::Page) -> Result<Option<Page>
     };
     match page.flaw() {
         None => Ok(Some(page)),
-        Some(flaw) => Err(Status::internal(format!("the page of UID {uid} came damaged: {flaw}"))),
+        Some(flaw) => Err(Status::internal(format!("the server sent a damaged page for UID {uid}: {flaw}"))),
     }
 }
 
-/// The in-links of a message; `None` for those without sources.
+/// The in-links in a message; `None` if there are no sources.
 fn record_of(uid: Uid, record: &crate::protocol::proto::InRecord) -> Result<Option<InLinks>, Status> {
     if record.sources.is_empty() {
         return Ok(None);
@@ -256,6 +255,6 @@ fn record_of(uid: Uid, record: &crate::protocol::proto::InRecord) -> Result<Opti
     };
     match record.flaw() {
         None => Ok(Some(record)),
-        Some(flaw) => Err(Status::internal(format!("the in-links of UID {uid} came damaged: {flaw}"))),
+        Some(flaw) => Err(Status::internal(format!("the server sent damaged in-links for UID {uid}: {flaw}"))),
     }
 }

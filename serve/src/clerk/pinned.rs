@@ -1,4 +1,4 @@
-//! One epoch, to ask questions of: what [`super::Clerk::at`] gives. Its questions are in `urls` and `links`.
+//! A pinned epoch, made by [`super::Clerk::at`]. Its questions are in `urls`, `links` and `pages`.
 
 use std::sync::Arc;
 use webstrata_layers::Uid;
@@ -11,40 +11,40 @@ use crate::map::{Graph, Map};
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::status::{Reason, refuse};
 
-/// One epoch of a cluster. Answers stand in the order of what was asked; UIDs are those of the epoch.
+/// One epoch of a cluster. Answers are in the order of the questions. UIDs are those of the epoch.
 ///
-/// All questions fail alike: UNKNOWN_UID; NOT_READY where no server has a cell until the deadline; DEADLINE_EXCEEDED;
-/// ANSWER_TOO_LARGE where less is to be asked at once; DATA_LOSS where every server's cell is damaged.
+/// All questions fail in the same ways: UNKNOWN_UID; NOT_READY if no server answers for a cell before the deadline;
+/// DEADLINE_EXCEEDED; ANSWER_TOO_LARGE: ask for less at once; DATA_LOSS if every replica of a cell is damaged.
 #[derive(Clone)]
 pub struct Pinned {
     pub(super) clerk: Clerk,
     pub(super) graph: Arc<Graph>,
-    /// Who had its cells then.
+    /// The map when the epoch was pinned.
     pub(super) map: Arc<Map>,
 }
 
 impl Pinned {
-    /// The epoch.
+    /// The number of the epoch.
     pub fn epoch(&self) -> u64 {
         self.graph.epoch
     }
 
-    /// How many URLs it has; UIDs are below that.
+    /// The number of URLs. All UIDs are below this number.
     pub fn len(&self) -> u64 {
         self.graph.urls
     }
 
-    /// Whether it has no URLs.
+    /// Whether the epoch has no URLs.
     pub fn is_empty(&self) -> bool {
         self.graph.urls == 0
     }
 
-    /// Its rows and cells.
+    /// The rows and cells of the epoch.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Asks cells of the epoch. Gives the answers in order.
+    /// Asks cells of the epoch. Returns the answers in order.
     pub(super) async fn ask(&self, parts: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         self.clerk.ask(&self.map, parts).await
     }
@@ -53,7 +53,7 @@ impl Pinned {
     pub(crate) fn known(&self, uids: &[Uid]) -> Result<(), Status> {
         let Graph { epoch, urls, .. } = *self.graph;
         let Some(&uid) = uids.iter().find(|&&uid| uid.0 >= urls) else { return Ok(()) };
-        let message = format!("UID {uid} is not in epoch {epoch}, which has {urls} URLs; UIDs are below that");
+        let message = format!("UID {uid} is not in epoch {epoch} (expected a UID below {urls})");
         Err(refuse(Reason::UnknownUid, message, &[("uid", uid.0), ("epoch", epoch), ("urls", urls)]))
     }
 }

@@ -1,7 +1,7 @@
-//! A cluster as a graph like any other: [`Links`] for code that does not wait by itself.
+//! A cluster behind the trait [`Links`], for synchronous code.
 //!
-//! Each question is one call of a clerk. Who has many at once asks for them in batches, and waits for these:
-//! [`Remote::pinned`], [`Remote::wait`].
+//! Each question is one call of a clerk. To ask many questions at once, wait ([`Remote::wait`]) for the batches of
+//! [`Remote::pinned`].
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use webstrata_layers::{
 use super::{Clerk, ClerkOptions, Pinned};
 use crate::dial::Dialer;
 
-/// URLs that are asked for at once: no answer is too long with so many.
+/// URLs asked for in one batch; so many URLs always fit into one answer.
 const URLS: usize = 4096;
 
-/// One epoch of a cluster, asked from a thread that waits.
+/// One epoch of a cluster, with methods that block the calling thread.
 ///
 /// ```
 /// use webstrata_layers::{Links, Location, Window};
@@ -59,16 +59,16 @@ fn elsewhere(status: Status) -> Error {
     Error::Elsewhere(Box::new(Refused(status)))
 }
 
-/// What a cluster answered instead of an answer.
+/// The error status of a cluster.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.message())]
 pub struct Refused(pub Status);
 
 impl Remote {
-    /// The current epoch of the cluster that has servers at these addresses.
+    /// Connects to the current epoch of the cluster that has servers at these addresses.
     ///
     /// # Errors
-    /// Where no server answers, or none is ready within the deadline.
+    /// No server answers, or no server is ready within the deadline.
     pub fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Error::Elsewhere(Box::new(error)))?;
@@ -76,7 +76,7 @@ impl Remote {
         Ok(Self { pinned: pinned.map_err(elsewhere)?, runtime })
     }
 
-    /// The epoch, to ask many questions at once.
+    /// The pinned epoch, to ask many questions at once.
     pub fn pinned(&self) -> &Pinned {
         &self.pinned
     }

@@ -1,5 +1,5 @@
-//! A batch as questions to cells: which of its items go to which cell, and where the answer to each of them stands.
-//! Items of one cell are one question as far as they are about the same part of time.
+//! Splits a batch into questions to cells, and records where the answer to each item stands. All items of one cell and
+//! one window are one question.
 
 use webstrata_layers::Window;
 
@@ -8,23 +8,23 @@ use crate::map::Graph;
 use crate::protocol::proto::CellName;
 use crate::protocol::proto::question::Question as QuestionKind;
 
-/// Where an answer to an item stands.
+/// The position of an answer to an item.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
-    /// The item.
+    /// The index of the item.
     pub(super) item: usize,
-    /// The question.
+    /// The index of the question.
     pub(super) part: usize,
-    /// The place in its answer.
+    /// The index in the answer to the question.
     pub(super) at: usize,
 }
 
 /// The items of one question.
 pub(super) struct Share {
-    /// Place of the row, from the oldest on.
+    /// The index of the row, oldest first.
     pub(super) row: usize,
     pub(super) cell: CellName,
-    /// The part of time; where the question is about none, all of it.
+    /// The window; all time if the question has no window.
     pub(super) window: Window,
     pub(super) items: Vec<usize>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Share {
 /// Items by cell.
 pub(super) struct Split<'a> {
     graph: &'a Graph,
-    /// For each row and cell, the numbers of its questions, by their windows.
+    /// For each row and cell, the index of the question for each window.
     numbers: Vec<Vec<Vec<(Window, usize)>>>,
     pub(super) shares: Vec<Share>,
     /// In the order in which items were added.
@@ -53,7 +53,7 @@ impl<'a> Split<'a> {
     /// Asks a cell about an item in a window.
     pub(super) fn add_at(&mut self, row: usize, place: usize, window: Window, item: usize) {
         let numbers = &mut self.numbers[row][place];
-        // Neighbours are mostly about the same time.
+        // Consecutive items mostly have the same window.
         let known = numbers.iter().rev().find(|(own, _)| *own == window).map(|&(_, part)| part);
         let part = known.unwrap_or_else(|| {
             let map = &self.graph.rows[row];
@@ -72,7 +72,7 @@ impl<'a> Split<'a> {
         self.shares.iter().map(|share| CellQuestion { cell: share.cell, question: question(share) }).collect()
     }
 
-    /// The spots of each of so many items; items were added in order.
+    /// The spots of each item, given the number of items. The items must have been added in order.
     pub(super) fn by_item(&self, items: usize) -> impl Iterator<Item = (usize, &[Spot])> {
         let mut rest = &self.spots[..];
         (0..items).map(move |item| {
@@ -83,7 +83,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Where lists of these lengths begin and end.
+/// The boundaries of consecutive lists of these lengths.
 pub(super) fn bounds(counts: &[u32]) -> Vec<usize> {
     let mut ends = Vec::with_capacity(counts.len() + 1);
     ends.push(0);

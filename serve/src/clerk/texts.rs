@@ -1,4 +1,4 @@
-//! URLs of the UIDs in an answer, asked for in one batch, each once.
+//! The URLs of the UIDs in an answer. One batch asks for each URL once.
 
 use tonic::Status;
 use webstrata_layers::Uid;
@@ -12,7 +12,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The URLs of UIDs in any order, given as often as they like.
+    /// Asks for the URLs of UIDs, which may come in any order and repeatedly.
     pub(crate) async fn of(pinned: &Pinned, mut uids: Vec<Uid>) -> Result<Self, Status> {
         uids.sort_unstable();
         uids.dedup();
@@ -20,7 +20,7 @@ impl Texts {
         Ok(Self { uids, urls })
     }
 
-    /// The URL of a UID; nothing for one that was not asked for.
+    /// The URL of a UID; empty for a UID that was not asked for.
     pub(crate) fn get(&self, uid: Uid) -> &str {
         self.uids.binary_search(&uid).ok().and_then(|at| self.urls.get(at)).map_or("", String::as_str)
     }

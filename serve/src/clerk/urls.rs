@@ -1,4 +1,4 @@
-//! Questions about URLs: their UIDs, their texts, those of a prefix, those captured in an interval.
+//! Questions about URLs: the UIDs of URLs, the URLs of UIDs, URLs with a prefix, and URLs captured in an interval.
 
 use std::ops::Range;
 use webstrata_layers::Uid;
@@ -15,11 +15,11 @@ use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Find, Listing, Prefix};
 
-/// UIDs that are looked through in one step of a listing.
+/// UIDs scanned in one step of a listing.
 const STEP: u64 = 1 << 17;
 
 impl Pinned {
-    /// The UIDs of URLs (WHATWG-serialised, without fragment); `None` for those that are not in the store.
+    /// The UIDs of URLs (WHATWG-serialised, without fragment); `None` for URLs that are not in the store.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -59,7 +59,7 @@ impl Pinned {
         for (item, &uid) in uids.iter().enumerate() {
             let row = self.graph.rows.partition_point(|row| row.end_uid <= uid);
             let place = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
-            split.add(row, place.ok_or_else(|| Status::internal(format!("no cell has UID {uid}")))?, item);
+            split.add(row, place.ok_or_else(|| Status::internal(format!("no cell covers UID {uid}")))?, item);
         }
         let parts = split.parts(|share| QuestionKind::Urls(chosen(uids, &share.items)));
         let mut answers = self.ask(&parts).await?;
@@ -71,7 +71,7 @@ impl Pinned {
     }
 
     /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one range for
-    /// each row that has such URLs, rising.
+    /// each row that has such URLs, in increasing order.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -95,8 +95,8 @@ impl Pinned {
         Ok(ranges.into_iter().flatten().collect())
     }
 
-    /// The UIDs of pages that have a capture in the closed interval, its links known or not: those of the first `uids`
-    /// that are looked through, rising, and what is left to look through. Cost: a look at each page's times.
+    /// The UIDs of pages with a capture in the closed interval, whether its links are known or not. One call scans the
+    /// first part of `uids` and also returns the rest to scan. Cost: a look at the times of each page.
     ///
     /// # Errors
     /// See [`Pinned`].

@@ -1,8 +1,8 @@
-//! Keeps a clerk's map up to date: one call waits at one server for the next version; where it fails, at the next
-//! server.
+//! Keeps a clerk's map up to date: a call to one server waits for the next version; if the call fails, the next server
+//! is asked.
 //!
-//! A server may be alone, or stopped, and not know of it. So whoever asks by the map says where it does not work, and
-//! the next server is asked at once; and a server that is behind what is known already is left.
+//! A server may be cut off or paused without knowing it. The clerk therefore reports calls that failed, and the map is
+//! then read from the next server at once. The clerk also leaves a server whose map is older than the known map.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -20,20 +20,20 @@ use crate::map::Map;
 use crate::protocol::proto::links_client::LinksClient;
 use crate::protocol::proto::{TopologyRequest, TopologyResponse};
 
-/// A server lets a call wait about this long when nothing changes.
+/// How long a server holds a call for the map if nothing changes.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
-/// Between attempts when no server answers.
+/// The pause between attempts when no server answers.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A server that has nothing to wait for answers by then.
+/// The time within which a server sends a map that the clerk does not have yet.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// The task that watches. It ends when this is dropped.
+/// The task that watches the map. It ends when this value is dropped.
 pub(super) struct Watching {
     task: JoinHandle<()>,
     source: Arc<Source>,
 }
 
-/// Where the map comes from.
+/// The server that the map comes from.
 #[derive(Default)]
 struct Source {
     address: Mutex<String>,
@@ -47,7 +47,7 @@ impl Drop for Watching {
 }
 
 impl Watching {
-    /// Asks these servers until one of them answers, and watches from then on.
+    /// Asks these servers until one answers, and watches the map from then on.
     pub(super) async fn start(
         seeds: Vec<String>,
         dialer: Dialer,
@@ -73,12 +73,12 @@ impl Watching {
                         }
                     }
                     Err(_) => {
-                        failed.push((seed, Status::deadline_exceeded("no answer in time")));
+                        failed.push((seed, Status::deadline_exceeded("no answer before the deadline")));
                         return Err(together(&failed));
                     }
                 }
             }
-            // Who answers, though with an error, may be starting; nobody is there where a connection cannot be made.
+            // A server that answers with an error may be starting. If no connection succeeds, no server runs there.
             let is_there = failed.iter().any(|(_, status)| status.source().is_none());
             let end = if is_there { deadline } else { deadline.min(begun + options.patience) };
             if Instant::now() + PAUSE >= end {
@@ -88,7 +88,7 @@ impl Watching {
         }
     }
 
-    /// Something is wrong with the map; or with the server of an address, which it may come from.
+    /// Reports a problem with the map, or with the server at an address, from which the map may come.
     pub(super) fn doubt(&self, address: Option<&str>) {
         if address.is_none_or(|address| *lock(&self.source.address) == address) {
             self.source.doubted.notify_one();
@@ -103,7 +103,7 @@ async fn topology(dialer: &Dialer, address: &str, after: u64) -> Result<Topology
     Ok(client.max_decoding_message_size(usize::MAX).topology(request).await?.into_inner())
 }
 
-/// What all of the servers said, or why they could not.
+/// Joins the errors of all servers.
 fn together(failed: &[(&String, Status)]) -> Status {
     let Some((_, last)) = failed.last() else {
         return Status::unavailable("no server to connect to; give at least one address, HOST:PORT");
@@ -112,8 +112,8 @@ fn together(failed: &[(&String, Status)]) -> Status {
     Status::new(last.code(), said.join("; "))
 }
 
-/// The map that a server tells which is reached at an address. A server that is alone may not know where it is reached,
-/// and says that it is at an unspecified address: it is at this one.
+/// The map from a server that was reached at an address. A server without other servers may publish an unspecified
+/// address, because it does not know how clients reach it; the reached address replaces that address.
 fn told(mut topology: TopologyResponse, reached: &str) -> Map {
     for server in &mut topology.servers {
         if server.address.parse().is_ok_and(|address: SocketAddr| address.ip().is_unspecified()) {
@@ -123,19 +123,19 @@ fn told(mut topology: TopologyResponse, reached: &str) -> Map {
     Map::of(topology)
 }
 
-/// What is at the bottom of a failure.
+/// The root cause of a failure.
 fn cause(status: &Status) -> String {
     let causes = std::iter::successors(status.source(), |error| (*error).source());
     causes.last().map_or_else(
         || status.message().to_owned(),
-        |cause| format!("{cause} (does `webstrata serve` listen there, with or without TLS as is asked for?)"),
+        |cause| format!("{cause} (does `webstrata serve` listen there, and do both sides use TLS or neither?)"),
     )
 }
 
-/// The address to ask after this one: each of the map in turn, then each of the seeds that is not on it.
+/// The next address to ask: the servers of the map in turn, then the seeds that are not in the map.
 fn after(address: &str, map: &Map, seeds: &[String]) -> String {
     let mut all: Vec<&str> = map.servers.iter().map(|server| server.address.as_str()).collect();
-    // Once each: where an address stood twice, those between its places would be all that is ever asked.
+    // Each address must appear once: a repeated address would make the turn skip the addresses after its second place.
     for seed in seeds {
         if !all.contains(&seed.as_str()) {
             all.push(seed);
@@ -145,11 +145,11 @@ fn after(address: &str, map: &Map, seeds: &[String]) -> String {
     all.get(at % all.len().max(1)).map_or_else(|| address.to_owned(), |&next| next.to_owned())
 }
 
-/// Waits for new maps as long as somebody wants them.
+/// Waits for new maps until no receiver is left.
 async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::Sender<Arc<Map>>, source: Arc<Source>) {
     let mut address = first;
     let mut client = None;
-    // Versions of different servers have nothing to do with one another.
+    // Versions of different servers are unrelated.
     let mut version = 0;
     while !maps.is_closed() {
         if client.is_none() {
@@ -161,7 +161,7 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
             Some(client) => {
                 let mut request = Request::new(TopologyRequest { after: version });
                 request.set_timeout(2 * WAIT);
-                // Doubts are about a map that is there; they must not keep a new one from coming.
+                // A doubt is about a map that is known; it must not interrupt the read of a new map.
                 let is_new = version == 0;
                 let most = if is_new { AT_ONCE } else { 2 * WAIT };
                 tokio::select! {
@@ -174,9 +174,9 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
         if let Some(answer) = answer {
             let map = told(answer.into_inner(), &address);
             version = map.version;
-            // A server that has just come, or was cut off, may not know of the newest epoch.
+            // A server that has just started, or was cut off, may not know the newest epoch.
             let is_new = maps.send_if_modified(|old| {
-                // UIDs of another store are none of the callers'.
+                // A map of another store would give wrong UIDs.
                 let is_same = old.store.is_empty() || map.store == old.store;
                 let is_new = is_same && map.current >= old.current && !map.servers.is_empty();
                 if is_new {
@@ -188,8 +188,8 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
                 continue;
             }
         }
-        tracing::debug!(address, "the map is asked for elsewhere");
-        // The next one: of the map first, since seeds may be long gone.
+        tracing::debug!(address, "asking the next server for the map");
+        // The servers of the map come first, because the seeds may be long gone.
         (client, version) = (None, 0);
         address = after(&address, &maps.borrow().clone(), &seeds);
         tokio::time::sleep(PAUSE).await;

@@ -1,6 +1,6 @@
-//! Brings a cell here: from an image on local disk, from a server that has it, or from the layers of the store.
+//! Gets a cell: from an image on local disk, else from a server that has the image, else from the layers of the store.
 //!
-//! Memory: a piece of the image on its way; from layers, what [`webstrata_cells::image::load`] says.
+//! Memory: one chunk of the image while it is fetched; from layers, the memory of [`webstrata_cells::image::load`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use webstrata_cells::Error;
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::label::{partitions, source_of};
 
-/// A server that sends nothing for so long is given up.
+/// A fetch fails if the server sends nothing for this long.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// A cell, and how it came.
+/// A cell, and where it came from.
 pub(super) struct Brought {
     pub(super) cell: Cell,
     pub(super) fetched_bytes: u64,
@@ -30,7 +30,7 @@ fn failed(error: Error) -> Status {
     crate::protocol::status::status_of(&webstrata_layers::Error::Elsewhere(Box::new(error)))
 }
 
-/// Brings a cell of a store here; `None` where nobody has it and this server shall not make it.
+/// Gets a cell of a store; `None` if no server has the image and this server must not make it (`may_make`).
 pub(super) async fn bring(
     cluster: Arc<Cluster>,
     store: Arc<Store>,
@@ -60,7 +60,7 @@ pub(super) async fn bring(
                 break;
             }
             Err(status) => {
-                tracing::warn!(server, row = name.row, partition = name.partition, %status, "no image came");
+                tracing::warn!(server, row = name.row, partition = name.partition, %status, "cannot fetch the image");
                 refused = Some(status);
             }
         }
@@ -79,18 +79,18 @@ pub(super) async fn bring(
         made.await?.map_err(failed)?;
     }
     let (cell, _) = find(cluster, store).await??;
-    // It was verified before it came into the shelf.
-    let gone = || Status::data_loss("the image was verified and is not sound any more; look at the disk of --data");
+    // The image was verified before the shelf took it.
+    let gone = || Status::data_loss("the image was verified and is now damaged; check the disk of --data");
     Ok(Some(Brought { cell: cell.ok_or_else(gone)?, fetched_bytes, is_made }))
 }
 
-/// Receives the image of a cell from a server. Gives its bytes.
+/// Receives the image of a cell from a server. Returns the number of bytes.
 async fn fetch(cluster: &Arc<Cluster>, server: &str, name: CellName, source: u64) -> Result<u64, Status> {
     let channel = cluster.dialer.dial(server)?;
     let client = CellsClient::with_interceptor(channel, cluster.dialer.caller());
     let request = Request::new(FetchRequest { cell: Some(name), source });
     let mut client = client.max_decoding_message_size(usize::MAX);
-    let silent = |_| Status::deadline_exceeded("the server sends nothing");
+    let silent = |_| Status::deadline_exceeded("the server stopped sending");
     let mut pieces = tokio::time::timeout(SILENCE, client.fetch(request)).await.map_err(silent)??.into_inner();
     let own = cluster.clone();
     let mut receiver = blocking(move || own.shelf.receive(name.row, name.partition)).await?.map_err(failed)?;

@@ -1,9 +1,9 @@
-//! Keeps the cells that belong here, and the view of the cluster: one task, which looks at everything again whenever
-//! something may have changed.
+//! The keeper: the task that keeps the cells placed on this server and this server's view of the cluster. The keeper
+//! checks everything again whenever something may have changed.
 //!
-//! Each look: new epochs of the store are opened; what servers say is surveyed; the current epoch is chosen; old epochs
-//! are retired; what is missing is brought, what belongs elsewhere and is there is dropped; and what has changed is
-//! said. What takes long is done by tasks of its own, a few at a time.
+//! Each check opens new epochs of the store, reads the gossip of all servers, chooses the current epoch, retires old
+//! epochs, starts to get missing cells, drops cells that the servers they are placed on have, and publishes changes.
+//! Slow work runs in separate tasks, a few at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,18 +26,18 @@ use crate::protocol::proto::{CellName, TopologyResponse};
 use webstrata_cells::Row;
 use webstrata_cells::image::Residence;
 
-/// Cells that are brought at a time.
+/// Cells that are made or fetched at the same time.
 const AT_ONCE: usize = 2;
-/// After a cell could not be brought; twice as long after each failure more, up to so many times.
+/// The wait after the first failure to get a cell. Each further failure doubles it, at most `DOUBLINGS_MAX` times.
 const AGAIN: Duration = Duration::from_secs(1);
 const DOUBLINGS_MAX: u32 = 5;
-/// How long the first of a cell's servers is waited for to make it, before the next does.
+/// How long the other replicas wait for the first replica to make a cell.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A cell, by row and partition.
 type Name = (u32, u32);
 
-/// A cell that a task has brought, or has not.
+/// The result of a task that gets a cell.
 struct Done {
     name: Name,
     residence: Residence,
@@ -46,26 +46,26 @@ struct Done {
 
 struct Keeper {
     cluster: Arc<Cluster>,
-    /// Of the rows of all open epochs, by number.
+    /// The rows of all open epochs, by number.
     layouts: BTreeMap<u32, Layout>,
     loads: JoinSet<Done>,
     loading: BTreeSet<Name>,
-    /// When cells that another server shall make are looked for again.
+    /// When to look again for cells that another server makes.
     again: BTreeMap<Name, Instant>,
-    /// Cells that could not be brought, until they are.
+    /// Cells that could not be made or fetched so far.
     failures: BTreeMap<Name, CellFailure>,
-    /// Where the cells are that are here, and their bytes.
+    /// The cells that this server holds: in memory or mapped, and their bytes.
     places: BTreeMap<Name, (Residence, u64)>,
-    /// Since when cells are here that belong to others, who have them.
+    /// Cells to drop, because their other servers have them, and since when.
     spare: BTreeMap<Name, Instant>,
-    /// The members, and since when they are the same.
+    /// The members, and since when they have not changed.
     members: (Vec<String>, Instant),
-    /// What each server said last that was heard of, and when; until it is forgotten.
+    /// What each known server published last, and when; dropped after a while.
     heard: BTreeMap<String, (Member, Instant)>,
     looked: Option<Instant>,
     opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Error>>>,
     missing_since: BTreeMap<Name, Instant>,
-    /// Whether it was told that no other server is heard of.
+    /// Whether the lack of other servers has been logged.
     alone: bool,
     counts: KeeperCounts,
     version: u64,
@@ -73,15 +73,15 @@ struct Keeper {
     newest: EpochId,
 }
 
-/// Versions of maps of one process differ from those of its last life, so that nobody takes one for the other.
+/// The version of maps. It starts at the time in microseconds, so that a restarted server never reuses a version.
 static VERSION: AtomicU64 = AtomicU64::new(0);
 
-/// Looks and looks again until it is stopped.
+/// Runs the keeper until it is stopped.
 pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     VERSION.fetch_max(u64::try_from(now.as_micros()).unwrap_or(0), Ordering::Relaxed);
     let newest = cluster.state().stores.values().next_back().map(|store| store.id());
-    // It was started with one.
+    // Cannot be missing: the cluster starts with one epoch.
     let Some(newest) = newest else { return };
     let mut keeper = Keeper {
         layouts: BTreeMap::new(),
@@ -140,7 +140,7 @@ impl Keeper {
         self.publish(&survey).await;
     }
 
-    /// Says what the server lacks, if anything.
+    /// Publishes what the server lacks to be ready.
     fn say_lacks(&self) {
         let missing = self.missing_since.keys().filter(|name| !self.places.contains_key(name));
         let failed = missing.filter_map(|name| self.failures.get(name)).next().cloned();
@@ -148,8 +148,8 @@ impl Keeper {
         self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, failed });
     }
 
-    /// Who is there, and who was until just now. A server that was stopped itself, or is too busy to listen, hears of
-    /// nobody for a moment; its map has all the others still, whom to ask last.
+    /// The live servers, and the servers that were alive until just now. A server that was paused or is too busy hears
+    /// from no other server for a moment. Its map keeps the silent servers, to be asked last.
     async fn survey(&mut self) -> Survey {
         let (options, leaving) = (&self.cluster.options, self.cluster.state().leaving);
         let mut live = self.cluster.members.live().await;
@@ -169,8 +169,8 @@ impl Keeper {
         Survey::of(live, silent.collect())
     }
 
-    /// Whether the epochs of a member are those of this server's store, as far as it knows them. Stores that were
-    /// copied and then updated each for itself begin alike.
+    /// Whether the epochs of a member agree with this server's store, as far as this server knows them. Two copies of a
+    /// store that are updated separately have the same first epochs.
     fn is_kin(&self, member: &Member) -> bool {
         let state = self.cluster.state();
         let Some(newest) = state.stores.values().next_back() else { return true };
@@ -179,21 +179,21 @@ impl Keeper {
         let other =
             epochs_of(&member.said).find_map(|said| own(said.epoch).filter(|own| *own != said).map(|own| (own, said)));
         if let Some((own, said)) = other {
-            let why = format!("its epoch {} is {}, and here it is {}", own.epoch, said.digest, own.digest);
+            let why = format!("its epoch {} has digest {}, not {}", own.epoch, said.digest, own.digest);
             self.cluster.members.refuse(member.address, &why);
         }
         other.is_none()
     }
 
-    /// Whether the members are the same for long enough to act on it. A server that joins others waits for them before
-    /// it takes itself for the only one.
+    /// Whether the members have been stable for long enough to act. A server that joins a cluster waits for the other
+    /// servers before it acts alone.
     fn is_calm(&self) -> bool {
         let options = &self.cluster.options;
         let begins = options.join.is_empty() && self.cluster.state().current == 0;
         begins || self.members.1.elapsed() >= options.settle
     }
 
-    /// Counts what there is.
+    /// Updates the counts.
     fn count(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
         let state = self.cluster.state();
         let rows = |store: &Arc<Store>| store.manifest().rows.iter().map(|row| row.row).collect::<Vec<_>>();
@@ -205,7 +205,7 @@ impl Keeper {
         let alone = survey.live() <= 1 && !self.cluster.options.join.is_empty() && self.is_calm();
         if alone && !self.alone {
             let join = self.cluster.options.join.join(", ");
-            tracing::warn!(join, "no other server is heard of: this one is alone, and asks these again");
+            tracing::warn!(join, "no other server answers; this server is alone and keeps asking these");
         }
         self.alone = alone;
         for residence in [Residence::Memory, Residence::Mapped] {
@@ -216,7 +216,7 @@ impl Keeper {
         }
     }
 
-    /// Opens the epoch that is new in the store, without waiting for it.
+    /// Opens a new epoch of the store in the background.
     async fn open_epochs(&mut self) {
         if let Some(opening) = self.opening.take() {
             if !opening.is_finished() {
@@ -227,11 +227,11 @@ impl Keeper {
                 Ok(Ok(Some(store))) => self.add(store),
                 Ok(Ok(None)) => {}
                 Ok(Err(error @ Error::Replaced { .. })) => {
-                    tracing::error!(%error, "the store was exchanged: this server ends");
+                    tracing::error!(%error, "the store was replaced; this server stops");
                     self.cluster.exchanged.send_replace(Some(error.to_string()));
                 }
-                Ok(Err(error)) => tracing::warn!(%error, "the store cannot be looked at"),
-                Err(error) => tracing::error!(%error, "a look at the store failed"),
+                Ok(Err(error)) => tracing::warn!(%error, "cannot read the store"),
+                Err(error) => tracing::error!(%error, "reading the store panicked"),
             }
         }
         let due = self.looked.is_none_or(|looked| looked.elapsed() >= self.cluster.options.watch);
@@ -248,12 +248,12 @@ impl Keeper {
                     }
                     Ok((store.id() != known).then_some(store))
                 });
-                opened.await.map_err(|_| Error::Elsewhere("a task of the server ended in a panic".into()))?
+                opened.await.map_err(|_| Error::Elsewhere("a task of the server panicked; see its log".into()))?
             }));
         }
     }
 
-    /// Opens epochs that other servers answer, so that this one can say who has their cells.
+    /// Opens epochs that other servers serve, so that this server's map covers them.
     async fn open_others(&mut self, survey: &Survey) {
         let (retired, known): (u64, BTreeSet<u64>) = {
             let state = self.cluster.state();
@@ -264,13 +264,13 @@ impl Keeper {
             let (location, epoch) = (self.cluster.location.clone(), id.epoch);
             match blocking(move || Store::open_known(location, id)).await {
                 Ok(Ok(store)) => self.add(store),
-                // Nobody should be told of it.
+                // The map must not name an epoch that is gone.
                 Ok(Err(Error::RetiredEpoch { .. } | Error::MissingEpoch { .. })) => {
                     self.cluster.state().retired = epoch.max(retired);
                 }
-                // It is looked at again.
-                Ok(Err(error)) => tracing::warn!(epoch, %error, "an epoch of others does not open"),
-                Err(status) => tracing::warn!(epoch, %status, "an epoch of others does not open"),
+                // The next check tries again.
+                Ok(Err(error)) => tracing::warn!(epoch, %error, "cannot open an epoch that peers serve"),
+                Err(status) => tracing::warn!(epoch, %status, "cannot open an epoch that peers serve"),
             }
         }
     }
@@ -280,7 +280,7 @@ impl Keeper {
         self.newest = self.newest.max(store.id());
         let mut state = self.cluster.state();
         if state.stores.insert(epoch, Arc::new(store)).is_none() {
-            tracing::info!(epoch, "an epoch is being loaded");
+            tracing::info!(epoch, "loading an epoch");
             state.opened.insert(epoch, Instant::now());
             if epoch < state.current {
                 state.superseded.insert(epoch, Instant::now());
@@ -288,8 +288,9 @@ impl Keeper {
         }
     }
 
-    /// The current epoch: the newest of which all cells are where they belong, or of which another server says so, or
-    /// of which for long all are somewhere. It never goes back.
+    /// Chooses the current epoch, which never goes back. Every cell of the epoch must be on some server. In addition,
+    /// the cells are on all servers they are placed on, another server calls the epoch current, or the epoch was opened
+    /// more than [`PATIENCE`] ago. The newest such epoch is chosen.
     fn choose(&mut self, stores: &[Arc<Store>], survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
         let (said, is_calm) = (survey.current(), self.is_calm());
         let mut state = self.cluster.state();
@@ -304,7 +305,7 @@ impl Keeper {
             let settled = || cells().all(Holders::is_settled);
             let long = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > PATIENCE);
             if somewhere && (is_calm && settled() || epoch <= said || long) {
-                tracing::info!(epoch, "an epoch is current");
+                tracing::info!(epoch, "an epoch became current");
                 let old: Vec<u64> = state.stores.keys().copied().filter(|&own| own < epoch).collect();
                 let now = Instant::now();
                 old.into_iter().for_each(|own| _ = state.superseded.entry(own).or_insert(now));
@@ -315,7 +316,7 @@ impl Keeper {
         self.counts.current = state.current;
     }
 
-    /// Forgets old epochs, and drops rows that only they had.
+    /// Retires old epochs, and drops the rows that only these epochs had.
     async fn retire(&mut self) {
         let rows = self.rows_left();
         self.layouts.retain(|row, _| rows.contains(row));
@@ -325,14 +326,14 @@ impl Keeper {
         self.remove(&unneeded).await;
     }
 
-    /// Forgets epochs that have been superseded for long; the rows that the others have.
+    /// Retires epochs after their grace period, and returns the rows of the remaining epochs.
     fn rows_left(&self) -> BTreeSet<u32> {
         let mut state = self.cluster.state();
         let grace = self.cluster.options.grace;
         let gone: Vec<u64> =
             state.superseded.iter().filter(|(_, since)| since.elapsed() >= grace).map(|(&epoch, _)| epoch).collect();
         for epoch in gone {
-            tracing::info!(epoch, "an epoch is retired");
+            tracing::info!(epoch, "retired an epoch");
             let State { stores, superseded, opened, relinquished, retired, .. } = &mut *state;
             stores.remove(&epoch);
             superseded.remove(&epoch);
@@ -343,7 +344,7 @@ impl Keeper {
         state.stores.values().flat_map(|store| store.manifest().rows.iter().map(|row| row.row)).collect()
     }
 
-    /// Starts to bring what belongs here and is not here, or not where it should be.
+    /// Starts to get the cells placed on this server that are missing, or that must move to or from memory.
     fn bring(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
         let own = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
         let Some(own) = own else { return };
@@ -351,7 +352,7 @@ impl Keeper {
             let state = self.cluster.state();
             (state.leaving, state.wishes)
         };
-        // Members that come one after the other would have cells sent twice.
+        // Members often join one after the other; acting at once would send cells twice.
         let is_calm = self.is_calm();
         let (mut missing, mut moving, mut starts, now) = (0, 0, Vec::new(), Instant::now());
         let mut since_before = std::mem::take(&mut self.missing_since);
@@ -437,7 +438,7 @@ impl Keeper {
                     .cluster
                     .newest_with(name.0)
                     .and_then(|store| store.manifest().rows.iter().find(|row| row.row == name.0).map(Row::of));
-                // A row that was retired meanwhile is not wanted any more.
+                // The row may have been retired meanwhile.
                 let Some(empty) = entry else { return };
                 let mut held = crate::held::Held::clone(&self.cluster.held.load());
                 let row = held.rows.get(&name.0).map_or(empty, |row| Row::clone(row));
@@ -457,7 +458,7 @@ impl Keeper {
                     tries,
                     ?wait,
                     why,
-                    "a cell cannot be made or brought; it is tried again"
+                    "cannot make or fetch a cell; it will be tried again"
                 );
                 let (why, again) = (why.to_owned(), Instant::now() + wait);
                 self.failures.insert(name, CellFailure { row, partition, tries, why, wait, again });
@@ -465,7 +466,7 @@ impl Keeper {
         }
     }
 
-    /// Drops cells that belong to others, when these have them, and clerks have had time to hear of it.
+    /// Drops cells that other servers hold instead, after clerks have had time to learn of the move.
     async fn drop_spare(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
         let own = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
         let mut gone = Vec::new();
@@ -502,18 +503,18 @@ impl Keeper {
             }
         }
         self.cluster.held.store(Arc::new(held));
-        // Also those of a life before, which are to be loaded yet.
+        // Images of an earlier process that are still to be loaded are kept too.
         let names = self.places.keys().chain(&self.loading).chain(self.missing_since.keys());
         let kept: BTreeSet<Name> = names.copied().collect();
         let cluster = self.cluster.clone();
-        // What is answered from them stays mapped until it is answered. Nothing begins to load meanwhile.
+        // Open questions keep their cells mapped. No load may begin during the clean-up.
         let removed = blocking(move || cluster.shelf.keep(&|row, partition| kept.contains(&(row, partition)))).await;
         if let Ok(Err(error)) = removed {
-            tracing::warn!(%error, "old images stay");
+            tracing::warn!(%error, "cannot remove old images");
         }
     }
 
-    /// Says what is new, to the members and to those who have the map.
+    /// Publishes changes in gossip and in the map.
     async fn publish(&mut self, survey: &Survey) {
         let (said, topology) = {
             let state = self.cluster.state();
@@ -529,7 +530,7 @@ impl Keeper {
             let topology = TopologyResponse {
                 version: 0,
                 current: state.current,
-                // What is still being loaded is not answered.
+                // An epoch that is still being loaded is not served.
                 epochs: state.stores.range(..=state.current).map(|(_, store)| epoch_of(store)).collect(),
                 servers: survey.servers.clone(),
                 rows: self.layouts.values().map(|row| Survey::row(row, &survey.holders(row, replicas))).collect(),

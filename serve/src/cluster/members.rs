@@ -1,11 +1,11 @@
-//! Who is in the cluster, and what each server says of itself: chitchat's gossip (Scuttlebutt, with a phi accrual
-//! failure detector), carried by the service `Cells`, so that it goes through the same port, TLS and tokens as
-//! everything else.
+//! The live servers of the cluster and the key-value pairs that each server publishes. Membership is chitchat's gossip
+//! (Scuttlebutt, with a phi accrual failure detector). The service `Cells` carries the messages, so that gossip uses
+//! the same port, TLS and tokens as all other calls.
 //!
-//! A message is sent once and not waited for: gossip repeats itself. One that finds a peer's connection busy is
-//! dropped. It begins with a hash of itself and of the cluster's name, since chitchat's decoder trusts what it reads
-//! and would take what strangers make up for news: whoever knows the hash and the port is kept out by tokens alone. A
-//! server that starts again has a new generation, so that what its last life said is forgotten.
+//! A message is sent once and never awaited, because gossip repeats itself. A message is dropped if the connection to
+//! the peer is busy. Each message begins with a hash of its bytes and of the cluster's name, because chitchat's decoder
+//! trusts its input and would accept forged messages. The hash is not a secret: only tokens keep out a caller who knows
+//! it. A restarted server has a new generation, so that peers forget what the earlier process published.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,31 +27,31 @@ use crate::protocol::proto::GossipRequest;
 use crate::protocol::proto::cells_client::CellsClient;
 use crate::protocol::status::Reason;
 
-/// Messages that wait for the membership task; more are dropped.
+/// Messages that may wait for the gossip task. Further messages are dropped.
 const INBOX: usize = 256;
-/// Servers that were refused, of which the reason is kept.
+/// Refused servers whose reason is kept.
 const REFUSALS_MAX: usize = 100;
-/// Bytes of a message; chitchat's are below 64 KiB.
+/// The most bytes of a message; chitchat's messages are below 64 KiB.
 const MESSAGE_MAX: usize = 1 << 17;
 
-/// How a server takes part.
+/// How a server takes part in gossip.
 #[derive(Clone, Debug)]
 pub(super) struct MemberOptions {
-    /// Its name, the same after a restart.
+    /// The name of the server, the same after a restart.
     pub name: String,
-    /// Where others reach it.
+    /// The address that other servers can reach.
     pub address: SocketAddr,
-    /// Servers to ask first: host:port.
+    /// Servers to join, as host:port.
     pub seeds: Vec<String>,
-    /// Servers of other clusters are not let in.
+    /// The name of the cluster. Servers of other clusters are refused.
     pub cluster: String,
-    /// Nor are those of another store: the digest of its first epoch.
+    /// The digest of the store's first epoch. Servers of other stores are refused.
     pub store: String,
-    /// Between rounds of gossip.
+    /// The interval between rounds of gossip.
     pub interval: Duration,
 }
 
-/// What a server says of itself.
+/// The key-value pairs that a server publishes.
 pub(crate) type Said = BTreeMap<String, String>;
 
 /// A live server.
@@ -62,7 +62,7 @@ pub(crate) struct Member {
     pub(crate) said: Said,
 }
 
-/// Tells messages of members from others.
+/// Tells messages of this cluster from all others.
 #[derive(Clone, Copy)]
 struct Seal(u64);
 
@@ -75,7 +75,7 @@ impl Seal {
         xxh3_64_with_seed(message, self.0).to_le_bytes()
     }
 
-    /// A message as it travels.
+    /// Encodes a message behind its hash.
     fn close(self, message: &ChitchatMessage) -> Vec<u8> {
         let mut sealed = vec![0; 8];
         message.serialize(&mut sealed);
@@ -84,13 +84,13 @@ impl Seal {
         sealed
     }
 
-    /// The message that travelled.
+    /// Checks the hash and decodes the message.
     fn open(self, sealed: &[u8]) -> Result<ChitchatMessage, String> {
         let whole = sealed.split_first_chunk().filter(|(hash, message)| self.hash(message) == **hash);
-        let Some((_, message)) = whole else { return Err("it is not of a member of this cluster".to_owned()) };
-        // It was written for datagrams of servers like it, and may stumble over those of another version.
+        let Some((_, message)) = whole else { return Err("not from a member of this cluster".to_owned()) };
+        // The decoder expects datagrams of its own version, and may panic on others.
         let read = std::panic::catch_unwind(|| ChitchatMessage::deserialize(&mut &*message));
-        read.map_err(|_| "it ends in the middle".to_owned())?.map_err(|error| error.to_string())
+        read.map_err(|_| "the message is cut short".to_owned())?.map_err(|error| error.to_string())
     }
 }
 
@@ -100,12 +100,12 @@ pub(crate) struct Members {
     inbox: mpsc::Sender<(SocketAddr, ChitchatMessage)>,
     seal: Seal,
     live: watch::Receiver<BTreeMap<ChitchatId, NodeState>>,
-    /// Whether another server of this one's name was met, and told of.
+    /// Whether a second server with this server's name has been logged.
     doubled: AtomicBool,
     refusals: Refusals,
 }
 
-/// Servers that this one does not gossip with, since one of the two refuses it, and why; each is told of once.
+/// Peers that this server does not gossip with because one side refuses, with the reasons. Each peer is logged once.
 #[derive(Clone, Default)]
 struct Refusals(Arc<Mutex<BTreeMap<SocketAddr, String>>>);
 
@@ -113,8 +113,8 @@ impl Refusals {
     fn add(&self, peer: SocketAddr, why: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.get(&peer).is_none_or(|known| known != why) {
-            tracing::error!(%peer, why, "no cluster with this server");
-            // What is refused again and again is from few places; strangers do not fill the memory.
+            tracing::error!(%peer, why, "cannot form a cluster with this server");
+            // The list is bounded, so that strangers cannot fill the memory.
             if all.len() < REFUSALS_MAX || all.contains_key(&peer) {
                 all.insert(peer, why.to_owned());
             }
@@ -159,33 +159,33 @@ impl Members {
         let line = Sending { from: options.address, store: options.store.clone(), dialer, refusals: refusals.clone() };
         let over = OverCells { seal, line, receiver: Mutex::new(Some(receiver)) };
         let handle = spawn_chitchat(config, said.into_iter().collect(), &over).await;
-        let handle = handle.map_err(|error| Status::internal(format!("the membership does not start: {error}")))?;
+        let handle = handle.map_err(|error| Status::internal(format!("cannot join the gossip: {error}")))?;
         let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
         Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false), refusals })
     }
 
-    /// Takes in a message of another server.
+    /// Takes in a message from another server.
     pub(crate) fn take(&self, from: SocketAddr, message: &[u8]) -> Result<(), String> {
         if message.len() > MESSAGE_MAX {
-            return Err(format!("{} bytes are no message of the membership", message.len()));
+            return Err(format!("{} bytes, more than the {MESSAGE_MAX} of any gossip", message.len()));
         }
         let message = self.seal.open(message)?;
-        // One that finds no room is as good as one lost on its way.
+        // If the inbox is full the message is lost, which gossip tolerates.
         let _ = self.inbox.try_send((from, message));
         Ok(())
     }
 
-    /// A server that was refused, or that refuses this one, and why; `None` as long as there is none.
+    /// A peer that this server refuses or that refuses this server, with the reason; `None` if there is none.
     pub(crate) fn refusal(&self) -> Option<(SocketAddr, String)> {
         self.refusals.first()
     }
 
-    /// Remembers that a server is none of this cluster.
+    /// Records that a peer does not belong to this cluster.
     pub(crate) fn refuse(&self, peer: SocketAddr, why: &str) {
         self.refusals.add(peer, why);
     }
 
-    /// Says this of itself from now on.
+    /// Publishes these pairs from now on.
     pub(crate) async fn say(&self, said: &Said) {
         self.handle
             .with_chitchat(|chitchat| {
@@ -201,7 +201,7 @@ impl Members {
             .await;
     }
 
-    /// The live servers, this one among them, by name.
+    /// The live servers by name, including this server.
     pub(crate) async fn live(&self) -> Vec<Member> {
         let own = self.handle.chitchat_id().clone();
         self.handle
@@ -212,10 +212,10 @@ impl Members {
                     let is_double = id.node_id == own.node_id && id.gossip_advertise_addr != own.gossip_advertise_addr;
                     if is_double && !self.doubled.swap(true, Ordering::Relaxed) {
                         let (name, address) = (&own.node_id, id.gossip_advertise_addr);
-                        tracing::error!(%name, %address, "another server has this name: give each a name of its own");
+                        tracing::error!(%name, %address, "another server has this name: give each its own --name");
                     }
                     let Some(state) = chitchat.node_state(&id) else { continue };
-                    // One that started again may live twice for a while.
+                    // A restarted server may appear with two generations for a while.
                     let generation = if id == own { u64::MAX } else { id.generation_id };
                     let said = state.key_values().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
                     let member = Member { name: id.node_id.to_string(), address: id.gossip_advertise_addr, said };
@@ -229,12 +229,12 @@ impl Members {
             .await
     }
 
-    /// Returns when another server comes, goes, or says something new.
+    /// Returns when another server comes, goes, or publishes a change.
     pub(crate) async fn changed(&self) {
         let mut live = self.live.clone();
         live.mark_unchanged();
         if live.changed().await.is_err() {
-            // The membership has ended, and nothing changes any more.
+            // Gossip has ended; there are no more changes.
             std::future::pending::<()>().await;
         }
     }
@@ -244,7 +244,7 @@ impl Members {
     }
 }
 
-/// What every message goes with.
+/// What every outgoing message needs.
 #[derive(Clone)]
 struct Sending {
     from: SocketAddr,
@@ -253,7 +253,7 @@ struct Sending {
     refusals: Refusals,
 }
 
-/// Gossip as calls to peers.
+/// The transport of gossip: calls of the service `Cells`.
 struct OverCells {
     seal: Seal,
     line: Sending,
@@ -264,7 +264,7 @@ struct OverCells {
 impl Transport for OverCells {
     async fn open(&self, _: SocketAddr) -> anyhow::Result<Box<dyn Socket>> {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the membership is open already"))?;
+        let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the gossip socket is already open"))?;
         Ok(Box::new(Line { seal: self.seal, sending: self.line.clone(), receiver, peers: BTreeMap::new() }))
     }
 }
@@ -273,7 +273,7 @@ struct Line {
     seal: Seal,
     sending: Sending,
     receiver: mpsc::Receiver<(SocketAddr, ChitchatMessage)>,
-    /// For each peer, what its task sends.
+    /// For each peer, the queue of the task that sends to it.
     peers: BTreeMap<SocketAddr, mpsc::Sender<Vec<u8>>>,
 }
 
@@ -297,7 +297,7 @@ impl Socket for Line {
 }
 
 impl Sending {
-    /// Sends one peer its messages, one after the other; ends when the peer has not been written to for a while.
+    /// Sends messages to one peer, one after the other. Ends after 60 s without a message.
     async fn send_to(self, to: SocketAddr, mut messages: mpsc::Receiver<Vec<u8>>) {
         let Self { from, store, dialer, refusals } = self;
         let Ok(channel) = dialer.dial(&to.to_string()) else { return };
@@ -310,8 +310,8 @@ impl Sending {
                 Ok(Err(status)) if matches!(Reason::of(&status), Some(Reason::OtherStore | Reason::BadToken)) => {
                     refusals.add(to, status.message());
                 }
-                Ok(Err(status)) => tracing::debug!(%to, %status, "gossip did not arrive"),
-                Err(_) => tracing::debug!(%to, "gossip did not arrive in time"),
+                Ok(Err(status)) => tracing::debug!(%to, %status, "cannot deliver gossip"),
+                Err(_) => tracing::debug!(%to, "gossip timed out"),
             }
         }
     }
@@ -341,7 +341,7 @@ mod tests {
     fn what_the_decoder_stumbles_over_is_refused() {
         let seal = Seal::of("webstrata");
         let whole = seal.close(&ChitchatMessage::BadCluster);
-        // The kinds of messages with what should follow missing, or something else in its place.
+        // Each kind of message with a missing or a wrong body.
         for kind in 0..8 {
             for rest in [0, 1, 2, 3, 7, 40] {
                 for byte in [0, 1, 4, 0x7f, 0xff] {

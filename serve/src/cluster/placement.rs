@@ -1,48 +1,50 @@
-//! Which servers the cells of a row belong to: rendezvous hashing (Thaler & Ravishankar 1998) with bounded loads
+//! Placement of the cells of a row on servers: rendezvous hashing (Thaler & Ravishankar 1998) with bounded loads
 //! (Mirrokni et al. 2018).
 //!
-//! Each pair of a cell and a server has a score; a cell belongs to the servers of highest score that have room, in that
-//! order. Cells are placed one after the other, and a server has room while it holds no more than the mean and one
-//! cell, or the mean and a tenth of what it is to have, whichever is larger: so few cells are spread as evenly as they
-//! can be, and of many the bound touches hardly one. All servers that know the same members agree without a word; a
-//! member that comes takes its share from all others alike, and one that goes leaves each of its cells to the next in
-//! line. Where cells are many, nothing else moves; where they are few, a cell may that had to give way before.
+//! Each pair of a cell and a server has a score. A cell is placed on the servers with the highest scores that have
+//! capacity, in this order. Cells are placed one after the other. A server has capacity for a cell if its load with the
+//! cell is at most the mean load plus the larger of one cell and a tenth of its final share. Few cells are therefore
+//! spread as evenly as possible, and with many cells the bound changes almost no placement.
 //!
-//! Rows are placed apart, so a new one moves no cell of another. Cost: a hash for each pair.
+//! Servers that know the same members compute the same placement without communication. A new member takes cells
+//! evenly from all others. The cells of a lost member go to the next servers in their orders. With many cells, nothing
+//! else moves; with few cells, a cell that was displaced by the bound may move too.
+//!
+//! Rows are placed independently, so a new row moves no cell of another row. Cost: one hash for each pair.
 
 use std::cmp::Reverse;
 
 use webstrata_layers::store::manifest::PartitionEntry;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A cell that is to be placed.
+/// A cell to place.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Its partition.
+    /// The partition of the cell.
     pub partition: u32,
-    /// What it takes, in any unit.
+    /// The load of the cell, in any unit.
     pub weight: u64,
 }
 
 impl Load {
-    /// By the bytes of the partition's layers.
+    /// The load of a partition: the bytes of its layers.
     pub fn of(partition: &PartitionEntry) -> Self {
         Self { partition: partition.partition, weight: partition.files.iter().map(|file| file.bytes).sum() }
     }
 }
 
-/// What servers hold, and how much they have room for.
+/// The loads of the servers, and their bound.
 struct Capacity {
     held: Vec<u64>,
-    /// All together.
+    /// The sum of all loads so far.
     placed: u64,
     takers: u64,
-    /// How much more than the mean of what was placed so far one may hold.
+    /// How far a load may exceed the mean load so far.
     slack: u64,
 }
 
 impl Capacity {
-    /// For so many copies of each cell.
+    /// Capacities for this many copies of each cell.
     fn new(cells: &[Load], servers: usize, takers: usize, copies: usize) -> Self {
         let all: u64 = cells.iter().map(|cell| cell.weight).sum::<u64>() * copies as u64;
         let (takers, heaviest) = ((takers as u64).max(1), cells.iter().map(|cell| cell.weight).max().unwrap_or(0));
@@ -58,16 +60,16 @@ impl Capacity {
         self.placed += weight;
     }
 
-    /// The first of some that has room, or if none has, the one that holds least.
+    /// The first server with capacity, or the server with the smallest load if none has capacity.
     fn choose(&self, of: &[usize], weight: u64) -> Option<usize> {
         let first = of.iter().copied().find(|&at| self.has(at, weight));
         first.or_else(|| of.iter().copied().min_by_key(|&at| self.held[at]))
     }
 }
 
-/// For each cell of a row all `servers`, by their places: first the `copies` that it belongs to, then the others in the
-/// order of their scores. Cells belong to servers that take some (`takes`) alone, and the first of a cell's servers is
-/// the one that is asked first; these too are spread evenly.
+/// For each cell of a row, all `servers` by index, and how many of them the cell is placed on: first these servers (at
+/// most `copies`), then the others in the order of their scores. Cells are placed only on servers that accept cells
+/// (`takes`). The first server of a cell is asked first, so the first servers are spread evenly too.
 pub fn place(
     row: u32,
     cells: &[Load],
@@ -80,7 +82,7 @@ pub fn place(
     let mut all = Capacity::new(cells, servers.len(), takers, copies);
     let mut first = Capacity::new(cells, servers.len(), takers, 1.min(copies));
     let mut placed: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), copies); cells.len()];
-    // The heaviest choose first: the light ones fill what these leave.
+    // Heavy cells first: light cells fill the remaining capacity.
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by_key(|&at| (Reverse(cells[at].weight), cells[at].partition));
     for cell in order {
@@ -105,12 +107,12 @@ pub fn place(
     placed
 }
 
-/// The places of `servers`, by name, in the order of a cell's scores.
+/// The indexes of `servers` in the order of their scores for a cell.
 fn rank(row: u32, partition: u32, servers: &[impl AsRef<str>]) -> Vec<usize> {
     let cell = u64::from(row) << 32 | u64::from(partition);
     let mut scores: Vec<(u64, usize)> =
         servers.iter().enumerate().map(|(at, name)| (xxh3_64_with_seed(name.as_ref().as_bytes(), cell), at)).collect();
-    // Names differ, so their order settles what hashes do not.
+    // Names are unique, so they break ties of hashes.
     scores.sort_unstable_by(|one, other| {
         other.0.cmp(&one.0).then_with(|| servers[one.1].as_ref().cmp(servers[other.1].as_ref()))
     });
@@ -164,7 +166,7 @@ mod tests {
             assert!(loads.iter().all(|cells| (4..=7).contains(cells)), "row {row}: {loads:?}");
             let first = |at: usize| placed.iter().filter(|own| own[0] == at).count();
             assert!((0..5).all(|at| (1..=4).contains(&first(at))), "row {row}: {placed:?}");
-            // One that comes takes its share, and some make room for one another.
+            // A new server takes its share, and some cells move because of the bound.
             let grown = of(row, &equal(14), 6, 2);
             let moved = |at: &usize, before: &Vec<usize>| !before.contains(at) && *at < 5;
             others += grown

@@ -1,42 +1,42 @@
-//! Why a server is not ready to be asked, in words: what `/readyz` shows and its log says.
+//! Why a server is not ready: the message of `/readyz`.
 
 use std::fmt;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A cell that could not be made or brought.
+/// A cell that could not be made or fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CellFailure {
-    /// Its row.
+    /// The row of the cell.
     pub(super) row: u32,
-    /// Its partition.
+    /// The partition of the cell.
     pub(super) partition: u32,
-    /// How often it was tried.
+    /// The number of failed attempts.
     pub(super) tries: u32,
-    /// Why it failed last.
+    /// The error of the last attempt.
     pub(super) why: String,
-    /// How long after that it is tried again.
+    /// The wait between the last attempt and the next.
     pub(super) wait: Duration,
-    /// When that is.
+    /// The time of the next attempt.
     pub(super) again: Instant,
 }
 
-/// What a server lacks; nothing where it is ready.
+/// What a server lacks to be ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lacks {
-    /// It is about to end.
+    /// The server is shutting down.
     pub(super) leaving: bool,
-    /// There is no epoch that it answers.
+    /// The server serves no epoch yet.
     pub(super) epoch: bool,
-    /// So many cells that belong here are not here.
+    /// The number of cells placed on this server that it does not hold yet.
     pub(super) cells: u64,
-    /// One of these that was tried in vain.
+    /// One of these cells whose last attempt failed.
     pub(super) failed: Option<CellFailure>,
 }
 
 impl Lacks {
-    /// Whether it lacks nothing.
+    /// Whether the server lacks nothing.
     pub(super) fn is_nothing(&self) -> bool {
         !self.leaving && !self.epoch && self.cells == 0
     }
@@ -47,11 +47,11 @@ impl fmt::Display for Lacks {
         match self {
             Self { failed: Some(CellFailure { row, partition, tries, why, wait, .. }), cells, .. } => write!(
                 formatter,
-                "{cells} cells are missing; row {row}, partition {partition} failed {tries} times, next try after \
-                 {} s: {why}",
+                "{cells} cells are missing; row {row}, partition {partition} failed {tries} times, next retry \
+                 after {} s: {why}",
                 wait.as_secs()
             ),
-            Self { leaving: true, .. } => formatter.write_str("the server is about to end"),
+            Self { leaving: true, .. } => formatter.write_str("the server is shutting down"),
             Self { cells: missing @ 1.., .. } => write!(formatter, "{missing} cells are still being loaded"),
             Self { epoch: true, .. } => {
                 formatter.write_str("no epoch has all its cells on the servers of the cluster yet")

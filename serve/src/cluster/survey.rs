@@ -1,13 +1,12 @@
-//! From what servers say to a map: who has which cell, where it belongs, which epoch is current.
+//! Makes a map from what servers publish: who holds which cell, where each cell is placed, which epoch is current.
 //!
-//! A pure function of what it is given, so that what a cluster decides can be tested without one. Servers say, in
-//! gossip:
+//! The survey is a pure function of its input, so that tests need no cluster. Servers publish in gossip:
 //!
 //! ```text
-//! current              7                      the epoch that is current for it
-//! epochs               5 01ab…,7 23cd…        epochs that it answers, with their digests
+//! current              7                      the epoch that the server calls current
+//! epochs               5 01ab…,7 23cd…        the epochs that the server serves, with their digests
 //! cells/3/9f0c…        0-4,7                  its cells of row 3, whose layers have this hash, by partition
-//! leaving              1                      that it goes
+//! leaving              1                      the server is shutting down
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,17 +21,17 @@ use crate::protocol::proto::{Cell, Epoch, Row, Server};
 use webstrata_cells::image::label::range_number;
 use webstrata_cells::image::label::{partitions, source_of};
 
-/// What all servers say, by place in `servers`.
+/// What all servers publish, by index in `servers`.
 pub(super) struct Survey {
     pub(super) servers: Vec<Server>,
-    /// Whether each takes part in placement.
+    /// Whether each server takes part in placement.
     stays: Vec<bool>,
-    /// Whether each was heard of lately.
+    /// Whether each server is alive.
     lives: Vec<bool>,
     said: Vec<Said>,
 }
 
-/// A row as the survey needs it.
+/// The data of a row that the survey needs.
 pub(super) struct Layout {
     pub(super) row: u32,
     key: String,
@@ -41,7 +40,7 @@ pub(super) struct Layout {
     cells: Vec<CellSummary>,
 }
 
-/// A cell as the survey needs it.
+/// The data of a cell that the survey needs.
 struct CellSummary {
     load: Load,
     /// UIDs of its URLs, and of its records.
@@ -50,18 +49,18 @@ struct CellSummary {
     first_key: Vec<u8>,
 }
 
-/// A cell's servers.
+/// The servers of a cell.
 pub(super) struct Holders {
-    /// Those that have it, in the order in which to ask them.
+    /// Servers that hold the cell, in the order in which to ask them.
     pub(super) ready: Vec<usize>,
-    /// Those that had it, and are not heard of: they may be dead, or cut off, or busy.
+    /// Silent servers that held the cell: they may be dead, cut off, or busy.
     pub(super) silent: Vec<usize>,
-    /// Those to which it belongs, the first first.
+    /// Servers that the cell is placed on, in order.
     pub(super) placed: Vec<usize>,
 }
 
 impl Holders {
-    /// Whether all have it to whom it belongs.
+    /// Whether all servers that the cell is placed on hold it.
     pub(super) fn is_settled(&self) -> bool {
         self.placed.iter().all(|at| self.ready.contains(at))
     }
@@ -97,7 +96,7 @@ impl Layout {
 }
 
 impl Survey {
-    /// Of the live servers, and of those that are not heard of since shortly; no name twice.
+    /// A survey of the live servers and of the servers that have just become silent. Names must be unique.
     pub(super) fn of(live: Vec<Member>, silent: Vec<Member>) -> Self {
         let live = live.into_iter().map(|member| (member, true));
         let mut all: Vec<(Member, bool)> = live.chain(silent.into_iter().map(|member| (member, false))).collect();
@@ -109,7 +108,7 @@ impl Survey {
         Self { servers, stays, lives, said: all.into_iter().map(|(member, _)| member.said).collect() }
     }
 
-    /// How many servers live.
+    /// The number of live servers.
     pub(super) fn live(&self) -> usize {
         self.lives.iter().filter(|&&lives| lives).count()
     }
@@ -118,12 +117,12 @@ impl Survey {
         self.said.iter().zip(&self.lives).filter(|(_, lives)| **lives).map(|(said, _)| said)
     }
 
-    /// The epoch that others say is current.
+    /// The newest epoch that a live server calls current.
     pub(super) fn current(&self) -> u64 {
         self.said().filter_map(|said| said.get("current")?.parse().ok()).max().unwrap_or(0)
     }
 
-    /// The epochs that others answer.
+    /// The epochs that live servers serve.
     pub(super) fn epochs(&self) -> BTreeSet<EpochId> {
         self.said().flat_map(epochs_of).collect()
     }
@@ -136,7 +135,7 @@ impl Survey {
         let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
         let holders = |(partition, (ranked, belongs)): (u32, (Vec<usize>, usize))| {
             let placed = ranked[..belongs].to_vec();
-            // Those that stay before those that go.
+            // Servers that stay come before servers that leave.
             let has = |at: &usize| ready[*at].contains(&partition);
             let (live, silent): (Vec<usize>, Vec<usize>) =
                 ranked.into_iter().filter(has).partition(|&at| self.lives[at]);
@@ -146,7 +145,7 @@ impl Survey {
         row.partitions().zip(place(row.row, &cells, &names, &self.stays, replicas)).map(holders).collect()
     }
 
-    /// A row as it travels.
+    /// A row, as a message.
     pub(super) fn row(row: &Layout, holders: &[Holders]) -> Row {
         let narrow = |at: &usize| u32::try_from(*at).unwrap_or(u32::MAX);
         let cell = |(place, holders): (&CellSummary, &Holders)| Cell {
@@ -168,7 +167,7 @@ impl Survey {
     }
 }
 
-/// An epoch as it travels.
+/// An epoch, as a message.
 pub(super) fn epoch_of(store: &Store) -> Epoch {
     let manifest = store.manifest();
     Epoch {
@@ -180,12 +179,12 @@ pub(super) fn epoch_of(store: &Store) -> Epoch {
     }
 }
 
-/// The epochs that a server answers.
+/// The epochs that a server serves.
 pub(super) fn epochs_of(said: &Said) -> impl Iterator<Item = EpochId> {
     said.get("epochs").into_iter().flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok())
 }
 
-/// What this server says: its epochs, and its cells of these rows.
+/// What this server publishes: its epochs, and its cells of these rows.
 pub(super) fn say(current: u64, epochs: &[EpochId], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Said {
     let list: Vec<String> = epochs.iter().map(EpochId::to_string).collect();
     let mut said = BTreeMap::from([("current".to_owned(), current.to_string()), ("epochs".to_owned(), list.join(","))]);
@@ -211,12 +210,12 @@ fn text_of(numbers: &BTreeSet<u32>) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// The numbers of a text of ranges; what is none is left out.
+/// Parses ranges of numbers. Invalid parts are skipped.
 fn set_of(text: &str) -> BTreeSet<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let range = first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?;
-        // No row has more partitions; a longer range is not of a server of ours.
+        // No row has more partitions: a longer range is not from a Webstrata server.
         (range.end().checked_sub(*range.start())? < 1 << 24).then_some(range)
     };
     text.split(',').filter_map(range).flatten().collect()

@@ -1,7 +1,7 @@
-//! Attending calls to their end: an answer's body that keeps something until it has ended, and notes how it ended.
+//! Attendants: values that stay with a call until its answer has ended, and learn how it ended.
 //!
-//! A call ends when its answer's body ends, fails or is dropped because the caller went away; then its attendant is
-//! dropped, once. Bytes and their borders are passed on as they are. One allocation a call.
+//! A call ends when the body of its answer ends, fails, or is dropped because the caller went away. Then the attendant
+//! is dropped, exactly once. The frames of the body pass unchanged. Cost: one allocation a call.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,36 +13,36 @@ use tonic::{Code, Status};
 
 use crate::guard::refusal::{code_of, is_grpc};
 
-/// What stays with a call until its answer has ended, and learns from `drop` that it has.
+/// A value that stays with a call. It is dropped when the answer has ended.
 pub(crate) trait Attendant: Send + Unpin + 'static {
-    /// Where it wants noted how the call ends.
+    /// Where to record the end of the call, if the attendant needs it.
     fn outcome(&mut self) -> Option<&mut Outcome> {
         None
     }
 
-    /// Runs a step of the answer, in what it should see as its surroundings.
+    /// Runs one step of the answer, for example inside a span.
     fn within<T>(&self, step: impl FnOnce() -> T) -> T {
         step()
     }
 }
 
-/// How a call ended, as far as it has.
+/// How a call ended, as far as known.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     code: Option<Code>,
-    /// The answer was given to its end.
+    /// Whether the answer was sent to its end.
     whole: bool,
-    /// Of the answer's body.
+    /// Bytes of the answer's body.
     pub(crate) bytes: u64,
 }
 
 impl Outcome {
-    /// The code of the answer; of one that was not given to its end because the caller went away, that.
+    /// The code of the answer; CANCELLED if the caller went away before the end.
     pub(crate) fn code(&self) -> Code {
         if self.whole { self.code.unwrap_or(Code::Unknown) } else { Code::Cancelled }
     }
 
-    /// gRPC has its status in the headers where there is nothing else, or behind the answer.
+    /// A gRPC status is in the headers if there is no message, else in the trailers.
     fn begin(&mut self, response: &Response<Body>) {
         self.code = if is_grpc(response.headers()) { status(response.headers()) } else { Some(code_of(response)) };
     }
@@ -62,7 +62,7 @@ fn status(headers: &HeaderMap) -> Option<Code> {
     Some(Code::from_bytes(headers.get(Status::GRPC_STATUS)?.as_bytes()))
 }
 
-/// The answer, with an attendant.
+/// Attaches an attendant to an answer.
 pub(crate) fn attended(response: Response<Body>, mut attendant: impl Attendant) -> Response<Body> {
     let over = response.body().is_end_stream();
     if let Some(outcome) = attendant.outcome() {
@@ -74,7 +74,7 @@ pub(crate) fn attended(response: Response<Body>, mut attendant: impl Attendant) 
 
 struct Attended<A> {
     inner: Body,
-    /// Until the end.
+    /// `None` after the end.
     attendant: Option<A>,
 }
 
@@ -89,7 +89,7 @@ impl<A: Attendant> HttpBody for Attended<A> {
             Some(attendant) => attendant.within(step),
             None => step(),
         });
-        // Who reads may stop at the last frame, and need not ask for the end.
+        // A reader may stop at the last frame without polling for the end.
         let over = !matches!(frame, Some(Ok(_))) || inner.is_end_stream();
         if let Some(outcome) = attendant.as_mut().and_then(Attendant::outcome) {
             if let Some(Ok(frame)) = &frame {

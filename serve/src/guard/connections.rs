@@ -1,10 +1,10 @@
-//! The open connections of a server: how many, of whom, and which of them goes when there is no room.
+//! The open connections of a server: their number, their origins, and which connection is closed at the limit.
 //!
-//! A connection is idle while none of its calls runs or waits. One that is idle for too long is closed; where a caller
-//! has as many as it may, or the server as many as it can, the new one takes the place of an idle one: of those that
-//! never made a call the oldest first, then of the others the one that is idle for the longest time. Where none is
-//! idle, the new one is closed. All connections can be cut, at the end of a server. Memory: some hundred bytes a
-//! connection; a look at all of them where there is no room for one more.
+//! A connection is idle while none of its calls runs or waits. A connection that is idle for too long is closed. If the
+//! caller or the server is at its limit, a new connection replaces an idle connection: first the oldest that never made
+//! a call, then the one that has been idle longest. If no connection is idle, the new connection is closed. A server
+//! that ends can cut all connections. Memory: some hundred bytes a connection. Cost at the limit: a scan of all
+//! connections for each new connection.
 
 pub mod incoming;
 pub mod origin;
@@ -18,14 +18,14 @@ use futures_util::task::AtomicWaker;
 
 use crate::guard::connections::origin::Origin;
 
-/// How many connections there may be.
+/// The limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// Of all callers.
+    /// The most connections of all callers.
     pub most: usize,
-    /// Of one caller.
+    /// The most connections of one caller.
     pub of_one: usize,
-    /// How long one may be idle.
+    /// How long a connection may be idle.
     pub idle: Duration,
 }
 
@@ -43,11 +43,11 @@ struct Shared {
 #[derive(Default)]
 struct Open {
     next: u64,
-    /// By their numbers.
+    /// The connections by number.
     lines: HashMap<u64, (Origin, Arc<Line>)>,
-    /// How many each caller has.
+    /// The number of connections of each caller.
     of: HashMap<Origin, usize>,
-    /// All are, from now on.
+    /// Whether all connections are cut, now and in future.
     cut: bool,
 }
 
@@ -70,32 +70,32 @@ impl Open {
 }
 
 impl Connections {
-    /// How many there are.
+    /// The number of open connections.
     #[must_use]
     pub fn open(&self) -> usize {
         self.lock().lines.len()
     }
 
-    /// How many were closed at once since the start, because there were too many.
+    /// The number of connections refused since the start because of the limits.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
     }
 
-    /// How many were closed since the start because they were idle: for too long, or when others wanted their place.
+    /// The number of idle connections closed since the start, after the idle time or for a new connection.
     #[must_use]
     pub fn closed_idle(&self) -> u64 {
         self.0.closed_idle.load(Ordering::Relaxed)
     }
 
-    /// Ends all of them, with their calls, now and for ever.
+    /// Cuts all connections with their calls. Later connections are cut too.
     pub fn cut(&self) {
         let mut open = self.lock();
         open.cut = true;
         open.lines.values().for_each(|(_, line)| line.cut());
     }
 
-    /// Closes those that are idle for so long.
+    /// Closes connections that have been idle for this long.
     pub fn close_idle(&self, after: Duration) {
         let mut open = self.lock();
         let stale = |line: &Line| line.is_idle() && line.since().elapsed() >= after;
@@ -104,7 +104,7 @@ impl Connections {
         idle.into_iter().for_each(|number| self.close(&mut open, number));
     }
 
-    /// One more, where there may be one.
+    /// Adds a connection, if the limits or an idle connection allow it.
     pub(crate) fn enter(&self, origin: Origin, room: &ConnectionLimits) -> Option<Seat> {
         let mut open = self.lock();
         let own = open.of.get(&origin).copied().unwrap_or(0);
@@ -137,7 +137,7 @@ impl Connections {
         self.0.closed_idle.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// No code panics while it holds the lock, and what it guards is whole at any time.
+    /// A poisoned lock is safe to use: no code panics while it holds the lock, and every statement leaves valid state.
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,14 +156,14 @@ impl Drop for Seat {
     }
 }
 
-/// What is known of a connection: whether it is to end, and what it does.
+/// The state of a connection: whether it is cut, and its calls.
 #[derive(Debug)]
 pub(crate) struct Line {
     cut: AtomicBool,
     task: AtomicWaker,
     calls: AtomicUsize,
     opened: Instant,
-    /// When its last call ended, in milliseconds since it was opened.
+    /// When the last call ended, in milliseconds since the connection was opened.
     last: AtomicU64,
     used: AtomicBool,
 }
@@ -176,7 +176,7 @@ impl Default for Line {
 }
 
 impl Line {
-    /// Whether it is to end; otherwise its task is woken when it is.
+    /// Whether the connection is cut. If not, a later cut wakes the task.
     pub(crate) fn is_cut(&self, task: &std::task::Waker) -> bool {
         // Registered first, so that no cut is missed.
         self.task.register(task);
@@ -196,12 +196,12 @@ impl Line {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Since when it is idle, if it is.
+    /// Since when the connection is idle, if it is idle.
     fn since(&self) -> Instant {
         self.opened + Duration::from_millis(self.last.load(Ordering::Relaxed))
     }
 
-    /// A call of it begins.
+    /// Marks the begin of a call.
     pub(crate) fn busy(self: &Arc<Self>) -> Busy {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.used.store(true, Ordering::Relaxed);
@@ -235,7 +235,7 @@ mod tests {
         let [busy, used, fresh] = [enter(1), enter(1), enter(1)];
         let call = busy.line.busy();
         drop(used.line.busy());
-        // One caller has no more than its share, whatever room there is for others.
+        // A caller has at most its share, even if connections are left for others.
         let newer = enter(1);
         assert!(is_cut(&fresh) && !is_cut(&used), "that which made no call goes first");
         let newest = enter(1);

@@ -1,8 +1,8 @@
-//! Deadlines of callers: a gRPC call that says how long it waits is ended when that time is over, with
-//! DEADLINE_EXCEEDED.
+//! Deadlines of callers: a gRPC call with a deadline ends at its deadline with DEADLINE_EXCEEDED.
 //!
-//! Reads the header `grpc-timeout`. The transport reads it as well, and would say CANCELLED; so a call ends here a
-//! little earlier. The time counts until the answer begins; a stream that has begun is ended by its caller.
+//! The deadline is in the header `grpc-timeout`. The transport reads the header too and would answer CANCELLED, so the
+//! call ends here a little earlier. The deadline is for the start of the answer; a stream that has begun is ended by
+//! its caller.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use tonic::Status;
 
 use crate::guard::refusal::{answer, is_grpc};
 
-/// How much earlier than the transport a call is ended: more than timers are apart.
+/// How much earlier than in the transport a call ends: more than the resolution of timers.
 const EARLIER: Duration = Duration::from_millis(2);
 
-/// Ends calls of the router's methods when their callers do not wait any more.
+/// Ends calls of a router at their deadlines.
 pub(crate) fn around(router: Router) -> Router {
     router.layer(from_fn(within))
 }
@@ -29,11 +29,11 @@ async fn within(request: Request, next: Next) -> Response {
     let Some(patience) = patience else { return next.run(request).await };
     let most = patience.saturating_sub(EARLIER).max(patience / 2);
     timeout(most, next.run(request)).await.unwrap_or_else(|_| {
-        answer(Status::deadline_exceeded(format!("no answer within {patience:?}, which the call asked for")), true)
+        answer(Status::deadline_exceeded(format!("no answer within {patience:?}, the call's deadline")), true)
     })
 }
 
-/// How long a caller waits: at most eight digits and a unit.
+/// The deadline of a caller: at most eight digits and a unit.
 fn patience(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -60,7 +60,7 @@ mod tests {
     #[tokio::test]
     async fn calls_that_are_late_say_so() {
         let address = serve(around(router(&Tardy::default())), None).await;
-        // As they travel: a client of tonic has a timer of its own, which says something else.
+        // Raw calls, because a tonic client has a separate timer with another error.
         for timeout in ["0m", "1m", "5m", "60m", "60000u"] {
             let answer = raw(address, &[("millis", &HELD.to_string()), ("grpc-timeout", timeout)]).await;
             assert_eq!(answer["grpc-status"], "4", "DEADLINE_EXCEEDED after {timeout}: {answer:?}");

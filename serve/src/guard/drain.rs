@@ -1,15 +1,14 @@
-//! The end of a server without failed calls.
+//! Drain: shuts a server down without failed calls.
 //!
 //! ```text
 //! begin --linger--> stop --patience--> cut
 //! ```
 //!
-//! From `begin` on the server says that it is not to be asked, by health checks over gRPC and by `/readyz`, and still
-//! answers, so that those who ask it can learn that; at `stop` it accepts no connection and no new call; at `cut` the
-//! connections that are left are cut with their calls. It ends as soon as nothing runs. Calls that wait for something
-//! to happen are ended at `stop` by [`Drain::around`], since nobody waits for those. [`Drain`] knows when, and
-//! [`Drain::run`] does it to a server of tonic. A server says by [`Drain::set_ready`] that it is to be asked, which
-//! begins with no.
+//! From `begin` on, gRPC health checks and `/readyz` say that the server is not ready, and the server still answers, so
+//! that clients have time to learn this. At `stop` it accepts no connection and no new call. At `cut` the remaining
+//! connections are cut with their calls. The server ends as soon as no call runs. [`Drain::around`] ends calls that
+//! wait for an event at `stop`, because they may last as long as the server. [`Drain::run`] drains a tonic server. A
+//! server is not ready until it calls [`Drain::set_ready`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -37,19 +36,19 @@ use crate::guard::connections::Connections;
 use crate::guard::methods::{LIVE, Methods, READY};
 use crate::guard::refusal::{answer, is_grpc};
 
-/// The services that health checks name; the empty one is the server.
+/// The services that health checks may name; the empty name is the server.
 const SERVICES: [&str; 3] = ["", "webstrata.v1.Links", "webstrata.v1.Cells"];
 /// Time for tasks to see that their connections were cut.
 const CUT_MAX: Duration = Duration::from_secs(1);
 
-/// How far a server is on its way to its end.
+/// The phases of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It serves, or is getting ready to.
+    /// The server serves, or gets ready to serve.
     Open,
-    /// It answers, and says that it is not to be asked.
+    /// The server answers, and says that it is not ready.
     Lingers,
-    /// It finishes what runs.
+    /// The server finishes the calls that run.
     Stopped,
 }
 
@@ -60,30 +59,30 @@ pub enum End {
     Whole,
     /// These connections, most of them with calls, were cut.
     Cut {
-        /// How many.
+        /// The number of cut connections.
         connections: usize,
     },
 }
 
-/// When a server ends, and what it says of that. Clones share it.
+/// The phase and the readiness of a server. Clones share them.
 #[derive(Clone)]
 pub struct Drain {
     linger: Duration,
     patience: Duration,
     phase: watch::Sender<Phase>,
-    /// Whether it is to be asked, or why not.
+    /// Whether the server is ready, or why not.
     ready: watch::Sender<Result<(), String>>,
     health: HealthReporter,
-    /// Held while health checks are told, so that they are told last what is true last.
+    /// Held while health checks are updated, so that the last update is the newest.
     telling: Arc<Mutex<()>>,
 }
 
 impl Drain {
-    /// With the health service to be served beside the others. `linger`: how long it still answers and says that it
-    /// ends, at least as long as health checks are apart; `patience`: how long running calls may take after that.
+    /// A drain, and the health service to serve. `linger`: how long the server still answers after it stops being
+    /// ready, at least the interval of health checks. `patience`: how long running calls may take after that.
     pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
         let (health, service) = health_reporter();
-        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it has just begun".to_owned())));
+        let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it is starting up".to_owned())));
         let drain = Self { linger, patience, phase, ready, health, telling: Arc::default() };
         drain.tell().await;
         (drain, service)
@@ -96,24 +95,23 @@ impl Drain {
                 Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
                 Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
             },
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server ends\n".to_owned()),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down\n".to_owned()),
         };
         Router::new().route(READY, get(ready)).route(LIVE, get(async || "alive\n")).with_state(self.clone())
     }
 
-    /// Ends calls of the router's methods that last as long as the server, when it stops: `UNAVAILABLE`.
+    /// Ends calls that may last as long as the server with `UNAVAILABLE` when the server stops.
     pub fn around(&self, router: Router, methods: &Methods) -> Router {
         router.layer(from_fn_with_state((self.clone(), methods.clone()), end))
     }
 
-    /// A future that ends when the server stops.
+    /// A future that completes when the server stops.
     fn stop(&self) -> Stop {
         let drain = self.clone();
         Box::pin(async move { drain.reached(Phase::Stopped).await })
     }
 
-    /// Says whether the server is to be asked: whether it has what it needs, or what it lacks, for `/readyz`. It is no
-    /// more once it ends.
+    /// Sets whether the server is ready, or what it lacks, for `/readyz`. A server that shuts down is never ready.
     pub async fn set_ready(&self, ready: Result<(), String>) {
         let is_ready = ready.is_ok();
         if self.ready.send_replace(ready).is_ok() != is_ready {
@@ -121,34 +119,34 @@ impl Drain {
         }
     }
 
-    /// Whether it is to be asked.
+    /// Whether the server is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.phase() == Phase::Open && self.ready.borrow().is_ok()
     }
 
-    /// How far it is.
+    /// The phase of the server.
     #[must_use]
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
 
-    /// Waits until it is as far.
+    /// Waits for a phase.
     pub async fn reached(&self, phase: Phase) {
-        // The sender lives as long as this.
+        // Cannot fail: the sender lives as long as `self`.
         let _ = self.phase.subscribe().wait_for(|now| *now >= phase).await;
     }
 
-    /// Begins the end, once; later calls do nothing.
+    /// Begins the drain. Later calls do nothing.
     pub fn begin(&self) {
         self.advance(Phase::Lingers);
     }
 
-    /// Serves until the end has begun and is done: `serve` is given when to stop accepting, as in
+    /// Serves until the drain is done. `serve` gets a future that completes when it must stop accepting, as in
     /// `drain.run(&connections, |stop| server.serve_with_incoming_shutdown(incoming, stop))`.
     ///
     /// # Errors
-    /// Those of the server.
+    /// Errors of `serve`.
     pub async fn run<F, E>(&self, connections: &Connections, serve: impl FnOnce(Stop) -> F) -> Result<End, E>
     where
         F: Future<Output = Result<(), E>>,
@@ -156,10 +154,10 @@ impl Drain {
         let mut server = std::pin::pin!(serve(self.stop()));
         let overdue = async {
             self.reached(Phase::Lingers).await;
-            tracing::info!(linger = ?self.linger, "the server is not to be asked any more");
+            tracing::info!(linger = ?self.linger, "draining: clients are told to ask other servers");
             self.tell().await;
             sleep(self.linger).await;
-            tracing::info!(connections = connections.open(), "the server finishes what runs");
+            tracing::info!(connections = connections.open(), "draining: finishing the calls that run");
             self.advance(Phase::Stopped);
             sleep(self.patience).await;
         };
@@ -168,9 +166,9 @@ impl Drain {
             () = overdue => {}
         }
         let left = connections.open();
-        tracing::warn!(connections = left, patience = ?self.patience, "calls take too long, and are cut");
+        tracing::warn!(connections = left, patience = ?self.patience, "draining took too long: cutting connections");
         connections.cut();
-        // A server that does not see it is left alone.
+        // A transport that does not notice the cut is dropped.
         timeout(CUT_MAX, server).await.unwrap_or(Ok(())).map(|()| End::Cut { connections: left })
     }
 
@@ -182,7 +180,7 @@ impl Drain {
         });
     }
 
-    /// Tells health checks.
+    /// Updates the health checks.
     async fn tell(&self) {
         let _telling = self.telling.lock().await;
         let status = if self.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
@@ -192,12 +190,12 @@ impl Drain {
     }
 }
 
-/// Ends when a server should stop.
+/// A future that completes when a server must stop.
 pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a call is told that is ended with the server.
+/// The status of a call that ends with the server.
 fn ends() -> Status {
-    Status::new(Code::Unavailable, "the server ends: ask another")
+    Status::new(Code::Unavailable, "the server stops; ask another")
 }
 
 async fn end(State((drain, methods)): State<(Drain, Methods)>, request: Request, next: Next) -> Response {
@@ -211,10 +209,10 @@ async fn end(State((drain, methods)): State<(Drain, Methods)>, request: Request,
     }
 }
 
-/// An answer that ends with the server at the latest.
+/// An answer that ends when the server stops, or earlier.
 struct Lasting {
     inner: Body,
-    /// Until then.
+    /// `None` after the end.
     stop: Option<Stop>,
 }
 
@@ -232,7 +230,7 @@ impl HttpBody for Lasting {
         }
         self.stop = None;
         let mut trailers = HeaderMap::new();
-        // A message that cannot be written as a header does not come from here.
+        // Cannot fail: the message is a valid header.
         let _ = ends().add_header(&mut trailers);
         Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
@@ -321,7 +319,7 @@ mod tests {
         drain.begin();
         drain.begin();
         until(async || health(address).await == [Said::NotServing; 3]).await;
-        assert!(http(address, "/readyz", "").await.contains("the server ends"));
+        assert!(http(address, "/readyz", "").await.contains("the server is shutting down"));
         assert!(http(address, "/livez", "").await.starts_with("HTTP/1.1 200"));
         drain.set_ready(Ok(())).await;
         assert!(!drain.is_ready());
@@ -366,7 +364,7 @@ mod tests {
                 break refused;
             }
         };
-        assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "the server ends: ask another"));
+        assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "the server stops; ask another"));
         assert!(waits.await.expect("no panic").starts_with("HTTP/1.1 503"));
         let end = timeout(Duration::from_secs(5), running.end).await.expect("it waits for nobody");
         assert_eq!(end.expect("no panic").expect("no error"), End::Whole);

@@ -1,21 +1,22 @@
-//! Limits: how much a server does at once, and what it says beyond that.
+//! Limits: how many calls run and wait, and when calls are refused.
 //!
-//! [`Limits`] are the numbers, [`Admission`] keeps those of calls, [`crate::guard::connections`] those of connections;
-//! sizes of requests and answers are kept where they are read and made. Each [`Pool`] has places of its own, so that
-//! calls that wait for peers cannot keep out those that they wait for. Of each, one caller ([`Origin`]) has a share at
-//! most, whatever is free: so the others find places when it keeps its own busy. Who finds no place waits, callers side
-//! by side and the calls of each in order; who waits too long, or finds no room to wait, is refused.
+//! [`Limits`] has the numbers. [`Admission`] enforces the limits on calls, [`crate::guard::connections`] the limits on
+//! connections. Sizes of requests and answers are checked where they are read and made. Each [`Pool`] has separate
+//! permits, so that calls that wait for peers cannot block the calls they wait for. One caller ([`Origin`]) has at most
+//! a share of each limit, even if the rest is free, so that other callers find permits. A call without a permit waits.
+//! The waiting calls of one caller are in order; callers wait side by side. A call is refused if the queue is full or
+//! the wait is too long.
 //!
-//! A refusal costs about as much as a small answer, so a server that refuses all that is too much does nothing else.
-//! Therefore more calls may wait than one caller sends over some connections ([`Limits::streams`] over each): it holds
-//! the others back itself, as HTTP/2 has it, and as HTTP/1.1 does in any case. And who is refused in the pool `links`
-//! hears so after a while alone, so that one who asks again at once does not ask often. Servers and clerks, in the
-//! other pools, turn to a replica, and hear at once that they must.
+//! A refusal costs about as much as a small answer, so a server that refuses every excess call would do nothing else.
+//! Back-pressure avoids that: the queue is longer than what one caller can send over a few connections
+//! ([`Limits::streams`] over each), because HTTP/2 and HTTP/1.1 make the caller hold back the rest. In the pool `links`
+//! a refusal is delayed, so that a caller that retries at once does not retry often. In the other pools the callers are
+//! servers and clerks: they are refused at once, because they turn to a replica.
 //!
-//! Promises: at most `calls` of a pool run and at most `queue` wait; a place is held until the answer's body has ended,
-//! and given back when the caller goes away, or does not take its answer ([`crate::guard::limits::pace`]). Memory:
-//! `calls` times `request_bytes` and `answer_bytes`, in the worst case, for each of the pools `links` and `ask`. Costs
-//! of a call: four atomic operations, a lock, and an allocation for the body.
+//! Promises: at most `calls` of a pool run and at most `queue` wait. A permit is held until the answer's body ends, the
+//! caller goes away, or the caller reads too slowly ([`crate::guard::limits::pace`]). Memory in the worst case:
+//! `calls` times the sum of `request_bytes` and `answer_bytes`, for each of the pools `links` and `ask`. Costs of a
+//! call: four atomic operations, a lock, and an allocation for the body.
 
 mod pace;
 
@@ -41,10 +42,10 @@ use crate::guard::methods::{Methods, Pool};
 use crate::guard::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, refuse};
 
-/// How many refusals may be on hold for each call that may wait; those beyond are said at once.
+/// Refusals that may be delayed for each call that may wait. Further refusals are sent at once.
 const HOLDS: usize = 4;
 
-/// How much a server does at once.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Items of one request.
@@ -53,19 +54,19 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// Bytes of one request.
     pub request_bytes: usize,
-    /// Calls that run at once, in each of the pools `links` and `ask`; a quarter of it are images on their way.
+    /// Concurrent calls in each of the pools `links` and `ask`; the pool `fetch` has a quarter of this number.
     pub calls: usize,
-    /// Calls of a pool that wait for a place.
+    /// Calls of a pool that wait for a permit.
     pub queue: usize,
-    /// How long they wait, if they want to wait that long.
+    /// How long a call waits for a permit.
     pub queue_wait: Duration,
-    /// How long a request may be on its way, and an answer that is ready may wait for its caller.
+    /// How long a request may take to arrive, and how long an answer may wait for its caller.
     pub stall: Duration,
-    /// Open connections; also calls that wait for something to happen.
+    /// Open connections; also concurrent calls of the pool `watch`.
     pub connections: usize,
     /// How long a connection may have no calls.
     pub idle: Duration,
-    /// One caller has one in so many of the places, of the calls that wait and of the connections, at most.
+    /// One caller may have at most one `sharers`-th of the permits, of the waiting calls and of the connections.
     pub sharers: usize,
 }
 
@@ -82,8 +83,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Limits for a machine of so many cores: 32 calls at once for 2, 1,024 for 64. A call keeps a core busy for a part
-    /// of its time alone, since it waits for peers, for images on disk and for its caller.
+    /// Limits for a machine with this many cores: 32 concurrent calls for 2 cores, 1,024 for 64 cores. A call uses a
+    /// core only part of the time, because it waits for peers, for images on disk and for its caller.
     #[must_use]
     pub fn of_cores(cores: usize) -> Self {
         let calls = 16 * cores.clamp(1, 256);
@@ -101,27 +102,27 @@ impl Limits {
         }
     }
 
-    /// What one caller may have of so many.
+    /// The share of one caller in `of`.
     #[must_use]
     pub fn share(&self, of: usize) -> usize {
         of.div_ceil(self.sharers.max(1))
     }
 
-    /// Calls at once over one connection; who has more keeps them until others have ended. Some more than there are
-    /// places, so that none is idle while the next call is on its way.
+    /// Concurrent calls over one connection; the caller holds back further calls. There are more streams than permits,
+    /// so that no permit is idle while the next call travels.
     #[must_use]
     pub fn streams(&self) -> u32 {
         u32::try_from(4 * self.calls).unwrap_or(u32::MAX).clamp(128, 1024)
     }
 
-    /// What one call may ask for.
+    /// The bounds of one call.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         Bounds { batch: self.batch, values: self.answer_bytes / size_of::<u64>() }
     }
 }
 
-/// What one call may ask for.
+/// The bounds of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// UIDs or URLs in a request.
@@ -131,14 +132,14 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// No bounds, as for questions within a process.
+    /// No bounds, for questions within a process.
     fn default() -> Self {
         Self { batch: usize::MAX, values: usize::MAX }
     }
 }
 
 impl Bounds {
-    /// Whether a request may have so many items.
+    /// Checks the number of items in a request.
     ///
     /// # Errors
     /// `BATCH_TOO_LARGE`.
@@ -147,11 +148,11 @@ impl Bounds {
             return Ok(());
         }
         let (given, most) = (given as u64, self.batch as u64);
-        let message = format!("{given} at once, and {most} may be asked for; ask in several calls");
+        let message = format!("{given} items in one call (at most {most}); split the call");
         Err(refuse(Reason::BatchTooLarge, message, &[("given", given), ("most", most)]))
     }
 
-    /// Whether an answer may have so many values.
+    /// Checks the number of values in an answer.
     ///
     /// # Errors
     /// `ANSWER_TOO_LARGE`.
@@ -160,27 +161,27 @@ impl Bounds {
             return Ok(());
         }
         let most = self.values as u64;
-        let message = format!("the answer has more than {most} values; ask for fewer UIDs at once, or with a limit");
+        let message = format!("the answer has more than {most} values; ask for fewer UIDs, or set a limit");
         Err(refuse(Reason::AnswerTooLarge, message, &[("most", most)]))
     }
 }
 
-/// What a pool does at the moment.
+/// The load of a pool at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The pool.
     pub pool: Pool,
-    /// Calls that have a place.
+    /// Calls that have a permit.
     pub running: usize,
-    /// Calls that wait for one.
+    /// Calls that wait for a permit.
     pub waiting: usize,
     /// Calls refused since the start.
     pub refused: u64,
-    /// Answers given up since the start, because nobody read them.
+    /// Answers dropped since the start because the caller did not read them.
     pub given_up: u64,
 }
 
-/// Lets as many calls run as there are places. Clones share the places.
+/// Lets as many calls run as there are permits. Clones share the permits.
 #[derive(Clone)]
 pub struct Admission(Arc<[PoolPermits; Pool::COUNTED.len()]>);
 
@@ -190,33 +191,33 @@ struct PoolPermits {
     queue: usize,
     wait_max: Duration,
     stall: Duration,
-    /// What one caller may have of `calls` and of `queue`.
+    /// The share of one caller in `calls` and in `queue`.
     share: (usize, usize),
-    /// Of callers that have calls.
+    /// The shares of callers that have calls.
     shares: Mutex<HashMap<Origin, Weak<Share>>>,
     answers: Answers,
     run: Arc<Semaphore>,
     wait: Semaphore,
-    /// Refusals that may be on hold.
+    /// Permits for delayed refusals.
     hold: Semaphore,
     refused: AtomicU64,
 }
 
-/// What one caller may still have.
+/// The permits that one caller has left.
 struct Share {
     run: Arc<Semaphore>,
     wait: Semaphore,
 }
 
-/// A place of a call, among the extensions of its request. What goes on for a call after its caller may have gone away,
-/// as work in a thread does, takes a clone along, so that it counts until it is done.
+/// The permit of a call, in the extensions of its request. Work that may outlive the caller, such as work in a thread,
+/// keeps a clone, so that the work counts until it is done.
 #[derive(Clone)]
 pub struct Permit(#[expect(dead_code, reason = "held, not read")] Arc<Held>);
 
-/// The place, and its part of the caller's share.
+/// The permit of the pool and the permit of the caller's share.
 type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
 
-/// What a call holds until its answer has ended.
+/// The state that a call holds until its answer has ended.
 struct Holds {
     _connection: Option<Busy>,
     _place: Option<Permit>,
@@ -225,10 +226,10 @@ struct Holds {
 impl Attendant for Holds {}
 
 impl Admission {
-    /// Places by the limits.
+    /// Permits according to the limits.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        // More would be refused by the semaphore, and is no limit.
+        // The semaphore refuses larger numbers, which are no real limit.
         let bounded = |places: usize| places.min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Pool::COUNTED.map(|pool| {
             let (calls, queue) = match pool {
@@ -254,12 +255,12 @@ impl Admission {
         })))
     }
 
-    /// Lets calls of the router's methods run when there is a place for them.
+    /// Lets a call of the router run when it gets a permit.
     pub fn around(&self, router: Router, methods: &Methods) -> Router {
         router.layer(from_fn_with_state((self.clone(), methods.clone()), admit))
     }
 
-    /// What the pools do at the moment.
+    /// The loads of the pools at the moment.
     #[must_use]
     pub fn loads(&self) -> [Load; Pool::COUNTED.len()] {
         self.0.each_ref().map(|places| Load {
@@ -271,7 +272,7 @@ impl Admission {
         })
     }
 
-    /// Gives up answers that nobody reads. To be called now and then.
+    /// Drops answers that nobody reads. The server must call this periodically.
     pub fn give_up(&self) {
         self.0.iter().for_each(|places| places.answers.give_up(places.stall));
     }
@@ -282,10 +283,10 @@ impl Admission {
 }
 
 impl PoolPermits {
-    /// A place, at once or after a while; none where too many wait, or for too long.
+    /// Waits for a permit; `None` if the queue is full or the wait was too long.
     async fn enter(&self, origin: Origin) -> Option<Permit> {
         let share = self.share_of(origin);
-        // Fair: a place that is given back goes to who waits, not to who comes by.
+        // Fair: a returned permit goes to a waiting call, not to a new call.
         if let Ok(own) = Arc::clone(&share.run).try_acquire_owned()
             && let Ok(place) = Arc::clone(&self.run).try_acquire_owned()
         {
@@ -315,7 +316,7 @@ impl PoolPermits {
         if let Some(share) = shares.get(&origin).and_then(Weak::upgrade) {
             return share;
         }
-        // Those of callers that have gone go before the list grows.
+        // The shares of callers without calls are removed before the map grows.
         if shares.len() == shares.capacity() {
             shares.retain(|_, share| share.strong_count() > 0);
         }
@@ -334,7 +335,7 @@ async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut req
     };
     let Some(place) = places.enter(Origin::of_call(request.extensions())).await else {
         let (calls, queue) = (places.calls, places.queue);
-        let message = format!("{calls} calls run and {queue} may wait, for {:?}: ask again later", places.wait_max);
+        let message = format!("too many calls: {calls} run, {queue} may wait for {:?}; retry later", places.wait_max);
         let status = refuse(Reason::Overloaded, message, &[]);
         return answer(status, is_grpc(request.headers()));
     };

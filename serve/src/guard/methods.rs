@@ -1,39 +1,39 @@
-//! Methods: what can be called, by path, with the name that it is counted by and the pool that it runs in.
+//! The methods of a server, by path. A method has a name for metrics and a pool that limits how many calls run.
 //!
-//! The list is fixed when a server starts, so no caller can make it grow: what is not in it is `other`. The services of
-//! `proto/webstrata.proto`, health checks and the figures are in it; a server adds its paths of HTTP.
+//! The list is fixed when a server starts, so callers cannot make the metrics grow: unknown paths count as `other`.
+//! The list has the services of `proto/webstrata.proto`, health checks and metrics. A server adds its HTTP paths.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The path of the figures.
+/// The path of the metrics.
 pub const METRICS: &str = "/metrics";
-/// The path that tells whether a server is to be asked.
+/// The path of the readiness check.
 pub const READY: &str = "/readyz";
-/// The path that tells whether a server lives.
+/// The path of the liveness check.
 pub const LIVE: &str = "/livez";
 
-/// Calls that have places together. Pools know nothing of one another: a call in one may wait for calls in the next,
-/// and those never for it.
+/// Calls that share one limit. Pools are independent: a call may wait for calls of a later pool, never of an earlier
+/// pool, so pools cannot deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pool {
-    /// Neither counted nor queued: health, figures, gossip.
+    /// Neither limited nor queued: health, metrics, gossip.
     Free,
-    /// Questions of everybody, which may wait for those of `Ask`.
+    /// Questions of clients, which may wait for calls of `Ask`.
     Links,
-    /// Questions to single cells, which wait for nothing.
+    /// Questions to single cells, which wait for no other call.
     Ask,
-    /// Images on their way.
+    /// Transfers of images.
     Fetch,
-    /// Calls that wait for something to happen, and cost nothing meanwhile. They are not queued.
+    /// Calls that wait for an event and cost nothing while they wait. They are not queued.
     Watch,
 }
 
 impl Pool {
-    /// Those with places.
+    /// The pools with a limit.
     pub const COUNTED: [Self; 4] = [Self::Links, Self::Ask, Self::Fetch, Self::Watch];
 
-    /// The name that it is counted by.
+    /// The name of the pool in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,27 +49,27 @@ impl Pool {
 /// A method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// The name that it is counted by.
+    /// The name of the method in metrics.
     pub name: &'static str,
-    /// Where it runs.
+    /// The pool that limits the method.
     pub pool: Pool,
-    /// Whether it is answered without a token.
+    /// Whether the method needs no token.
     pub open: bool,
-    /// Whether it may last as long as the server, which does not wait for it when it ends.
+    /// Whether calls may last as long as the server. A server that shuts down does not wait for them.
     pub lasts: bool,
 }
 
 impl Method {
-    /// What is not in the list.
+    /// Any path that is not in the list.
     const OTHER: Self = Self::of("other", Pool::Links);
 
-    /// A method that wants a token.
+    /// A method that needs a token.
     #[must_use]
     pub const fn of(name: &'static str, pool: Pool) -> Self {
         Self { name, pool, open: false, lasts: matches!(pool, Pool::Watch) }
     }
 
-    /// A method that is answered to everybody, at once.
+    /// A method without token and without limit.
     #[must_use]
     pub const fn open(name: &'static str) -> Self {
         Self { name, pool: Pool::Free, open: true, lasts: false }
@@ -114,8 +114,8 @@ impl Default for Methods {
 }
 
 impl Methods {
-    /// With a path of HTTP, as callers write it, that is answered as a method; one that ends with `/` stands for all
-    /// paths that have one more part. Paths that share a name are counted together.
+    /// Adds an HTTP path for a method. A path that ends with `/` stands for all paths with one more segment. Paths with
+    /// the same name are counted together.
     #[must_use]
     pub fn with(mut self, path: &'static str, method: Method) -> Self {
         Arc::make_mut(&mut self.0).insert(path, method);

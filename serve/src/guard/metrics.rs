@@ -1,11 +1,11 @@
-//! Figures of a server, for Prometheus: what it is asked, how it answers, what it holds.
+//! The metrics of a server, for Prometheus: calls, answers, and the cells that the server holds.
 //!
-//! [`Metrics`] belong to one server, so that several in a process do not mix. They count and time every call that
-//! passes [`Metrics::around`], read what [`Admission`] and [`Connections`] know when they are asked for, and are told
-//! the rest by who knows it. The text is that of OpenMetrics 1.0, at `/metrics`.
+//! [`Metrics`] belong to one server, so that several servers in a process do not mix. They count and time every call
+//! that passes [`Metrics::around`]. The numbers of [`Admission`] and [`Connections`] are read at each scrape. The
+//! server sets all other metrics. `/metrics` gives the text format of OpenMetrics 1.0.
 //!
-//! Promises: all names begin with `webstrata_`, and end in their unit; labels are from fixed lists, so that the number
-//! of figures is bounded whatever is called. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
+//! Promises: all names begin with `webstrata_` and end in their unit. Labels come from fixed lists, so the number of
+//! metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -37,7 +37,7 @@ use webstrata_cells::image::Residence;
 /// Upper bounds of the times of calls, in seconds.
 const SECONDS: [f64; 17] =
     [5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// What the text is.
+/// The content type of the text.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -63,7 +63,7 @@ struct ByResidence {
 
 type Level = Gauge<u64, AtomicU64>;
 
-/// How histograms of times begin.
+/// Makes histograms of times.
 #[derive(Clone)]
 struct Times;
 
@@ -73,7 +73,7 @@ impl MetricConstructor<Histogram> for Times {
     }
 }
 
-/// The figures of one server. Clones share them.
+/// The metrics of one server. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Figures>);
 
@@ -103,7 +103,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Figures that begin at nothing.
+    /// Metrics that begin at zero.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("webstrata");
@@ -111,36 +111,36 @@ impl Metrics {
         let call_seconds = Family::new_with_constructor(Times);
         all.register_with_unit(
             "call",
-            "Time of calls, to the end of their answers",
+            "Duration of calls, to the end of their answers",
             Unit::Seconds,
             call_seconds.clone(),
         );
         Self(Arc::new(Figures {
-            calls: add(all, "calls", "Calls that have ended, by gRPC code or its counterpart of HTTP"),
+            calls: add(all, "calls", "Finished calls, by gRPC code or its HTTP counterpart"),
             call_seconds,
-            answer_bytes: add_bytes(all, "answer", "Bytes of answers, before TLS"),
-            cells: add(all, "cells", "Cells that are ready to answer, in memory or on disk"),
-            cell_bytes: add_bytes(all, "cell", "Bytes of cells that are ready to answer"),
-            cells_wanted: add(all, "cells_wanted", "Cells that the server should have and has not ready"),
-            epoch_current: add(all, "epoch_current", "Epoch that questions without one are about"),
+            answer_bytes: add_bytes(all, "answer", "Bytes of answers, before TLS encryption"),
+            cells: add(all, "cells", "Cells ready to answer, in memory or on disk"),
+            cell_bytes: add_bytes(all, "cell", "Bytes of cells ready to answer"),
+            cells_wanted: add(all, "cells_wanted", "Cells placed on this server that are not ready here"),
+            epoch_current: add(all, "epoch_current", "Current epoch, which questions without an epoch are about"),
             epoch_newest: add(all, "epoch_newest", "Newest epoch of the store"),
             epoch_lag: {
                 let lag = Gauge::default();
-                let help = "Time for which the newest epoch has not been the current one";
+                let help = "Time since a newer epoch than the current one exists";
                 all.register_with_unit("epoch_lag", help, Unit::Seconds, lag.clone());
                 lag
             },
-            servers: add(all, "servers_alive", "Servers of the cluster that are known to live, with this one"),
+            servers: add(all, "servers_alive", "Live servers of the cluster, including this server"),
             fetched_bytes: add_bytes(all, "fetched", "Bytes of images fetched from peers"),
-            cells_made: add(all, "cells_made", "Images made of layers"),
-            cells_failed: add(all, "cells_failed", "Tries to make or fetch the image of a cell that failed"),
-            clerk_retries: add(all, "clerk_retries", "Questions asked again, of another server"),
-            clerk_hedges: add(all, "clerk_hedges", "Questions asked of a second server before the first answered"),
+            cells_made: add(all, "cells_made", "Images made from layers"),
+            cells_failed: add(all, "cells_failed", "Failed attempts to make or fetch the image of a cell"),
+            clerk_retries: add(all, "clerk_retries", "Questions that the clerk retried at another server"),
+            clerk_hedges: add(all, "clerk_hedges", "Questions that the clerk hedged at a second server"),
             registry: Mutex::new(registry),
         }))
     }
 
-    /// Counts and times calls of the router's methods, and answers `/metrics`.
+    /// Counts and times the calls of a router.
     pub fn around(&self, router: Router, methods: &Methods) -> Router {
         router.layer(from_fn_with_state((self.clone(), methods.clone()), measure))
     }
@@ -152,7 +152,7 @@ impl Metrics {
         Router::new().route(METRICS, get(answer))
     }
 
-    /// All figures.
+    /// All metrics, as text.
     #[must_use]
     pub fn text(&self) -> String {
         let registry = self.0.registry.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,12 +162,12 @@ impl Metrics {
         text
     }
 
-    /// Shows what the pools do: calls running, waiting and refused.
+    /// Adds the loads of the pools: calls running, waiting and refused.
     pub fn watch_admission(&self, admission: &Admission) {
         self.watch(Pools(admission.clone()));
     }
 
-    /// Shows connections, open and refused.
+    /// Adds the numbers of open, refused and idle-closed connections.
     pub fn watch_connections(&self, connections: &Connections) {
         self.watch(Wires(connections.clone()));
     }
@@ -177,7 +177,7 @@ impl Metrics {
         registry.register_collector(Box::new(collector));
     }
 
-    /// So many cells are ready there, of so many bytes.
+    /// Sets the number and the bytes of cells ready in memory or on disk.
     pub fn cells(&self, residence: Residence, cells: u64, bytes: u64) {
         let residence = match residence {
             Residence::Memory => "memory",
@@ -187,44 +187,44 @@ impl Metrics {
         self.0.cell_bytes.get_or_create(&ByResidence { residence }).set(bytes);
     }
 
-    /// So many cells should be ready here and are not.
+    /// Sets the number of cells that should be ready here and are not.
     pub fn cells_wanted(&self, cells: u64) {
         self.0.cells_wanted.set(cells);
     }
 
-    /// The current epoch, the newest of the store, and for how long they have not been the same.
+    /// Sets the current epoch, the newest epoch of the store, and for how long the two have differed.
     pub fn epochs(&self, current: u64, newest: u64, lag: Duration) {
         self.0.epoch_current.set(current);
         self.0.epoch_newest.set(newest);
         self.0.epoch_lag.set(lag.as_secs_f64());
     }
 
-    /// So many servers live, with this one.
+    /// Sets the number of live servers, including this server.
     pub fn servers_alive(&self, servers: u64) {
         self.0.servers.set(servers);
     }
 
-    /// So many more bytes of an image came from a peer.
+    /// Adds bytes of images fetched from a peer.
     pub fn fetched(&self, bytes: u64) {
         self.0.fetched_bytes.inc_by(bytes);
     }
 
-    /// An image was made of layers.
+    /// Counts an image made from layers.
     pub fn cell_made(&self) {
         self.0.cells_made.inc();
     }
 
-    /// An image could neither be made nor fetched.
+    /// Counts a failed attempt to make or fetch an image.
     pub fn cell_failed(&self) {
         self.0.cells_failed.inc();
     }
 
-    /// The clerk asked another server again.
+    /// Counts a retry of the clerk.
     pub fn retried(&self) {
         self.0.clerk_retries.inc();
     }
 
-    /// The clerk asked a second server before the first answered.
+    /// Counts a hedge of the clerk.
     pub fn hedged(&self) {
         self.0.clerk_hedges.inc();
     }
@@ -271,7 +271,7 @@ async fn measure(State((metrics, methods)): State<(Metrics, Methods)>, request: 
     attended(next.run(request).await, call)
 }
 
-/// What [`Admission`] knows, when it is asked for.
+/// Reads the numbers of [`Admission`] at each scrape.
 struct Pools(Admission);
 
 impl fmt::Debug for Pools {
@@ -290,21 +290,21 @@ impl Collector for Pools {
                 level.encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
             })
         };
-        level("calls_running", "Calls that have a place", |load| load.running)?;
-        level("calls_waiting", "Calls that wait for a place", |load| load.waiting)?;
+        level("calls_running", "Calls that run", |load| load.running)?;
+        level("calls_waiting", "Calls that wait to run", |load| load.waiting)?;
         let mut count = |name, help, of: fn(&Load) -> u64| {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             loads.iter().try_for_each(|load| {
                 ConstCounter::new(of(load)).encode(family.encode_family(&ByPool { pool: load.pool.name() })?)
             })
         };
-        let help = "Calls refused because too many waited, or for too long";
+        let help = "Calls refused because too many calls waited, or this call too long";
         count("calls_refused", help, |load| load.refused)?;
-        count("answers_given_up", "Answers that nobody read, given up with their places", |load| load.given_up)
+        count("answers_given_up", "Answers dropped because the caller did not read them", |load| load.given_up)
     }
 }
 
-/// What [`Connections`] know, when they are asked for.
+/// Reads the numbers of [`Connections`] at each scrape.
 struct Wires(Connections);
 
 impl fmt::Debug for Wires {
@@ -318,10 +318,10 @@ impl Collector for Wires {
         let open = ConstGauge::new(u64::try_from(self.0.open()).unwrap_or(u64::MAX));
         open.encode(encoder.encode_descriptor("connections_open", "Open connections", None, MetricType::Gauge)?)?;
         let refused = ConstCounter::new(self.0.refused());
-        let help = "Connections closed at once because there were too many";
+        let help = "Connections refused because too many were open";
         refused.encode(encoder.encode_descriptor("connections_refused", help, None, MetricType::Counter)?)?;
         let idle = ConstCounter::new(self.0.closed_idle());
-        let help = "Connections closed because they were idle: for too long, or when others wanted their place";
+        let help = "Idle connections closed, after the idle timeout or to make place for a new one";
         idle.encode(encoder.encode_descriptor("connections_closed_idle", help, None, MetricType::Counter)?)
     }
 }

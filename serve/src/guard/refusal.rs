@@ -1,9 +1,9 @@
-//! Refusals: what a call is answered when it gets no answer, over gRPC and over HTTP alike.
+//! Refusals: how a server reports an error over gRPC and over HTTP.
 //!
 //! A refusal is a [`Status`] with a google.rpc.ErrorInfo of the domain `webstrata`; `proto/webstrata.proto` lists them.
-//! gRPC callers get the status as it is, others its HTTP counterpart and a small body: `{"error": {"code":
-//! "RESOURCE_EXHAUSTED", "reason": "OVERLOADED", "message": "..."}}`, with `metadata` where there is any. The code
-//! stays with the answer as an extension, so that counts by code mean the same for both.
+//! A gRPC caller gets the status unchanged. An HTTP caller gets the matching HTTP status and a small body: `{"error":
+//! {"code": "RESOURCE_EXHAUSTED", "reason": "OVERLOADED", "message": "..."}}`, with `metadata` if there is any. The
+//! gRPC code stays in the extensions of the HTTP answer, so that metrics count both protocols by the same code.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// The domain of all reasons.
 pub const DOMAIN: &str = "webstrata";
 
-/// Bytes of a message; more are left out. Over gRPC it travels in a header, twice, and a connection whose headers are
-/// too long ends, with all its calls.
+/// Bytes of a message; longer messages are cut. gRPC sends the message twice in headers, and headers that are too long
+/// end the connection with all its calls.
 const MESSAGE_MAX: usize = 800;
 
-/// A refusal for a reason, with what a program may want to know of it. Of a long message, which may quote what the
-/// caller sent, the beginning is said.
+/// A refusal with a reason and metadata for programs. A message may quote the caller's input, so a long message is cut
+/// to its beginning.
 #[must_use]
 pub fn refusal(code: Code, reason: &str, message: impl Into<String>, metadata: &[(&str, String)]) -> Status {
     let mut message = message.into();
@@ -36,13 +36,13 @@ pub fn refusal(code: Code, reason: &str, message: impl Into<String>, metadata: &
     Status::with_error_details(code, message, ErrorDetails::with_error_info(reason, DOMAIN, metadata))
 }
 
-/// Whether a call, by its headers, is one of gRPC.
+/// Whether the headers are of a gRPC call.
 #[must_use]
 pub fn is_grpc(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
-/// The answer to a call, of gRPC or not, that is refused.
+/// The answer to a refused call, in the protocol of the caller.
 #[must_use]
 pub fn answer(status: Status, grpc: bool) -> Response<Body> {
     if grpc {
@@ -66,7 +66,7 @@ pub fn answer(status: Status, grpc: bool) -> Response<Body> {
     response
 }
 
-/// The names of all codes, by their numbers.
+/// The names of all gRPC codes, by number.
 const NAMES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -87,7 +87,7 @@ const NAMES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// The name of a code, as in specifications.
+/// The name of a code, as in the gRPC specification.
 #[must_use]
 pub fn name(code: Code) -> &'static str {
     usize::try_from(i32::from(code)).ok().and_then(|number| NAMES.get(number)).copied().unwrap_or("UNKNOWN")
@@ -104,7 +104,7 @@ pub fn http_status(code: Code) -> StatusCode {
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::AlreadyExists | Code::Aborted => StatusCode::CONFLICT,
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
-        // What proxies answer when a caller goes away; no standard has a number for it.
+        // Proxies answer 499 when a caller goes away; no standard defines a number.
         Code::Cancelled => StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST),
         Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -113,7 +113,7 @@ pub fn http_status(code: Code) -> StatusCode {
     }
 }
 
-/// The code that an HTTP answer counts as.
+/// The gRPC code under which metrics count an HTTP answer.
 #[must_use]
 pub(crate) fn code_of(response: &Response<Body>) -> Code {
     if let Some(code) = response.extensions().get() {

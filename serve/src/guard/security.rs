@@ -1,15 +1,14 @@
-//! Security: who a server is, whom it trusts, and who may call it.
+//! Security: certificates of a server and its peers, and bearer tokens of callers.
 //!
-//! Reads PEM files, at the start and when it is told to, and a file of bearer tokens, again at most once a second while
-//! calls come. Promises: what cannot serve is refused at the start, with the file that is to blame, and so is a
-//! certificate that is not valid today; what is read again and cannot serve changes nothing. A token file that becomes
-//! unreadable leaves the tokens that were; tokens are compared in time that depends on their lengths alone; none is
-//! ever written to a log. A server is also a client of its peers, with the same certificate and the first of its
-//! tokens.
+//! PEM files are read at the start and on reload. The token file is read again at most once a second while calls come.
+//! Promises: an unusable file and a certificate that is not valid today are refused at the start, with the path of the
+//! file. A reload that fails changes nothing. If the token file becomes unreadable, the earlier tokens stay valid. The
+//! time of a token comparison depends only on the lengths. No token is ever logged. A server calls its peers with the
+//! same certificate and with its first token.
 //!
-//! A token file has one token a line; empty lines and those that begin with `#` say nothing. All of its tokens are
-//! valid, so a new one is put second everywhere, then first everywhere, then the old one goes. Costs of a call: a
-//! look-up and a comparison with each token; memory: the files.
+//! A token file has one token a line. Empty lines and lines that begin with `#` are ignored. All tokens are valid. To
+//! replace a token, put the new token second on all servers, then first on all servers, then remove the old token.
+//! Costs of a call: a look-up and a comparison with each token. Memory: the files.
 
 pub mod tls;
 
@@ -38,29 +37,29 @@ use crate::guard::refusal::{answer, is_grpc};
 use crate::guard::security::tls::{HANDSHAKE_MAX, ServerTls, Validity, Why};
 use crate::protocol::status::{Reason, refuse};
 
-/// How old what is known of the token file may be.
+/// How old the known contents of the token file may be.
 const TOKENS_AGE_MAX: Duration = Duration::from_secs(1);
-/// How long before its end a certificate is warned of.
+/// How long before a certificate expires a warning is logged.
 const ENDS_SOON: Duration = Duration::from_secs(14 * 86_400);
 /// The largest file that is read here, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What makes a server or a clerk known and trusted. Nothing set: plain text, and everybody may call.
+/// The security files of a server or a clerk. Without any, connections are plain text and everybody may call.
 #[derive(Clone, Debug, Default)]
 pub struct SecurityOptions {
-    /// The certificate that it shows, with its chain, in PEM. A server with one speaks TLS alone.
+    /// The certificate with its chain, in PEM. A server with a certificate accepts only TLS.
     pub cert: Option<PathBuf>,
     /// The private key of the certificate, in PEM.
     pub key: Option<PathBuf>,
-    /// Certificates, in PEM, of who signs those of callers: callers without such a one are turned away.
+    /// The CA of the callers' certificates, in PEM. If set, callers without a certificate of this CA are refused.
     pub client_ca: Option<PathBuf>,
-    /// Certificates, in PEM, of who signs those of servers. Servers are called by TLS where it is given.
+    /// The CA of the servers' certificates, in PEM. If set, servers are called over TLS.
     pub server_ca: Option<PathBuf>,
-    /// The file of tokens: callers without one are refused.
+    /// The token file. If set, callers without a token are refused.
     pub tokens: Option<PathBuf>,
 }
 
-/// What is wrong with files of certificates, keys or tokens.
+/// What is wrong with a file of certificates, keys or tokens.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecurityError {
@@ -69,54 +68,54 @@ pub enum SecurityError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file without which another is of no use.
+    /// An option needs another option.
     #[error("{given} needs {lacks}")]
     Lacks {
-        /// What is given.
+        /// The given option.
         given: &'static str,
-        /// What is not.
+        /// The missing option.
         lacks: &'static str,
     },
     /// The certificate is not valid today.
     #[error(
-        "{path}: the certificate is valid from {first} to {last}, and now it is {now}: give one that is valid",
+        "{path}: the certificate is valid from {first} to {last}, and it is {now}: renew it, or set the clock",
         path = path.display(), first = format_iso(*first), last = format_iso(*last), now = format_iso(*now)
     )]
     Expired {
         /// The file.
         path: PathBuf,
-        /// Its first second, since 1970.
+        /// The first valid second, since 1970.
         first: i64,
-        /// Its last one.
+        /// The last valid second, since 1970.
         last: i64,
-        /// The time of this machine.
+        /// The time of this machine, in seconds since 1970.
         now: i64,
     },
-    /// A file holds something else than it should.
+    /// A file does not hold the expected kind of PEM block.
     #[error(
-        "{path} holds no {what} in PEM: it should have a line \"-----BEGIN ... {what}-----\"",
+        "{path} holds no {what} in PEM (expected a line \"-----BEGIN ... {what}-----\")",
         path = path.display()
     )]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected kind.
         what: &'static str,
     },
-    /// TLS cannot be made of what the files hold.
-    #[error("{path}: of no use for TLS", path = path.display())]
+    /// The contents of a file cannot be used for TLS.
+    #[error("{path}: cannot be used for TLS", path = path.display())]
     Tls {
         /// The file.
         path: PathBuf,
         /// Why.
         source: Why,
     },
-    /// The key is not that of the certificate, or one of both is damaged.
+    /// The key does not belong to the certificate, or one of them is damaged.
     #[error(
-        "{cert} and {key} do not make an identity: is the key that of the first certificate?",
+        "{cert} and {key} do not match: the key must belong to the first certificate",
         cert = cert.display(), key = key.display()
     )]
     Identity {
@@ -127,27 +126,27 @@ pub enum SecurityError {
         /// Why.
         source: Why,
     },
-    /// A line of the token file is none.
+    /// A line of the token file is not a token.
     #[error(
-        "{path}, line {line}: no token; write one a line, of letters, digits and -._~+/ with = at its end alone, or \
-         a comment after #",
+        "{path}, line {line}: not a token (expected letters, digits and -._~+/, with = only at the end, or a \
+         comment after #)",
         path = path.display()
     )]
     Token {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
     },
-    /// The token file has none.
-    #[error("{path} has no token, so nobody could call: write one a line", path = path.display())]
+    /// The token file has no token.
+    #[error("{path} has no token, so every call would be refused: write one a line", path = path.display())]
     NoToken {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// Certificates and tokens, read and found good; plain text for everybody by default. Clones share the tokens.
+/// Checked certificates and tokens. The default is plain text, without tokens. Clones share the tokens.
 #[derive(Clone, Default)]
 pub struct Security {
     server: Option<ServerTls>,
@@ -156,10 +155,10 @@ pub struct Security {
 }
 
 impl Security {
-    /// Reads all files, and warns of secrets that others can read.
+    /// Reads all files, and logs a warning for each secret that other users can read.
     ///
     /// # Errors
-    /// A file that cannot be read or does not hold what it should, and options that are of no use without others.
+    /// A file that cannot be read or has the wrong contents, and an option that needs another option.
     pub fn open(options: &SecurityOptions) -> Result<Self, SecurityError> {
         let lacks = |given, lacks| Err(SecurityError::Lacks { given, lacks });
         match (&options.cert, &options.key) {
@@ -195,18 +194,18 @@ impl Security {
         };
         if options.tokens.is_some() && client.is_none() && server.is_none() {
             tracing::warn!(
-                "tokens travel in plain text: give --tls-cert and --tls-key where the network is not trusted"
+                "tokens travel in plain text: use --tls-cert and --tls-key unless you trust the whole network"
             );
         }
         let tokens = options.tokens.as_deref().map(TokenFile::open).transpose()?;
         Ok(Self { server, client, tokens: Tokens(tokens.map(Arc::new)) })
     }
 
-    /// Reads all files again, and shows, wants and trusts what they hold from the next connection on. Calls to other
-    /// servers keep the certificate that they began with.
+    /// Reads all files again and uses them from the next connection on. Calls to other servers keep the certificate of
+    /// the start.
     ///
     /// # Errors
-    /// As [`Security::open`]; then all stays as it was.
+    /// As [`Security::open`]; nothing changes then.
     pub fn reload(&self, options: &SecurityOptions) -> Result<(), SecurityError> {
         let new = Self::open(options)?;
         if let (Some(own), Some(new)) = (&self.server, &new.server) {
@@ -218,26 +217,26 @@ impl Security {
         Ok(())
     }
 
-    /// What the server speaks TLS by.
+    /// The TLS configuration of the server; `None` for plain text.
     #[must_use]
     pub fn server_tls(&self) -> Option<ServerTls> {
         self.server.clone()
     }
 
-    /// What a server is called by that is known by this name, of a host or an IP address, in its certificate.
+    /// The TLS configuration for calls to a server with this name (a host or an IP address) in its certificate.
     #[must_use]
     pub fn client_tls(&self, domain: &str) -> Option<ClientTlsConfig> {
         self.client.clone().map(|config| config.domain_name(domain))
     }
 
-    /// What callers need, and what peers are called with.
+    /// The tokens that callers need. The first token is sent to peers.
     #[must_use]
     pub fn tokens(&self) -> Tokens {
         self.tokens.clone()
     }
 }
 
-/// A certificate and its key, in PEM, that make an identity.
+/// A certificate and the matching key, in PEM.
 struct Pair {
     cert: String,
     key: String,
@@ -255,7 +254,7 @@ impl Pair {
     }
 }
 
-/// Whether a certificate is valid now, with a warning where it is not for long.
+/// Checks that a certificate is valid now, and logs a warning if it expires soon.
 fn is_valid(path: &Path, pem: &str, now: SystemTime) -> Result<(), SecurityError> {
     let Some(Validity { first, last }) = Validity::of(pem) else { return Ok(()) };
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -271,7 +270,7 @@ fn is_valid(path: &Path, pem: &str, now: SystemTime) -> Result<(), SecurityError
     Ok(())
 }
 
-/// A file that has at least the line that such a thing begins with.
+/// Reads a file that has at least one PEM block of this kind.
 fn pem(path: &Path, what: &'static str) -> Result<String, SecurityError> {
     let text = read(path)?;
     let begins = |line: &str| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(&format!("{what}-----"));
@@ -292,7 +291,7 @@ fn read(path: &Path) -> Result<String, SecurityError> {
 fn warn_if_open(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     if is_open(path.metadata().map_or(0, |metadata| metadata.permissions().mode())) {
-        tracing::warn!(path = %path.display(), "a secret that every user of this machine can read: chmod o-rwx");
+        tracing::warn!(path = %path.display(), "every user of this machine can read this secret: run chmod o-rwx");
     }
 }
 
@@ -304,15 +303,16 @@ fn is_open(mode: u32) -> bool {
 #[cfg(not(unix))]
 fn warn_if_open(_: &Path) {}
 
-/// Bearer tokens: what callers must show one of, or nothing at all where there is no file. Clones share them.
+/// The bearer tokens of a file: every caller must send one of them. Without a file, callers need none. Clones share
+/// the tokens.
 #[derive(Clone, Default)]
 pub struct Tokens(Option<Arc<TokenFile>>);
 
 impl Tokens {
-    /// A file of tokens.
+    /// Opens a token file.
     ///
     /// # Errors
-    /// A file that cannot be read, has no token, or a line that is none.
+    /// The file cannot be read, has no token, or has a line that is not a token.
     pub fn open(path: &Path) -> Result<Self, SecurityError> {
         Ok(Self(Some(Arc::new(TokenFile::open(path)?))))
     }
@@ -323,7 +323,7 @@ impl Tokens {
         self.0.as_ref().map(|file| file.current().header.clone())
     }
 
-    /// Refuses calls of the router's methods that have no valid token, but for those that are open to everybody.
+    /// Refuses calls without a valid token, except calls of open methods.
     pub fn around(&self, router: Router, methods: &Methods) -> Router {
         match &self.0 {
             None => router,
@@ -337,13 +337,13 @@ async fn check(State((file, methods)): State<(Arc<TokenFile>, Methods)>, mut req
         return next.run(request).await;
     }
     let message = match bearer(request.headers()) {
-        None => "the server wants a bearer token: send the header authorization: Bearer TOKEN",
+        None => "the server needs a bearer token: send the header authorization: Bearer TOKEN",
         Some(token) if file.current().has(token) => {
             let hash = TokenHash(xxh3_64(token));
             request.extensions_mut().insert(hash);
             return next.run(request).await;
         }
-        Some(_) => "the bearer token is none of the server's: it may have been replaced by a newer one",
+        Some(_) => "the server does not know this bearer token: use a current one",
     };
     answer(refuse(Reason::BadToken, message, &[]), is_grpc(request.headers()))
 }
@@ -359,10 +359,10 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 struct TokenFile {
     path: PathBuf,
     opened: Instant,
-    /// When it was read last: milliseconds since it was opened.
+    /// When the file was read last, in milliseconds since it was opened.
     read: AtomicU64,
     age_max: Duration,
-    /// Whether the last read failed, so that a lasting failure is told once.
+    /// Whether the last read failed, so that a lasting failure is logged once.
     fails: AtomicBool,
     known: ArcSwap<Known>,
 }
@@ -373,7 +373,7 @@ struct Known {
 }
 
 impl Known {
-    /// Compares with all, whatever it finds, so that its time does not tell what was found.
+    /// Compares with all tokens, so that the time does not reveal which token matched.
     fn has(&self, token: &[u8]) -> bool {
         let none = Choice::from(0);
         self.tokens.iter().fold(none, |found, valid| found | valid.as_bytes().ct_eq(token)).into()
@@ -393,11 +393,11 @@ impl TokenFile {
         })
     }
 
-    /// The tokens, as the file has them or had them a second ago.
+    /// The tokens of the file, at most a second old.
     fn current(&self) -> arc_swap::Guard<Arc<Known>> {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (now, read) = (millis(self.opened.elapsed()), self.read.load(Ordering::Relaxed));
-        // One call reads; it is a small file, and what was known serves the others meanwhile.
+        // One call reads the small file; other calls use the known tokens meanwhile.
         if now.saturating_sub(read) >= millis(self.age_max)
             && self.read.compare_exchange(read, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
@@ -406,7 +406,7 @@ impl TokenFile {
             match again {
                 Ok(again) => self.known.store(Arc::new(again)),
                 Err(error) if !failed => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "the tokens that were known stay valid");
+                    tracing::error!(error = &error as &dyn std::error::Error, "cannot read tokens; old ones are kept");
                 }
                 Err(_) => {}
             }
@@ -415,7 +415,7 @@ impl TokenFile {
     }
 }
 
-/// What a token file holds.
+/// Reads a token file.
 fn known(path: &Path) -> Result<Known, SecurityError> {
     let mut tokens = Vec::new();
     for (line, text) in read(path)?.lines().enumerate() {
@@ -433,7 +433,7 @@ fn known(path: &Path) -> Result<Known, SecurityError> {
     Ok(Known { tokens, header })
 }
 
-/// Whether a word can be sent as a bearer token (RFC 6750, section 2.1).
+/// Whether a text can be sent as a bearer token (RFC 6750, section 2.1).
 fn is_token(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/".contains(&byte))

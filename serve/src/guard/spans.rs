@@ -1,12 +1,11 @@
-//! Spans: each call seen as one, in the logs of a server and across the servers that it is passed on to.
+//! Spans: each call has one span, in the log of a server and across the servers that the call reaches.
 //!
-//! A call runs in a span of `tracing` with its `method`, `peer`, `trace`, and, when they are known, `epoch`, `code`,
-//! `seconds` and `bytes`. Its place in a [`Trace`] comes from the header `traceparent` (W3C Trace Context, level 1) and
-//! goes on to whom the call asks in turn, by [`propagate`]. With the feature `otel`, spans leave the process by OTLP.
+//! A call runs in a span of `tracing` with its `method`, `peer`, `trace`, and, when known, `epoch`, `code`, `seconds`
+//! and `bytes`. The header `traceparent` (W3C Trace Context, level 1) gives the position in a [`Trace`]. [`propagate`]
+//! adds the header to the calls that this call makes. With the feature `otel`, spans are exported by OTLP.
 //!
-//! Promises: a header that is none begins a new trace; names of methods come from a fixed list. What a call hands to
-//! other tasks or threads takes its trace along by [`within`] alone. Costs of a call: a span, which is next to nothing
-//! where no subscriber wants it.
+//! Promises: an invalid header begins a new trace. Names of methods come from a fixed list. A task or thread of a call
+//! has the trace only if it runs in [`within`]. Costs of a call: a span, which is almost free without a subscriber.
 
 use std::fmt;
 use std::future::Future;
@@ -37,23 +36,23 @@ pub use otlp::{Exporter, ExporterError, exporter};
 const TRACEPARENT: &str = "traceparent";
 
 tokio::task_local! {
-    /// Where the call that runs is.
+    /// The trace of the current call.
     static TRACE: Trace;
 }
 
-/// Where in which trace something happens.
+/// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The trace; not 0.
+    /// The number of the trace; not 0.
     pub id: u128,
-    /// The span in it; not 0.
+    /// The number of the span; not 0.
     pub span: u64,
-    /// Whether who began it keeps it.
+    /// Whether the process that began the trace records it.
     pub sampled: bool,
 }
 
 impl Trace {
-    /// Reads what `traceparent` has. Later versions may have more, behind a `-`.
+    /// Parses the value of `traceparent`. Later versions may have more fields, after a `-`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().splitn(5, '-');
@@ -85,12 +84,12 @@ impl fmt::Display for Trace {
     }
 }
 
-/// A number that nobody else has: that names something, and keeps nothing secret.
+/// A random number for names. It is not a secret.
 fn random() -> u64 {
     RandomState::new().hash_one(0).max(1)
 }
 
-/// Where the call that runs is: inside the span that is current, or the call of the task.
+/// The position of the current call: of the current span, else of the task.
 #[must_use]
 pub fn current() -> Option<Trace> {
     #[cfg(feature = "otel")]
@@ -100,29 +99,29 @@ pub fn current() -> Option<Trace> {
     TRACE.try_with(|trace| *trace).ok()
 }
 
-/// Runs a part of a call in another task, as a part of its trace.
+/// Runs a part of a call in another task, in the trace of the call.
 pub async fn within<F: Future>(trace: Trace, part: F) -> F::Output {
     TRACE.scope(trace, part).await
 }
 
-/// Puts the trace of the call that runs on a call to somebody else.
+/// Adds the trace of the current call to an outgoing call.
 pub fn propagate(metadata: &mut MetadataMap) {
     if let Some(value) = current().and_then(|trace| trace.to_string().parse().ok()) {
         metadata.insert(TRACEPARENT, value);
     }
 }
 
-/// Notes the epoch of a call; called where the span of the call is current.
+/// Records the epoch of a call in the current span.
 pub fn epoch(epoch: u64) {
     Span::current().record("epoch", epoch);
 }
 
-/// Sees calls of the router's methods as spans.
+/// Runs each call of a router in a span.
 pub fn around(router: Router, methods: &Methods) -> Router {
     router.layer(from_fn_with_state(methods.clone(), seen))
 }
 
-/// A call; what is known of it is noted when it is dropped.
+/// A call. When it is dropped, its results are recorded in the span.
 struct Call {
     span: Span,
     trace: Trace,
@@ -164,7 +163,7 @@ async fn seen(State(methods): State<Methods>, request: Request, next: Next) -> R
     attended(response, call)
 }
 
-/// The span of a call. What begins with `otel` is taken by the exporter, and is no field of its spans.
+/// The span of a call. The exporter interprets names that begin with `otel` and does not export them as fields.
 #[cfg(feature = "otel")]
 fn open(method: &'static str) -> Span {
     tracing::info_span!(
@@ -196,7 +195,7 @@ fn open(method: &'static str) -> Span {
     )
 }
 
-/// The place that an exporter gives to a span; there is none.
+/// The position that an exporter gives to a span: `None`, because there is no exporter.
 #[cfg(not(feature = "otel"))]
 fn exported(_: &Span, _: Option<Trace>) -> Option<Trace> {
     None
@@ -205,7 +204,7 @@ fn exported(_: &Span, _: Option<Trace>) -> Option<Trace> {
 fn parent(headers: &HeaderMap) -> Option<Trace> {
     let mut values = headers.get_all(TRACEPARENT).iter();
     let trace = Trace::parse(values.next()?.to_str().ok()?);
-    // Two are none.
+    // Two headers are invalid.
     if values.next().is_some() { None } else { trace }
 }
 

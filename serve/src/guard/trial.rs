@@ -1,5 +1,5 @@
-//! Servers to try guards on, for tests: a service of cells that does as the question says, on a port of its own, over
-//! gRPC and HTTP.
+//! Test servers for guards: a service `Cells` that takes as long as the question says, on a free port, over gRPC and
+//! HTTP.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -24,18 +24,18 @@ use crate::protocol::proto::cells_client::CellsClient;
 use crate::protocol::proto::cells_server::{Cells, CellsServer};
 use crate::protocol::proto::{AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse};
 
-/// Milliseconds of a question that is answered when the test says so.
+/// The milliseconds of a question that is held until the test releases it.
 pub(crate) const HELD: u64 = u64::MAX;
 
-/// Answers after as long as it is told to, and counts.
+/// A service that answers after the time in the question, and counts calls.
 #[derive(Clone, Default)]
 pub(crate) struct Tardy {
-    /// Running now, and the most that ever ran at once.
+    /// The calls that run now, and the most that ever ran at once.
     pub(crate) running: Arc<AtomicUsize>,
     pub(crate) most: Arc<AtomicUsize>,
-    /// Whether questions of [`HELD`] milliseconds are answered.
+    /// Whether questions of [`HELD`] milliseconds are released.
     pub(crate) released: Arc<tokio::sync::watch::Sender<bool>>,
-    /// `traceparent` of the last question, as it came.
+    /// The header `traceparent` of the last question.
     pub(crate) seen: Arc<std::sync::Mutex<Option<String>>>,
 }
 
@@ -49,7 +49,7 @@ impl Drop for Running {
 
 #[tonic::async_trait]
 impl Cells for Tardy {
-    /// Waits for as many milliseconds as its header says.
+    /// Waits for the milliseconds in the header `millis`.
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
         let millis = request.metadata().get("millis").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -67,7 +67,7 @@ impl Cells for Tardy {
 
     type FetchStream = Pin<Box<dyn Stream<Item = Result<FetchResponse, Status>> + Send>>;
 
-    /// Gives a byte `source` times, then an error where the row is not 0.
+    /// Sends `source` messages of one byte, then an error if the row is not 0.
     async fn fetch(&self, request: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
         let FetchRequest { cell, source } = request.into_inner();
         let bytes = stream::iter(0..source).map(|_| Ok(FetchResponse { bytes: Bytes::from_static(b"!") }));
@@ -110,14 +110,14 @@ pub(crate) async fn client(address: SocketAddr) -> CellsClient<Channel> {
     CellsClient::connect(format!("http://{address}")).await.expect("a connection")
 }
 
-/// A question that takes so many milliseconds.
+/// A question that takes this many milliseconds.
 pub(crate) fn slow(millis: u64) -> Request<AskRequest> {
     let mut question = Request::new(AskRequest::default());
     question.metadata_mut().insert("millis", millis.into());
     question
 }
 
-/// The headers of the answer to a question with these headers, asked without a client of gRPC.
+/// Asks a question with these headers, without a gRPC client. Returns the headers of the answer.
 pub(crate) async fn raw(address: SocketAddr, headers: &[(&str, &str)]) -> axum::http::HeaderMap {
     let stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
     let (mut client, connection) = h2::client::handshake(stream).await.expect("HTTP/2");
@@ -132,12 +132,12 @@ pub(crate) async fn raw(address: SocketAddr, headers: &[(&str, &str)]) -> axum::
     answer.headers().clone()
 }
 
-/// What a server answers an HTTP/1.1 request with: all of it, as text.
+/// Sends an HTTP/1.1 request. Returns the whole answer as text.
 pub(crate) async fn http(address: SocketAddr, path: &str, headers: &str) -> String {
     http_over(tokio::net::TcpStream::connect(address).await.expect("a connection"), path, headers).await
 }
 
-/// As [`http`], over a connection that is there.
+/// As [`http`], over an open connection.
 pub(crate) async fn http_over(
     mut stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
     path: &str,
@@ -151,7 +151,7 @@ pub(crate) async fn http_over(
     answer
 }
 
-/// Waits, for at most five seconds, until something is so.
+/// Waits at most five seconds for a condition.
 pub(crate) async fn until<F: Future<Output = bool>>(mut so: impl FnMut() -> F) {
     for _ in 0..5000 {
         if so().await {

@@ -1,4 +1,4 @@
-//! `/v1/stats`, `/v1/topology`, `/v1/epochs`: what the store has, and which servers have it.
+//! `/v1/stats`, `/v1/topology`, `/v1/epochs`: counts of the store, and which servers hold which cells.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};

@@ -1,5 +1,5 @@
-//! Which of the URLs that people may mean the store has. Cost: one batch to the clerk; one more for a hint where there
-//! is no such URL.
+//! Finds the URL in the store that a person means. Cost: one batch to the clerk, and a second batch for a hint if the
+//! store has no such URL.
 
 use tonic::Status;
 use webstrata_layers::Uid;
@@ -8,11 +8,12 @@ use webstrata_url::neighbours;
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad, refuse};
 
-/// The UID of each text's URL, and the URL as the store spells it; of one that is not in the store no UID, and the
-/// first URL that may be meant.
+/// For each text the URL as the store spells it, and its UID. A URL that is not in the store has no UID; its first
+/// possible spelling is returned.
 ///
 /// # Errors
-/// BAD_REQUEST for what is no URL, or lacks a scheme and is there with both; what the clerk fails with.
+/// BAD_REQUEST for text that is not a URL, or that lacks a scheme while the store has both http and https; errors of
+/// the clerk.
 pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(String, Option<Uid>)>, Status> {
     let meant = texts.iter().map(|text| meant(text)).collect::<Result<Vec<_>, _>>()?;
     let mut uids = pinned.uids(&meant.concat()).await?.into_iter();
@@ -22,19 +23,19 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
         let mut there = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
         let own = there.next();
         if let (Some((one, _)), Some((other, _))) = (&own, there.next()) {
-            return Err(bad(format!("url: {one} and {other} are in the store; write the scheme")));
+            return Err(bad(format!("url: both {one} and {other} are in the store; give the scheme")));
         }
-        // The rest of its answers are of this text, too.
+        // The remaining answers of this text must be skipped.
         there.for_each(drop);
         found.push(own.unwrap_or((first, None)));
     }
     Ok(found)
 }
 
-/// A URL that is in the store.
+/// Finds one URL that must be in the store.
 ///
 /// # Errors
-/// NOT_IN_STORE, which names the same address in another spelling where that is in the store; and as [`look_up`].
+/// NOT_IN_STORE, which names another spelling if the store has one; and the errors of [`look_up`].
 pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), Status> {
     let (url, uid) = look_up(pinned, &[text]).await?.remove(0);
     if let Some(uid) = uid {
@@ -50,10 +51,10 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), S
     Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]))
 }
 
-/// The URLs that may be meant.
+/// The URLs that a text may mean.
 ///
 /// # Errors
-/// BAD_REQUEST for what is no URL.
+/// BAD_REQUEST for text that is not a URL.
 pub(super) fn meant(text: &str) -> Result<Vec<String>, Status> {
     webstrata_url::meant(text).map_err(|error| bad(format!("url: {text:?}: {error}")))
 }

@@ -1,8 +1,8 @@
-//! An answer that grows: values in order of UIDs, until it has as many as were wanted or has become long enough.
+//! Collects the values of one answer, in order of UIDs, until the limit or the size of an answer is reached.
 //!
-//! Lists of values come in, of rising UIDs; what fits goes on as items with their URLs, and where it does not all fit
-//! the place is kept where the next answer goes on. Memory: as many bytes of text as a server lets an answer have, and
-//! one run of values more; nothing is begun that cannot be carried on.
+//! Lists of values come in by increasing UID. The values that fit become items with their URLs. If not all values fit,
+//! the answer keeps the position for the next page. Memory: the bytes of text that a server allows in an answer, and
+//! one run of values.
 
 use std::mem::size_of;
 use webstrata_layers::Uid;
@@ -16,12 +16,12 @@ use crate::clerk::{Pinned, Texts};
 use crate::protocol::status::bad;
 use crate::server::Shared;
 
-/// Values in an answer where nothing else is said, and the most that may be wanted.
+/// The default and the largest `limit`, in values.
 const LIMIT: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
-/// Values whose URLs are asked for at once.
+/// Values whose URLs are looked up in one batch.
 const RUN: usize = 4096;
-/// What a value weighs beside its texts.
+/// Bytes counted for a value in addition to its texts.
 const BESIDE: usize = 32;
 
 /// The values of one URL.
@@ -32,32 +32,32 @@ pub(super) struct Item<V> {
     pub(super) values: Vec<V>,
 }
 
-/// Items so far, and what is left to give.
+/// The items so far, and how much still fits.
 pub(super) struct Answer<V> {
     pub(super) items: Vec<Item<V>>,
-    /// Where the next answer goes on; nothing as long as there is room.
+    /// The position of the next page; `None` as long as more values fit.
     pub(super) more: Option<PagePosition>,
     begin: PagePosition,
     left: usize,
     bytes_left: usize,
 }
 
-/// Values of one list that go into the answer.
+/// The values of one list that go into the answer.
 struct Piece {
     list: usize,
     first: usize,
     end: usize,
 }
 
-/// What values of an answer are made of.
+/// A value that an answer can show.
 pub(super) trait Value: Copy {
-    /// What they become.
+    /// The form in the answer.
     type Shown;
 
-    /// The UID whose URL they show.
+    /// The UID whose URL the answer shows, if any.
     fn uid(self) -> Option<Uid>;
 
-    /// With that URL.
+    /// Converts the value, given the URL of its UID.
     fn show(self, url: &str) -> Self::Shown;
 }
 
@@ -65,7 +65,7 @@ impl<V> Answer<V> {
     /// An empty answer to a question.
     ///
     /// # Errors
-    /// BAD_REQUEST of `limit`.
+    /// BAD_REQUEST if `limit` is invalid.
     pub(super) fn of(shared: &Shared, params: &Params, start: &Start) -> Result<Self, Status> {
         let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
         let bytes = shared.bounds.values.saturating_mul(size_of::<u64>());
@@ -76,27 +76,27 @@ impl<V> Answer<V> {
         Self { items: Vec::new(), more: None, begin, left: limit, bytes_left: bytes }
     }
 
-    /// Whether nothing more fits.
+    /// Whether no more values fit.
     pub(super) fn is_full(&self) -> bool {
         self.more.is_some()
     }
 
-    /// Whether as many values as were wanted are not there yet.
+    /// Whether the answer is still below its limit.
     pub(super) fn has_room(&self) -> bool {
         self.left > 0
     }
 
-    /// How many more values to ask for, to know whether there are more than are wanted.
+    /// How many more values to ask for: one above the limit, to learn whether there are more.
     pub(super) fn room(&self) -> usize {
         self.left.saturating_add(1)
     }
 
-    /// Ends the answer before a UID, where it does not end already.
+    /// Ends the answer before a UID, unless the answer has already ended.
     pub(super) fn stop_at(&mut self, uid: Uid) {
         self.more.get_or_insert(PagePosition { uid, given: 0 });
     }
 
-    /// Takes in the lists of UIDs that rise, also from call to call. Lists without values leave nothing behind.
+    /// Adds lists of increasing UIDs; later calls continue with higher UIDs. Empty lists add no item.
     pub(super) async fn add<T: Value<Shown = V>>(
         &mut self,
         pinned: &Pinned,
@@ -107,7 +107,7 @@ impl<V> Answer<V> {
         let mut rest = pieces.as_slice();
         while let Some(first) = rest.first() {
             if self.bytes_left == 0 {
-                // Sooner than where the limit ends it.
+                // The size ends the answer before the limit does.
                 self.more = Some(PagePosition { uid: uids[first.list], given: first.first });
                 return Ok(());
             }
@@ -129,7 +129,7 @@ impl<V> Answer<V> {
         Ok(())
     }
 
-    /// What fits of lists, by number of values, in pieces that are not longer than a run.
+    /// The part of the lists that fits below the limit, in pieces of at most one run.
     fn pieces<T>(&mut self, uids: &[Uid], lists: &Batch<T>) -> Result<Vec<Piece>, Status> {
         let mut pieces = Vec::new();
         for (list, (&uid, values)) in uids.iter().zip(lists.iter()).enumerate() {
@@ -138,7 +138,7 @@ impl<V> Answer<V> {
             }
             let first = if uid == self.begin.uid { self.begin.given } else { 0 };
             if first > values.len() {
-                return Err(bad("resumeKey: it is not one that an answer gave"));
+                return Err(bad("resumeKey: not copied from an earlier answer"));
             }
             let end = values.len().min(first.saturating_add(self.left));
             self.left -= end - first;

@@ -1,5 +1,5 @@
-//! Lines of a body that comes in pieces. Memory: the lines that are whole, and [`LINE_MAX`] bytes of the one that is
-//! not.
+//! Cuts a body that arrives in pieces into lines. Memory: the complete lines, and [`LINE_MAX`] bytes of the incomplete
+//! line.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -7,16 +7,16 @@ use std::mem::take;
 /// Bytes of a line, at most.
 pub(super) const LINE_MAX: usize = 65_536;
 
-/// A line that was read.
+/// A complete line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub(super) number: u64,
-    /// `None`: it was too long.
+    /// The text; `None` if the line was too long.
     pub(super) text: Option<Vec<u8>>,
 }
 
-/// Cuts a body into lines; empty ones are counted and left out.
+/// Cuts a body into lines. Empty lines are counted and skipped.
 #[derive(Default)]
 pub(super) struct Lines {
     open: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The next piece of the body.
+    /// Adds the next piece of the body.
     pub(super) fn take_in(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (text, is_end) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
@@ -42,7 +42,7 @@ impl Lines {
         }
     }
 
-    /// Lines that are whole.
+    /// The number of complete lines.
     pub(super) fn len(&self) -> usize {
         self.whole.len()
     }
@@ -51,7 +51,7 @@ impl Lines {
         self.whole.is_empty()
     }
 
-    /// The first of them, so many at most.
+    /// Removes and returns the first complete lines, at most `most`.
     pub(super) fn take(&mut self, most: usize) -> Vec<Line> {
         let count = self.whole.len().min(most);
         self.whole.drain(..count).collect()
@@ -66,7 +66,7 @@ impl Lines {
         }
     }
 
-    /// At the end of the body: what is after the last line end is a line.
+    /// Ends the body: text after the last line end is a line.
     pub(super) fn finish(&mut self) {
         if self.is_too_long || !self.open.is_empty() {
             self.end();

@@ -1,9 +1,9 @@
-//! `/v1/links`: links of a page, or what links to a URL, at a time; of one URL, or of all that match it.
-//! `/v1/lifespans`: when each of them was there.
+//! `/v1/links`: links of a page, or pages that link to a URL, at a time; for one URL, or for all URLs that match.
+//! `/v1/lifespans`: the first and the last capture of each link.
 //!
-//! Of one URL the links are a list; of several they are items, one for each URL that has any, and the URL alone where
-//! the links of the capture that answers are not known. Links of pages are looked for where pages were captured in the
-//! window, links to URLs everywhere, since those need never have been captured.
+//! The links of one URL are a list. The links of matching URLs are items, one for each URL that has links; an item has
+//! the URL alone if the links of the answering capture are unknown. For out-links only pages with a capture in the
+//! window are looked up; for in-links all matching URLs are, because a link target need not have been captured.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -42,10 +42,10 @@ pub(super) const LIFESPANS: &[&str] = &["url", "direction", "from", "to", "limit
 
 /// Links in a sample, at most.
 const SAMPLE_MAX: u64 = 1_000_000;
-/// Sources whose lifespans are asked for at once.
+/// Sources whose lifespans are asked for in one batch.
 const SOURCES: usize = 1000;
 
-/// What of the links is wanted.
+/// All links, their number, or a sample.
 #[derive(Clone, Copy)]
 enum Wanted {
     All,
@@ -60,7 +60,7 @@ struct Asked {
     wanted: Wanted,
 }
 
-/// One of a page's links; nothing where they are not known.
+/// A link of a page; `None` if the links are unknown.
 type Link = Option<Uid>;
 
 impl Value for Link {
@@ -104,14 +104,14 @@ impl Value for Lifespan {
 }
 
 impl Asked {
-    /// A random sample without a seed gets one, which `start` keeps: the next answer goes on with it.
+    /// A random sample without a seed gets a seed, which `start` keeps for the next page.
     fn of(params: &Params, start: &mut Start) -> Result<Self, Status> {
         let inward = is_inward(params)?;
         let precision = params.choice("precision", [("exact", Precision::Exact), ("range", Precision::Range)])?;
         let direction = match (inward, params.get("precision")?) {
             (true, _) => Direction::In(precision),
             (false, None) => Direction::Out,
-            (false, Some(_)) => return Err(bad("precision: it goes with direction=in alone")),
+            (false, Some(_)) => return Err(bad("precision: needs direction=in")),
         };
         let count = params.flag("count")?;
         let sample = params.number("sample", 1..=SAMPLE_MAX)?;
@@ -119,13 +119,13 @@ impl Asked {
         let seed = params.number("seed", 0..=u64::MAX)?;
         for (name, given) in [("random", random), ("seed", seed.is_some())] {
             if given && sample.is_none() {
-                return Err(bad(format!("{name}: it goes with sample alone")));
+                return Err(bad(format!("{name}: needs sample")));
             }
         }
         let wanted = match (count, sample) {
             (false, None) => Wanted::All,
             (true, None) => Wanted::Count,
-            (true, Some(_)) => return Err(bad("count: it does not go with sample")),
+            (true, Some(_)) => return Err(bad("count: cannot be combined with sample")),
             (false, Some(count)) => {
                 let sampling = if random { Sampling::Random } else { Sampling::Consistent };
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -137,7 +137,7 @@ impl Asked {
         Ok(Self { direction, window: params.window()?, wanted })
     }
 
-    /// The interval of the captures that may answer; nothing where URLs matter that were never captured.
+    /// The interval of the captures that may answer; `None` for in-links, whose targets may never have been captured.
     fn interval(&self) -> Option<(i64, i64)> {
         match (self.direction, self.window) {
             (Direction::In(_), _) => None,
@@ -164,7 +164,7 @@ impl Asked {
         Ok(links)
     }
 
-    /// Links of one URL, each as an item of its own: those may be more than one answer of the clerk has.
+    /// Adds the links of one URL, each as a separate item, because one answer of the clerk may not hold all of them.
     async fn add_links(
         &self,
         pinned: &Pinned,
@@ -197,7 +197,7 @@ impl Asked {
         Ok(counts)
     }
 
-    /// Those of some pages the links of whose answering capture are not known.
+    /// The pages whose answering capture has unknown links.
     async fn unknown(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Vec<Uid>, Status> {
         let (Direction::Out, Window::AsOf(at)) = (self.direction, self.window) else { return Ok(Vec::new()) };
         let captures = pinned.captures(uids).await?;
@@ -306,7 +306,7 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     let (url, uid) = find(&pinned, url).await?;
     let meets = |span: &Lifespan| span.first <= to && span.last >= from;
     if inward {
-        // A source that had the link before and after the time, and in no capture of it, has a lifespan that meets it.
+        // A source may have had the link before and after the interval without a capture inside: its lifespan counts.
         let sources = pinned.all_links(uid, asked.direction, Window::ALWAYS).await?;
         let first = start.place.unwrap_or_default().uid;
         let (mut left, mut step) = (&sources[sources.partition_point(|&source| source < first)..], SOURCES);

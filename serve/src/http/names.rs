@@ -1,5 +1,5 @@
-//! `/v1/urls`: URLs that match one. `/v1/captures`: when those were captured. `/v1/uids`: numbers of URLs, and
-//! `/v1/uids/{uid}` back. `/v1/translate`: numbers of one epoch in another.
+//! `/v1/urls`: URLs that match a URL. `/v1/captures`: the times of their captures. `/v1/uids`: UIDs of URLs;
+//! `/v1/uids/{uid}`: the URL of a UID. `/v1/translate`: UIDs of one epoch in another epoch.
 
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};
@@ -92,7 +92,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     let matched = Match::of(&params)?;
     let url = params.get("url")?;
     if url.is_none() && params.get("matchType")?.is_some() {
-        return Err(bad("matchType: it goes with url alone").into());
+        return Err(bad("matchType: needs url").into());
     }
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;

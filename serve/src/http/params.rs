@@ -1,8 +1,7 @@
-//! Parameters of a question over HTTP: the query of its URL, read strictly, so that what is misspelt is not passed
-//! over.
+//! The parameters of an HTTP question. Parsing is strict, so that a misspelt parameter is refused and not ignored.
 //!
-//! Reads `name=value` pairs between `&` as forms of browsers and libraries write them: `+` is a space, `%2B` a plus.
-//! Every refusal is a BAD_REQUEST that begins with the name of the parameter.
+//! The query has `name=value` pairs between `&`, encoded as HTML forms are: `+` is a space, `%2B` is a plus. Every
+//! refusal is a BAD_REQUEST that begins with the name of the parameter.
 
 use std::ops::RangeInclusive;
 
@@ -12,29 +11,29 @@ use webstrata_layers::{Window, interval, parse_time};
 use crate::protocol::resume::Fingerprint;
 use crate::protocol::status::bad;
 
-/// Parameters that say where to go on or how far, not what is asked.
+/// Parameters that choose a page of the answer and are not part of the question.
 const OF_PAGES: [&str; 3] = ["epoch", "limit", "resumeKey"];
 
-/// The parameters that a question has.
+/// The parameters of a question.
 #[derive(Debug)]
 pub(super) struct Params {
     pairs: Vec<(&'static str, String)>,
 }
 
 impl Params {
-    /// Reads the query of a path that has these parameters; those that `repeats` names may be given several times.
+    /// Parses the query of a path that knows these parameters. The parameters in `repeats` may be given several times.
     pub(super) fn of(query: Option<&str>, known: &[&'static str], repeats: &[&str]) -> Result<Self, Status> {
         let mut pairs: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decoded(name).ok_or_else(|| bad(format!("{name}: the name of a parameter is not UTF-8")))?;
+            let name = decoded(name).ok_or_else(|| bad(format!("{name}: the parameter name is not UTF-8")))?;
             let Some(own) = known.iter().find(|known| **known == name) else {
-                let hint = if known.contains(&"url") { "; an & inside of a URL is written %26" } else { "" };
+                let hint = if known.contains(&"url") { "; write an & inside a URL as %26" } else { "" };
                 let all = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                return Err(bad(format!("{name}: there is no such parameter here; there are: {all}{hint}")));
+                return Err(bad(format!("{name}: unknown parameter (expected: {all}){hint}")));
             };
             let Some(value) = decoded(value) else {
-                return Err(bad(format!("{name}: not UTF-8; a percent sign that is meant as one is written %25")));
+                return Err(bad(format!("{name}: the value is not UTF-8; write a percent sign as %25")));
             };
             if !repeats.contains(own) && pairs.iter().any(|(other, _)| other == own) {
                 return Err(bad(format!("{name}: given more than once")));
@@ -49,30 +48,30 @@ impl Params {
         self.pairs.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter, if it is given. An empty one is a mistake.
+    /// The value of a parameter, if it is given. An empty value is refused.
     pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
         match self.all(name).next() {
-            Some("") => Err(bad(format!("{name}: it is empty"))),
+            Some("") => Err(bad(format!("{name}: empty; give a value or leave it out"))),
             value => Ok(value),
         }
     }
 
     /// The value of a parameter that must be given.
     pub(super) fn required(&self, name: &str) -> Result<&str, Status> {
-        self.get(name)?.ok_or_else(|| bad(format!("{name}: it is missing")))
+        self.get(name)?.ok_or_else(|| bad(format!("{name}: missing (required)")))
     }
 
-    /// One of several words, the first where none is given.
+    /// One of several words; the first word is the default.
     pub(super) fn choice<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<T, Status> {
         let given = self.get(name)?;
         let found = words.iter().find(|(word, _)| given.is_none_or(|given| given == *word));
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words = words.map(|(word, _)| word).join(" or ");
-            bad(format!("{name}: {:?} is not {words}", given.unwrap_or_default()))
+            bad(format!("{name}: unknown value {:?} (expected {words})", given.unwrap_or_default()))
         })
     }
 
-    /// `true` or `false`; false where it is not given.
+    /// `true` or `false` (the default).
     pub(super) fn flag(&self, name: &str) -> Result<bool, Status> {
         self.choice(name, [("false", false), ("true", true)])
     }
@@ -87,7 +86,7 @@ impl Params {
         self.all(name).map(|text| number(name, text, &(0..=u64::MAX))).collect()
     }
 
-    /// The closed interval of `from` and `to`; `None` where neither is given.
+    /// The closed interval of `from` and `to`; `None` if neither is given.
     pub(super) fn interval(&self) -> Result<Option<(i64, i64)>, Status> {
         let (from, to) = (self.time("from", false)?, self.time("to", true)?);
         if from.is_none() && to.is_none() {
@@ -101,7 +100,7 @@ impl Params {
         let (interval, at) = (self.interval()?, self.time("at", true)?);
         match (at, interval) {
             (Some(at), None) => Ok(Window::AsOf(at)),
-            (Some(_), Some(_)) => Err(bad("at: it goes with neither from nor to")),
+            (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
             (None, Some((from, to))) => Ok(Window::Seen { from, to }),
             (None, None) => Ok(Window::ALWAYS),
         }
@@ -110,16 +109,16 @@ impl Params {
     fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         let time = parse_time(text, end).ok_or_else(|| {
-            let hint = if text.contains(' ') { "; a + is written %2B" } else { "" };
+            let hint = if text.contains(' ') { "; write a + as %2B" } else { "" };
             bad(format!(
-                "{name}: {text:?} is no time of the years 1 to 9999; one has 4 to 14 digits (YYYYMMDDhhmmss) or is \
-                 RFC 3339{hint}"
+                "{name}: not a time: {text:?} (expected 4 to 14 digits of YYYYMMDDhhmmss, or RFC 3339, in the years \
+                 1 to 9999){hint}"
             ))
         });
         time.map(Some)
     }
 
-    /// A number of the question, whichever part of its answer is wanted: others have others.
+    /// The hash of the question, which is the same for every page of the answer.
     pub(super) fn fingerprint(&self, path: &str) -> Fingerprint {
         let mut pairs: Vec<_> = self.pairs.iter().filter(|(name, _)| !OF_PAGES.contains(name)).collect();
         pairs.sort_unstable();
@@ -141,7 +140,7 @@ pub(super) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Re
     })
 }
 
-/// The text that pluses and percent signs stand for; a sign that is not followed by two digits stands for itself.
+/// Decodes pluses and percent escapes. A percent sign without two hexadecimal digits after it stands for itself.
 fn decoded(text: &str) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
@@ -200,9 +199,9 @@ mod tests {
         assert!(message(given.time("at", true)).starts_with("at: "));
         assert!(message(given.flag("count")).starts_with("count: "));
         let direction = given.choice("direction", [("out", 0), ("in", 1)]);
-        assert_eq!(message(direction), "direction: \"up\" is not out or in");
-        assert_eq!(message(given.required("url")), "url: it is empty");
-        assert_eq!(message(params("").unwrap().required("url")), "url: it is missing");
+        assert_eq!(message(direction), "direction: unknown value \"up\" (expected out or in)");
+        assert_eq!(message(given.required("url")), "url: empty; give a value or leave it out");
+        assert_eq!(message(params("").unwrap().required("url")), "url: missing (required)");
         assert!(message(params("at=2006&to=2007").unwrap().window()).starts_with("at: "));
         for number in ["", "-1", "+1", "1.0", "18446744073709551616"] {
             assert!(
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(given.window().unwrap(), Window::Seen { from, to: i64::MAX });
         let written = "url=http://a/x+y%2Bz%2b%2zé=+&at=2006";
         assert_eq!(params(written).unwrap().required("url").unwrap(), "http://a/x y+z+%2zé= ");
-        assert!(message(params("at=2006-05-01T14:34:56+02:00").unwrap().window()).ends_with("a + is written %2B"));
+        assert!(message(params("at=2006-05-01T14:34:56+02:00").unwrap().window()).ends_with("write a + as %2B"));
         assert_eq!(
             params("at=2006").unwrap().window().unwrap(),
             Window::AsOf(parse_time("20061231235959", true).unwrap())
@@ -237,8 +236,8 @@ mod tests {
     fn windows_run_forwards_in_the_years_that_captures_have() {
         for (query, refused) in [
             ("from=2007&to=2006", "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z"),
-            ("from=0000", "from: \"0000\" is no time of the years 1 to 9999"),
-            ("at=1209588506000", "at: \"1209588506000\" is no time"),
+            ("from=0000", "from: not a time: \"0000\""),
+            ("at=1209588506000", "at: not a time: \"1209588506000\""),
         ] {
             let status = params(query).unwrap().window().unwrap_err();
             assert!(status.message().contains(refused), "{query}: {status:?}");

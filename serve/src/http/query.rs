@@ -1,14 +1,14 @@
-//! `POST /v1/query`: questions as JSON lines in, answers as JSON lines out, in the same order; the same forms as those
-//! of `webstrata query`.
+//! `POST /v1/query`: questions come in as JSON lines, answers go out as JSON lines in the same order. `webstrata query`
+//! uses the same format.
 //!
 //! ```text
 //! body --> [Lines] whole lines --> as many as wait, [BATCH] at most --> [Answering] asked together --> body
 //! ```
 //!
-//! A line that is no question, and a question that cannot be answered, get an answer that says so, and the next line is
-//! read. Lines that are there are answered before more are waited for, so that a program may ask by and by. All answers
-//! are of one epoch. Memory: a batch of questions with the UIDs of its answers, one answer's text, and a line; nothing
-//! is read that has not been asked for, and nothing goes on when the caller has gone.
+//! An invalid line, or a question that fails, is answered with an error, and reading continues with the next line. The
+//! server answers the lines that have arrived before it waits for more, so a program can ask step by step. All answers
+//! are of one epoch. Memory: a batch of questions with the UIDs of the answers, the text of one answer, and one line.
+//! The server reads no further than the caller reads answers, and stops when the caller goes away.
 
 use std::mem::size_of;
 
@@ -48,7 +48,7 @@ pub(super) async fn query(
 type Broken = Box<dyn std::error::Error + Send + Sync>;
 type Incoming = std::pin::Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Send>>;
 
-/// A conversation.
+/// One call: the lines that arrive and the answers that leave.
 struct Answers {
     /// Until it ends.
     body: Option<Incoming>,
@@ -79,7 +79,7 @@ impl Answers {
         (!answers.is_empty()).then_some(Ok(out))
     }
 
-    /// The lines that are there, at least one unless the body has ended.
+    /// The lines that have arrived: at least one unless the body has ended.
     async fn read(&mut self) -> Result<Vec<Line>, Broken> {
         while let Some(body) = self.body.as_mut().filter(|_| self.lines.len() < BATCH) {
             let chunk = match (body.next().now_or_never(), self.lines.is_empty()) {
@@ -102,7 +102,7 @@ impl Answers {
 fn asked(line: Line) -> Asked {
     match line.text {
         Some(text) => Asked::of(line.number, &text, |url| canonical(None, url).ok()),
-        None => Asked::refused(line.number, format!("longer than {LINE_MAX} bytes")),
+        None => Asked::refused(line.number, format!("the line is longer than {LINE_MAX} bytes")),
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {
         let own = asked(Line { number: 3, text: None });
-        assert_eq!(own.question(), Err("longer than 65536 bytes"));
+        assert_eq!(own.question(), Err("the line is longer than 65536 bytes"));
         let text = br#"{"op": "links", "url": "HTTP://A.example#x"}"#.to_vec();
         let own = asked(Line { number: 3, text: Some(text) });
         assert_eq!(own.question(), Ok((Kind::Links(Way::Out, Window::ALWAYS), "http://a.example/")));

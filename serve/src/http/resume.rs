@@ -1,5 +1,5 @@
-//! `resumeKey`: where a question over HTTP goes on, and of a random sample with which seed. What a key holds and when
-//! it is refused: [`crate::protocol::resume`].
+//! `resumeKey`: the position where the next page of an HTTP answer begins, and the seed of a random sample.
+//! [`crate::protocol::resume`] says what a key holds and when it is refused.
 
 use tonic::Status;
 use webstrata_layers::Uid;
@@ -7,28 +7,28 @@ use webstrata_layers::Uid;
 use super::params::Params;
 use crate::protocol::resume::{Fingerprint, resumed, token};
 
-/// A place in a question's values, which stand in order of UIDs.
+/// A position among the values of an answer, which are in order of UIDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PagePosition {
-    /// Those of lower UIDs were given,
+    /// All values of lower UIDs have been sent.
     pub(super) uid: Uid,
     /// and so many of this one.
     pub(super) given: usize,
 }
 
-/// What a question is about, but for what it asks: its epoch (0: the current one), and where to begin.
+/// Where an answer begins: the epoch (0: the current epoch) and the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) epoch: u64,
-    /// The beginning, where there is no key.
+    /// The position; `None` without a key: the beginning.
     pub(super) place: Option<PagePosition>,
-    /// The seed of a random sample that goes on.
+    /// The seed of a random sample that continues.
     pub(super) seed: Option<u64>,
     question: Fingerprint,
 }
 
 impl Start {
-    /// From `epoch` and `resumeKey` of a path.
+    /// Reads `epoch` and `resumeKey`.
     pub(super) fn of(store: &str, path: &str, params: &Params) -> Result<Self, Status> {
         let question = params.fingerprint(path).of_store(store);
         let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
@@ -38,7 +38,7 @@ impl Start {
         Ok(Self { epoch, place: Some(place), seed: Some(seed), question })
     }
 
-    /// The key of a place.
+    /// The key for a position.
     pub(super) fn key(&self, epoch: u64, place: PagePosition) -> String {
         token(epoch, [place.uid.0, place.given as u64, self.seed.unwrap_or(0)], self.question)
     }

@@ -1,8 +1,8 @@
-//! Walks through the URLs that match one: rising UIDs, a few at first and then more, so that what an answer has no room
-//! for is hardly looked at.
+//! Lists the URLs that match a URL, by increasing UID. The steps are small at first and then grow, so that few URLs are
+//! looked up that do not fit into the answer.
 //!
-//! A walk ends with its answer, at the last URL, or after [`LOOK`], and the answer then has the place where it goes on.
-//! Memory: the UIDs of one step of a listing.
+//! A walk ends when the answer is full, after the last URL, or after [`LOOK`]. The answer then has the position to
+//! continue from. Memory: the UIDs of one step of a listing.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,23 +20,23 @@ use super::resume::Start;
 use crate::clerk::Pinned;
 use crate::protocol::status::bad;
 
-/// How long one answer looks for what it may say.
+/// How long one answer looks for matching URLs.
 const LOOK: Duration = Duration::from_secs(5);
-/// UIDs that are given at once, at most.
+/// The largest step, in UIDs.
 const STEP_MAX: usize = 1000;
-/// UIDs of all URLs that are made ready at once.
+/// UIDs listed at once if the walk has no interval.
 const READY: u64 = 1 << 16;
 
-/// Which URLs are meant by one.
+/// Which URLs match a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
-    /// That one.
+    /// The URL itself.
     Exact,
-    /// Those that begin with it, of any scheme and port.
+    /// URLs that begin with the URL, with any scheme and port.
     Prefix,
-    /// Those of its host.
+    /// URLs of its host.
     Host,
-    /// Those of its host and of hosts below.
+    /// URLs of its host and of all hosts below.
     Domain,
 }
 
@@ -47,7 +47,7 @@ impl Match {
         params.choice("matchType", words)
     }
 
-    /// The name that callers give it.
+    /// The value of `matchType`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -57,7 +57,7 @@ impl Match {
         }
     }
 
-    /// The UIDs of the URLs that match, rising.
+    /// The UIDs of the URLs that match, in increasing order.
     pub(super) async fn ranges(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
         match self {
             Self::Exact => {
@@ -68,7 +68,7 @@ impl Match {
         }
     }
 
-    /// With what the keys of the URLs begin that match.
+    /// The prefix of the URL keys that match.
     fn prefix(self, text: &str) -> Result<Vec<u8>, Status> {
         // The key's prefix is the same for both schemes.
         let url = meant(text)?.swap_remove(0);
@@ -77,14 +77,14 @@ impl Match {
             Self::Host => key::host_of(&url).and_then(key::host_prefix),
             Self::Domain => key::host_of(&url).and_then(key::domain_prefix),
         };
-        prefix.ok_or_else(|| bad(format!("url: {url} has no host that URLs are listed of")))
+        prefix.ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
     }
 }
 
-/// A walk that has come to some place.
+/// A walk and its position.
 pub(super) struct Walk {
     pinned: Pinned,
-    /// Only pages with a capture in it.
+    /// If set, only pages with a capture in this interval.
     interval: Option<(i64, i64)>,
     ranges: VecDeque<Range<Uid>>,
     ready: VecDeque<Uid>,
@@ -93,7 +93,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Through ranges of UIDs that rise, from the place of a question on.
+    /// A walk through increasing ranges of UIDs, from the position of a question on.
     pub(super) fn new(pinned: Pinned, ranges: Vec<Range<Uid>>, interval: Option<(i64, i64)>, start: &Start) -> Self {
         let first = start.place.unwrap_or_default().uid;
         let rest = ranges.into_iter().map(|range| range.start.max(first)..range.end);
@@ -107,7 +107,7 @@ impl Walk {
         }
     }
 
-    /// The next UIDs; none where the answer is full, or time or the walk has come to an end.
+    /// The next UIDs; `None` if the answer is full, the time is over, or the walk has ended.
     pub(super) async fn next<V>(&mut self, answer: &mut Answer<V>) -> Result<Option<Vec<Uid>>, Status> {
         while !answer.is_full() {
             let Some(here) = self.here() else { return Ok(None) };
@@ -140,7 +140,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Takes UIDs back, to give them in smaller steps; false for one alone.
+    /// Returns UIDs to the walk, which then gives them in smaller steps; false for a single UID.
     pub(super) fn take_back(&mut self, uids: &[Uid]) -> bool {
         if uids.len() < 2 {
             return false;
@@ -150,7 +150,7 @@ impl Walk {
         true
     }
 
-    /// The UID that is next looked at.
+    /// The next UID.
     fn here(&self) -> Option<Uid> {
         self.ready.front().copied().or_else(|| self.ranges.front().map(|range| range.start))
     }

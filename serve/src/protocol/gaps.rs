@@ -1,8 +1,8 @@
-//! Rising lists of numbers as they travel: of each the first number, then how many numbers lie between two, as LEB128
-//! varints.
+//! The encoding of increasing lists of numbers in messages: the first number, then the count of numbers skipped between
+//! two neighbours, all as LEB128 varints.
 //!
-//! Links of a page are near one another, so that most take one byte; protocol buffers would write each link as a whole,
-//! byte by byte, which costs more than to find it.
+//! The links of a page are close together, so most links take one byte. Protocol buffers would encode each link in
+//! full, which costs more time than finding the link in a cell.
 //!
 //! ```
 //! use webstrata_serve::protocol::gaps;
@@ -13,7 +13,7 @@
 //! assert_eq!(gaps::take(&bytes, &[3, 0, 1]), Some(vec![300, 301, 303, 7]));
 //! ```
 
-/// Writes a list that rises.
+/// Appends an increasing list to `bytes`.
 pub fn put(list: &[u64], bytes: &mut Vec<u8>) {
     bytes.reserve(2 * list.len());
     let mut next = 0;
@@ -29,8 +29,8 @@ pub fn put(list: &[u64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads lists of these lengths, one after the other; `None` where the bytes are not those of such lists. What is
-/// allocated is bounded by the bytes, whatever the lengths say.
+/// Reads consecutive lists of these lengths; `None` if the bytes do not encode such lists. The allocation is bounded by
+/// the number of bytes, whatever the lengths claim.
 pub fn take(bytes: &[u8], counts: &[u32]) -> Option<Vec<u64>> {
     let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
     let total = usize::try_from(total).ok().filter(|&total| total <= bytes.len())?;
@@ -62,7 +62,7 @@ fn long<'a>(first: u8, rest: &mut impl Iterator<Item = &'a u8>) -> Option<u64> {
         let part = u64::from(byte & 0x7f);
         value |= part << shift;
         if byte < 0x80 {
-            // The tenth byte has room for one bit.
+            // The tenth byte may hold one bit.
             return (part << shift >> shift == part).then_some(value);
         }
     }

@@ -1,7 +1,7 @@
-//! The gRPC services and their messages, generated from `proto/webstrata.proto`, which is their reference.
+//! The gRPC services and their messages, generated from `proto/webstrata.proto`. The proto file is the reference.
 //!
-//! What is generated lies in `proto/`, so that nobody who builds this needs the generator; `tests/generated.rs` holds
-//! it to the reference, and writes it anew when asked.
+//! The generated code is committed in `proto/`, so that a build needs no generator. `tests/generated.rs` compares the
+//! code with the proto file, and regenerates the code on request.
 
 #![expect(missing_docs, clippy::pedantic, clippy::allow_attributes, reason = "generated")]
 

@@ -1,33 +1,31 @@
-//! Resume tokens: where an answer that did not say everything goes on. HTTP calls a token `resumeKey`, gRPC
-//! `page_token`.
+//! Resume tokens: where a partial answer continues. HTTP calls a token `resumeKey`, gRPC calls it `page_token`.
 //!
-//! A token is opaque text: the epoch, a place in the answer, and the fingerprint of the question, in hexadecimal
-//! digits. Epochs do not change, so that what follows a token is exactly what was left out, however often it is asked
-//! and whatever epoch has become current. A token fails with its epoch where that is no longer answered; one of another
-//! question or epoch is refused.
+//! A token is opaque text in hexadecimal digits: the epoch, a position in the answer, and the fingerprint of the
+//! question. Epochs never change, so a token always gives exactly the rest of its answer, even after a newer epoch is
+//! current. A token fails once its epoch is no longer served. A token of another question or epoch is refused.
 
 use tonic::Status;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::protocol::status::bad;
 
-/// A number of a question, whichever part of its answer is wanted: other questions have other numbers.
+/// The hash of a question, which is the same for every page of the answer. Different questions have different hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Of all that a question says, but for how much is wanted, from where on, and of which epoch.
+    /// Hashes a question without its limit, its token and its epoch.
     pub(crate) fn of(question: &[u8]) -> Self {
         Self(xxh3_64(question))
     }
 
-    /// The same question, asked of a store: its tokens are of no use where another one is served.
+    /// The same question to one store. A server of another store refuses the token.
     pub(crate) fn of_store(self, store: &str) -> Self {
         Self(xxh3_64_with_seed(store.as_bytes(), self.0))
     }
 }
 
-/// A place in an answer: two numbers that say how much was given, and the seed of a random sample.
+/// A position in an answer: two numbers that say how much was sent, and the seed of a random sample.
 pub(crate) type AnswerPosition = [u64; 3];
 
 /// The digits of a number.
@@ -41,12 +39,12 @@ struct Token {
     question: Fingerprint,
 }
 
-/// How an epoch stands in a token. A token is of no use in any other.
+/// The text of an epoch in a token. The token is valid in this epoch only.
 fn epoch_to(epoch: u64) -> String {
     number_to(epoch)
 }
 
-/// Takes the epoch from the beginning of a token; gives the rest, too.
+/// Splits the epoch from the beginning of a token, and also returns the rest.
 fn epoch_of(text: &str) -> Option<(u64, &str)> {
     number_of(text).filter(|&(epoch, _)| epoch > 0)
 }
@@ -72,30 +70,30 @@ impl Token {
     }
 }
 
-/// The token of a place in the answer to a question, given in an epoch.
+/// The token for a position in the answer to a question in an epoch.
 pub(crate) fn token(epoch: u64, [first, second, seed]: AnswerPosition, Fingerprint(question): Fingerprint) -> String {
     epoch_to(epoch) + &[first, second, seed, question].map(number_to).concat()
 }
 
-/// The epoch and the place of the token in `field`, given the question and the epoch that is asked with it (0: none).
+/// Reads the token in `field`: its epoch and its position. `question` and `epoch` (0: none) are of the new request.
 ///
 /// # Errors
-/// BAD_REQUEST for what is no token, or one of another question or another epoch.
+/// BAD_REQUEST for text that is not a token, and for a token of another question or epoch.
 pub(crate) fn resumed(
     field: &str,
     token: &str,
     question: Fingerprint,
     epoch: u64,
 ) -> Result<(u64, AnswerPosition), Status> {
-    let token = Token::of(token).ok_or_else(|| bad(format!("{field}: it is not one that an answer gave")))?;
+    let token = Token::of(token).ok_or_else(|| bad(format!("{field}: not copied from an earlier answer")))?;
     if token.question != question {
         return Err(bad(format!(
-            "{field}: it was given for another question; everything but the limit must be as it was in that question"
+            "{field}: belongs to another question; repeat the question that gave it (only the limit may differ)"
         )));
     }
     if epoch != 0 && epoch != token.epoch {
         let of_token = token.epoch;
-        return Err(bad(format!("epoch: it is {epoch}, and that of {field} is {of_token}; leave one of them out")));
+        return Err(bad(format!("epoch: {epoch} differs from {of_token}, the epoch of {field}; give only one")));
     }
     Ok((token.epoch, token.place))
 }
@@ -123,8 +121,8 @@ mod tests {
         let [one, other] = ["one", "other"].map(|store| Fingerprint::of(QUESTION).of_store(store));
         assert!(resumed("token", &token(7, [17, 3, 5], one), one, 0).is_ok());
         assert!(resumed("token", &token(7, [17, 3, 5], one), other, 0).is_err());
-        assert!(read(&given, b"links of b", 0).unwrap_err().starts_with("token: it was given for another question"));
-        let other_epoch = "epoch: it is 8, and that of token is 7; leave one of them out";
+        assert!(read(&given, b"links of b", 0).unwrap_err().starts_with("token: belongs to another question"));
+        let other_epoch = "epoch: 8 differs from 7, the epoch of token; give only one";
         assert_eq!(read(&given, QUESTION, 8), Err(other_epoch.to_owned()));
     }
 
@@ -133,7 +131,7 @@ mod tests {
         let given = token(7, [17, 3, 5], Fingerprint::of(QUESTION));
         let of_no_epoch = token(0, [17, 3, 5], Fingerprint::of(QUESTION));
         for text in ["", "0.5", "7.17.3.0", &given[1..], &(given.clone() + "0"), &given.to_uppercase(), &of_no_epoch] {
-            assert_eq!(read(text, QUESTION, 0), Err("token: it is not one that an answer gave".to_owned()), "{text}");
+            assert_eq!(read(text, QUESTION, 0), Err("token: not copied from an earlier answer".to_owned()), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! How calls fail: gRPC statuses with a machine-readable reason, as the head of `webstrata.proto` lists them.
+//! How calls fail: gRPC statuses with a machine-readable reason. The head of `webstrata.proto` lists the reasons.
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -7,36 +7,36 @@ use webstrata_layers::Error as LayersError;
 use crate::guard::refusal::{DOMAIN, refusal};
 use webstrata_cells::Error;
 
-/// Why a call failed: a code for every program, a reason for those that know this one.
+/// Why a call failed. Every gRPC client understands the code; clients of Webstrata also read the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// What makes no sense.
+    /// The request is invalid.
     BadRequest,
-    /// A UID that the epoch does not have.
+    /// The epoch does not have the UID.
     UnknownUid,
-    /// A URL that the epoch does not have.
+    /// The epoch does not have the URL.
     NotInStore,
-    /// A path that nothing is at.
+    /// The HTTP path does not exist.
     NoSuchPath,
-    /// A path that is not asked by this method of HTTP.
+    /// The HTTP path does not allow the method.
     WrongMethod,
-    /// An epoch that is no longer answered.
+    /// The epoch is no longer served.
     EpochRetired,
-    /// An epoch that is not there yet.
+    /// The epoch is not served yet.
     EpochUnknown,
-    /// UIDs of that epoch cannot be translated.
+    /// UIDs of the epoch cannot be translated.
     NoTranslation,
-    /// Another store is served than the caller knows.
+    /// The server serves another store than the caller expects.
     OtherStore,
-    /// Too many items at once.
+    /// The request has too many items.
     BatchTooLarge,
-    /// Too many links at once.
+    /// The answer would have too many values.
     AnswerTooLarge,
-    /// Too many calls wait.
+    /// Too many calls run and wait.
     Overloaded,
-    /// Another bearer token is wanted.
+    /// The call has no valid bearer token.
     BadToken,
-    /// No server has a cell that is needed.
+    /// No epoch is ready, or no server answers for a cell.
     NotReady,
     /// The server does not have the cell.
     CellNotHere,
@@ -45,7 +45,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 16] = [
         Self::BadRequest,
         Self::UnknownUid,
@@ -65,7 +65,7 @@ impl Reason {
         Self::Damaged,
     ];
 
-    /// As it travels.
+    /// The name of the reason in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::BadRequest => "BAD_REQUEST",
@@ -87,7 +87,7 @@ impl Reason {
         }
     }
 
-    /// Its gRPC code.
+    /// The gRPC code of the reason.
     pub fn code(self) -> Code {
         match self {
             Self::BadRequest | Self::UnknownUid => Code::InvalidArgument,
@@ -103,20 +103,20 @@ impl Reason {
         }
     }
 
-    /// The reason of a status that a server gave.
+    /// The reason in the status of a server; `None` for the status of a proxy or a transport.
     pub fn of(status: &Status) -> Option<Self> {
         let info = status.get_details_error_info().filter(|info| info.domain == DOMAIN)?;
         Self::ALL.into_iter().find(|reason| reason.name() == info.reason)
     }
 }
 
-/// A status of this reason. Metadata are names and values for programs; the message is for people.
+/// A status with this reason. The message is for people. The metadata (names and values) are for programs.
 pub fn refuse(reason: Reason, message: impl Into<String>, metadata: &[(&str, u64)]) -> Status {
     let metadata: Vec<(&str, String)> = metadata.iter().map(|(name, value)| (*name, value.to_string())).collect();
     refusal(reason.code(), reason.name(), message, &metadata)
 }
 
-/// The status of an error of cells or layers.
+/// Converts an error of cells or layers to a status.
 pub fn status_of(error: &LayersError) -> Status {
     match error {
         LayersError::UnknownUid { uid, epoch, urls } => {
@@ -135,24 +135,23 @@ pub fn status_of(error: &LayersError) -> Status {
     }
 }
 
-/// The server has no such cell.
+/// CELL_NOT_HERE: the server does not hold the cell.
 pub fn not_here(row: u32, partition: u32) -> Status {
     let cell = [("row", row.into()), ("partition", partition.into())];
-    refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not here"), &cell)
+    refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not on this server; ask a replica"), &cell)
 }
 
-/// The caller knows another store than the one that is served.
+/// OTHER_STORE: the caller expects another store than the server serves.
 pub fn other_store(asked: &str, served: &str) -> Status {
     let message = format!(
-        "this server serves another store: {served}, not {asked}; the store was built anew, or the address is \
-         that of another \
-         cluster: connect again"
+        "this server serves another store: {served}, not {asked}. The store was rebuilt, or the address belongs \
+         to another cluster: check the address and connect again"
     );
     let metadata = [("asked", asked.to_owned()), ("served", served.to_owned())];
     refusal(Reason::OtherStore.code(), Reason::OtherStore.name(), message, &metadata)
 }
 
-/// What makes no sense, and where.
+/// BAD_REQUEST. The message begins with the name of the invalid field or parameter.
 pub fn bad(message: impl Into<String>) -> Status {
     refuse(Reason::BadRequest, message, &[])
 }

@@ -1,4 +1,4 @@
-//! The service `Cells`: questions to the cells that this server has, images of them, messages of the membership.
+//! The service `Cells`: questions to the cells that this server holds, images of these cells, and gossip.
 
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::server::Alone;
 
 /// Bytes of an image in one message.
 const CHUNK: usize = 256 << 10;
-/// Items that are answered where the call is; more are answered by a thread that may block.
+/// A question with fewer items is answered on the thread of the call; larger questions use a thread that may block.
 const ITEMS_INLINE: usize = 64;
 
 /// Answers for the cells of one server.
@@ -32,23 +32,23 @@ const ITEMS_INLINE: usize = 64;
 pub struct CellsService {
     cluster: Arc<Cluster>,
     bounds: Bounds,
-    /// Places of threads that answer. A thread goes on when the caller has gone, and its call counts no more.
+    /// Permits for threads that answer. A thread keeps its permit even if its caller goes away.
     threads: Arc<Semaphore>,
-    /// Why no other server may join this one, if none may.
+    /// Why no other server may join this server; `None` if other servers may join.
     alone: Option<Alone>,
-    /// Whether that was told.
+    /// Whether a refused join has been logged.
     told: Arc<Once>,
 }
 
 impl CellsService {
-    /// For the cells of a server, answered by so many threads at most.
+    /// The service for the cells of a server, with at most this many threads that answer.
     pub fn new(cluster: Arc<Cluster>, bounds: Bounds, threads: usize, alone: Option<Alone>) -> Self {
         let threads = Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS)));
         Self { cluster, bounds, threads, alone, told: Arc::new(Once::new()) }
     }
 }
 
-/// How many items a question has.
+/// The number of items of a question.
 fn items(question: &Question) -> usize {
     match &question.question {
         Some(QuestionKind::Find(find)) => find.keys.len(),
@@ -61,7 +61,7 @@ fn items(question: &Question) -> usize {
             | QuestionKind::InRecords(uids),
         ) => uids.uids.len(),
         Some(QuestionKind::HasLinks(pairs)) => pairs.pages.len(),
-        // A look at each page of a range, some of which take as long as an item. No cell has more.
+        // A listing looks at each page of a range; 32 pages cost about one item. No cell has more than 2^24 pages.
         Some(QuestionKind::Listing(asked)) => {
             let pages = asked.end.saturating_sub(asked.first).min(1 << 24) / 32;
             ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
@@ -71,7 +71,7 @@ fn items(question: &Question) -> usize {
     }
 }
 
-/// Whether a question may take long for few items: hubs have many sources.
+/// Whether a question with few items may take long: a hub has many sources.
 fn is_heavy(question: &Question) -> bool {
     matches!(&question.question, Some(QuestionKind::Links(links)) if links.direction != 0)
 }
@@ -81,17 +81,17 @@ impl Own for CellsService {
         let (held, bounds, threads) = (self.cluster.held(), self.bounds, self.threads.clone());
         Box::pin(async move {
             let count: usize = questions.iter().map(items).sum();
-            // Clerks put questions of one caller together, to which those about sources come.
+            // A clerk joins the questions of one caller and adds questions about sources, so the batch may be larger.
             Bounds { batch: bounds.batch.saturating_mul(64), ..bounds }.admit(count)?;
             if count < ITEMS_INLINE && !questions.iter().any(is_heavy) {
                 return held.ask(&questions);
             }
-            let place = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server ends"))?;
+            let place = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
             let answered = tokio::task::spawn_blocking(move || {
                 let _place = place;
                 held.ask(&questions)
             });
-            answered.await.map_err(|_| Status::internal("the question ended in a panic"))?
+            answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?
         })
     }
 }
@@ -109,13 +109,13 @@ impl Cells for CellsService {
 
     async fn fetch(&self, request: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
         let request = request.into_inner();
-        let cell = request.cell.ok_or_else(|| bad("cell is missing"))?;
+        let cell = request.cell.ok_or_else(|| bad("cell: missing; name a row and a partition"))?;
         let path = self.cluster.image(cell, request.source).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let (sender, receiver) = mpsc::channel(4);
         tokio::task::spawn_blocking(move || {
             let sent = send_file(&path, &sender);
             if let Err(error) = sent {
-                // Who has gone does not hear of it.
+                // The send fails if the caller has gone away; nobody needs the error then.
                 let _ = sender.blocking_send(Err(Status::internal(format!("{}: {error}", path.display()))));
             }
         });
@@ -124,18 +124,18 @@ impl Cells for CellsService {
 
     async fn gossip(&self, request: Request<GossipRequest>) -> Result<Response<GossipResponse>, Status> {
         if let Some(alone) = self.alone {
-            self.told.call_once(|| tracing::warn!("another server wants to join: {}", alone.reason()));
+            self.told.call_once(|| tracing::warn!("refused a server that wants to join: {}", alone.reason()));
             return Err(Status::failed_precondition(alone.reason()));
         }
         let GossipRequest { from, message, store } = request.into_inner();
-        let from = from.parse().map_err(|_| bad(format!("from: {from} is no address, IP:port is")))?;
+        let from = from.parse().map_err(|_| bad(format!("from: not an address: {from} (expected IP:port)")))?;
         self.cluster.admit(&store).inspect_err(|_| self.cluster.refused(from, &store))?;
         self.cluster.gossip(from, &message).map_err(|error| bad(format!("message: {error}")))?;
         Ok(Response::new(GossipResponse {}))
     }
 }
 
-/// Sends a file in pieces until it ends or nobody listens.
+/// Sends a file in chunks, until the file ends or the receiver is gone.
 fn send_file(path: &std::path::Path, sender: &mpsc::Sender<Result<FetchResponse, Status>>) -> io::Result<()> {
     let mut file = webstrata_layers::location::regular::open(path)?;
     loop {

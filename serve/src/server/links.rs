@@ -1,4 +1,4 @@
-//! The service `Links`: checks what is asked, and lets the server's clerk answer it.
+//! The service `Links`: checks each request, and lets the server's clerk answer.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -31,12 +31,12 @@ pub struct LinksService {
 type AnswerKind<T> = Result<Response<T>, Status>;
 
 impl LinksService {
-    /// With the clerk of a server.
+    /// The service of a server.
     pub fn new(shared: Shared) -> Self {
         Self { shared }
     }
 
-    /// Says here, or on all servers, whether an epoch is wanted in memory.
+    /// Marks, on this server (`here`) or on all servers, whether an epoch should be in memory.
     async fn hold(&self, pinned: &Pinned, wanted: bool, here: bool) -> Result<u32, Status> {
         let own = self.shared.cluster.hold(pinned, wanted);
         if here {
@@ -46,7 +46,7 @@ impl LinksService {
         tokio::join!(own, others).0
     }
 
-    /// Answers of several servers together are bounded as those of one are.
+    /// The limit on an answer also holds for the joined answers of several servers.
     fn values(&self, given: usize) -> Result<(), Status> {
         self.shared.bounds.admit_values(given)
     }
@@ -57,14 +57,14 @@ impl LinksService {
         if epoch > newest + 1 {
             return self.shared.clerk.at(Some(epoch));
         }
-        // Another server may have told the caller of an epoch that is not here yet.
+        // The caller may know from another server an epoch that this server does not know yet.
         let clerk = self.shared.clerk.with_deadline(std::time::Duration::from_secs(2));
         let pinned = clerk.at_last(Some(epoch)).await?;
         self.shared.clerk.at(Some(pinned.epoch()))
     }
 }
 
-/// Lengths of lists, as they travel.
+/// The lengths of lists, as in messages.
 fn counts<T>(lists: &Batch<T>) -> Vec<u32> {
     lists.iter().map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)).collect()
 }
@@ -73,7 +73,7 @@ fn plus_one(uids: Vec<Option<Uid>>) -> Vec<u64> {
     uids.into_iter().map(|uid| uid.map_or(0, |uid| uid.0 + 1)).collect()
 }
 
-/// What a request for links asks, whichever part of its answer is wanted.
+/// The hash of a request for links, which is the same for every page of the answer.
 fn fingerprint(store: &str, request: &proto::GetLinksRequest) -> Fingerprint {
     let asked = proto::GetLinksRequest {
         uids: request.uids.clone(),
@@ -84,7 +84,7 @@ fn fingerprint(store: &str, request: &proto::GetLinksRequest) -> Fingerprint {
     Fingerprint::of(&asked.encode_to_vec()).of_store(store)
 }
 
-/// Of which epoch a page of links is (0: the current one), and where it begins: in which list, and at which link of it.
+/// Where a page of links begins: the epoch (0: the current epoch), the list, and the link in the list.
 fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize, Uid), Status> {
     if request.page_token.is_empty() {
         return Ok((request.epoch, 0, Uid(0)));
@@ -117,7 +117,7 @@ impl Links for LinksService {
         let pinned = self.pinned(epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
         let mut answer = proto::GetLinksResponse { epoch: pinned.epoch(), ..Default::default() };
-        // Also of UIDs that are beyond the limit.
+        // UIDs beyond the limit are checked too.
         pinned.known(Uid::slice(&request.uids))?;
         if request.limit == 0 && request.page_token.is_empty() {
             let links = pinned.links(Uid::slice(&request.uids), direction, window).await?;
@@ -145,13 +145,13 @@ impl Links for LinksService {
             let links = match links {
                 Ok(links) => links,
                 Err(Some(status)) if Reason::of(&status) != Some(Reason::AnswerTooLarge) => return Err(status),
-                // Many may be too many where those before them were few.
+                // A step may have more links than an answer allows, even if the steps before had few.
                 Err(Some(_)) if step > 1 => {
                     step = 1;
                     continue;
                 }
                 Err(_) => {
-                    // One more than fits is not too many, and says that there is more.
+                    // One link beyond the limit shows that there is a next page.
                     let left = (limit - answer.links.len()).clamp(1, (bounds.values / 2).max(1));
                     let (links, next) = pinned.links_from(uids[item], direction, window, first, left).await?;
                     let own = links.len().min(limit - answer.links.len());
@@ -261,7 +261,7 @@ impl Links for LinksService {
             let listed = list(&pinned, ranges, interval, &request, &sender);
             tokio::select! {
                 listed = listed => if let Err(status) = listed {
-                    // Who has gone does not hear of it.
+                    // The send fails if the caller has gone away; nobody needs the error then.
                     let _ = sender.send(Err(status)).await;
                 },
                 () = sender.closed() => {}
@@ -329,7 +329,7 @@ impl Links for LinksService {
         let changed = topology.wait_for(|topology| topology.version != after);
         let answer = match tokio::time::timeout(WAIT, changed).await {
             Ok(Ok(topology)) => TopologyResponse::clone(&topology),
-            Ok(Err(_)) => return Err(Status::unavailable("the server ends")),
+            Ok(Err(_)) => return Err(Status::unavailable("the server is shutting down")),
             Err(_) => TopologyResponse::clone(&self.shared.topology().borrow()),
         };
         Ok(Response::new(answer))
@@ -346,7 +346,7 @@ fn add(sum: &mut Counts, own: &Counts) {
     sum.bytes += own.bytes;
 }
 
-/// The UIDs that a listing is about.
+/// The UIDs that a listing covers.
 async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<Vec<std::ops::Range<Uid>>, Status> {
     if request.url.is_empty() {
         return Ok(std::iter::once(Uid::below(pinned.len())).collect());
@@ -364,12 +364,12 @@ async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<
     }
 }
 
-/// The prefix of the host of a URL, or of a host.
+/// The key prefix for the host of a URL, or for a host.
 fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, Status> {
-    key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: {url} has no host that URLs are listed of")))
+    key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
 }
 
-/// Sends the UIDs of ranges, in an interval or all, until they end or nobody listens.
+/// Sends the UIDs of ranges (all, or those captured in an interval), until the ranges end or the receiver is gone.
 async fn list(
     pinned: &Pinned,
     ranges: Vec<std::ops::Range<Uid>>,
@@ -399,7 +399,7 @@ async fn list(
             }
         }
     }
-    // Says the epoch also where there is nothing.
+    // An empty listing also names its epoch.
     let _ = sender.send(Ok(proto::ListUidsResponse { epoch: pinned.epoch(), uids: Vec::new() })).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A server from its start to its end: the port, the cluster, the services, the guards around them.
+//! Starts, runs and ends a server: the port, the cluster, the services, and the guards around the services.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -39,62 +39,62 @@ use crate::protocol::proto::cells_server::CellsServer;
 use crate::protocol::proto::links_server::LinksServer;
 use webstrata_cells::image::Residence;
 
-/// Connections, and calls over each, of those who look after a server.
+/// Connections to the admin port, and concurrent calls over each connection.
 const ADMIN_CONNECTIONS: usize = 64;
 const ADMIN_STREAMS: u32 = 16;
-/// How long such a connection lasts, and then its calls.
+/// How long a connection to the admin port lasts, and how long its calls may last after that.
 const ADMIN_MAX: Duration = Duration::from_secs(60);
 
-/// What a server is told.
+/// The options of a server.
 #[derive(Clone)]
 pub struct ServerOptions {
-    /// How it takes part in its cluster.
+    /// How the server takes part in its cluster.
     pub cluster: ClusterOptions,
-    /// How its own clerk asks.
+    /// How the clerk of the server asks.
     pub clerk: ClerkOptions,
-    /// How much it does at once.
+    /// The limits on concurrent work.
     pub limits: Limits,
-    /// Whom it trusts.
+    /// Certificates and tokens.
     pub security: Security,
-    /// The name in the certificates of its peers.
+    /// The name in the certificates of the peers.
     pub peer_name: String,
-    /// How long it still answers, and says that it ends, when it is to end.
+    /// On shutdown: how long the server still answers while health checks already fail.
     pub linger: Duration,
-    /// How long calls that run then may take, and others to take over its cells.
+    /// On shutdown: how long running calls may take, and how long other servers may take to get the cells.
     pub patience: Duration,
-    /// How peers are reached, where that is not TCP.
+    /// The transport to peers; `None`: TCP.
     pub connect: Option<Connect>,
-    /// Where it answers, beside its port, those who look after it: health and figures, without tokens and TLS.
+    /// The address of the admin port: health and metrics, without tokens and TLS.
     pub admin: Option<SocketAddr>,
-    /// Why no other server may join it, if none may.
+    /// Why no other server may join this server; `None` if other servers may join.
     pub alone: Option<Alone>,
 }
 
-/// Why a server stays alone.
+/// Why a server accepts no other servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// It listens at all addresses and does not know by which one others reach it.
+    /// The server listens at all addresses and does not know which address other servers can reach.
     Unaddressed,
-    /// It speaks TLS and does not know who signs the certificates of other servers.
+    /// The server uses TLS and does not know the CA of the other servers' certificates.
     Unsigned,
 }
 
 impl Alone {
-    /// What it says to who would join it.
+    /// The message to a server that wants to join.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Unaddressed => {
-                "this server is alone: start it with --advertise, the address at which others reach it"
+                "this server accepts no other servers: restart it with --advertise, the address that they can reach"
             }
             Self::Unsigned => {
-                "this server is alone: start it with --tls-ca, the CA that signs the other servers' certificates"
+                "this server accepts no other servers: restart it with --tls-ca, the CA that signs their certificates"
             }
         }
     }
 }
 
 impl ServerOptions {
-    /// Limits by the machine, no TLS and no tokens.
+    /// Options with limits for this machine, without TLS and tokens.
     #[must_use]
     pub fn new(cluster: ClusterOptions) -> Self {
         Self {
@@ -112,30 +112,30 @@ impl ServerOptions {
     }
 }
 
-/// What can go wrong with a server.
+/// Why a server fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The port.
-    #[error("{address}: {source}; is another program listening there?")]
+    /// The server cannot listen at its address.
+    #[error("cannot listen at {address}: {source}; does another program use the port?")]
     Listen {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The store, or the cluster.
+    /// The store or the cluster cannot be opened.
     #[error("{}", .0.message())]
     Start(Status),
-    /// Another store is in the place of the one that was served.
+    /// The served store was replaced by another store.
     #[error("{0}")]
     Exchanged(String),
-    /// The connections.
+    /// The transport failed.
     #[error(transparent)]
     Transport(#[from] tonic::transport::Error),
 }
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     address: SocketAddr,
     admin: Option<SocketAddr>,
@@ -149,10 +149,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to listen, joins the cluster, and answers: first that it is not ready, then what it is asked.
+    /// Listens, joins the cluster, and answers. Until the server is ready, it answers NOT_READY.
     ///
     /// # Errors
-    /// A port that is taken, a store that does not open.
+    /// The port is taken, or the store does not open.
     pub async fn start(location: Location, listen: SocketAddr, options: ServerOptions) -> Result<Self, ServerError> {
         let (listener, address) = bound(listen).await?;
         let incoming = LimitedIncoming::new(listener, ConnectionLimits::from(&options.limits));
@@ -160,11 +160,11 @@ impl Server {
         Self::over(location, address, incoming, connections, options).await
     }
 
-    /// As [`Server::start`], over connections that come to this address however they come. Those of `connections` are
-    /// cut where its end takes too long.
+    /// As [`Server::start`], over a stream of connections from any transport. If the shutdown takes too long, the
+    /// server cuts the connections in `connections`.
     ///
     /// # Errors
-    /// A store that does not open.
+    /// The store does not open.
     pub async fn over<I, C, E>(
         location: Location,
         address: SocketAddr,
@@ -207,7 +207,7 @@ impl Server {
                     .http2_keepalive_timeout(Some(Duration::from_secs(10)))
                     .http2_max_pending_accept_reset_streams(Some(64))
                     .max_concurrent_streams(streams)
-                    // What a call that waits has sent stays in memory, and nobody wants more of it meanwhile.
+                    // The request bytes of a waiting call stay in memory, so windows must be small.
                     .initial_stream_window_size(1 << 18)
                     .initial_connection_window_size(2 << 20);
                 let routes = transport.add_routes(Routes::from(router));
@@ -221,38 +221,38 @@ impl Server {
         Ok(parts.running((address, at), connections, task))
     }
 
-    /// Where it listens.
+    /// The address where the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it answers those who look after it.
+    /// The address of the admin port.
     pub fn admin(&self) -> Option<SocketAddr> {
         self.admin
     }
 
-    /// What its services share.
+    /// The state that the services share.
     pub fn shared(&self) -> &Shared {
         &self.shared
     }
 
-    /// Its figures.
+    /// The metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Returns when it can be asked.
+    /// Returns when the server is ready.
     pub async fn ready(&self) {
-        // Not all that it lacks is told of by the keeper's counts.
+        // The keeper's counts do not cover everything that the server may lack, so this polls.
         while self.shared.cluster.readiness().is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Lets others take over its cells, answers what runs, and ends.
+    /// Drains the server: other servers take over its cells, running calls are answered, and the server ends.
     ///
     /// # Errors
-    /// Connections that failed.
+    /// The transport failed.
     pub async fn end(mut self) -> Result<End, ServerError> {
         self.shared.cluster.leave(self.patience).await;
         self.drain.begin();
@@ -261,11 +261,10 @@ impl Server {
         end.unwrap_or(Ok(End::Whole))
     }
 
-    /// Returns when it has ended by itself: where connections cannot be accepted any more, or another store is in the
-    /// place of its own.
+    /// Returns when the server has ended by itself: it can no longer accept connections, or its store was replaced.
     ///
     /// # Errors
-    /// [`ServerError::Exchanged`]: what it still answers is of the store that was there.
+    /// [`ServerError::Exchanged`]: the answers until the end are of the earlier store.
     pub async fn ended(&mut self) -> Result<End, ServerError> {
         let cluster = self.shared.cluster.clone();
         tokio::select! {
@@ -277,7 +276,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // As a process that is killed: connections end, the keeper stops. Each connection is a task of its own.
+        // As if the process were killed: connections end and the keeper stops. Each connection is a separate task.
         self.task.abort();
         self.connections.cut();
         let _ = self.stop.send(true);
@@ -291,8 +290,8 @@ async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerE
     Ok((listener, address))
 }
 
-/// Answers health and figures until the server has ended. Who looks after it is let in whoever else is there: all
-/// connections count as idle, the oldest makes room, and none lasts.
+/// Answers health checks and metrics until the server has ended. An operator can always connect: all connections count
+/// as idle, a new connection replaces the oldest, and every connection has a maximum age.
 async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
     let room = ConnectionLimits { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
     let mut transport = Transport::builder()
@@ -307,7 +306,7 @@ async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Rece
     }
 }
 
-/// Closes what is idle and gives up what nobody reads, until the server stops.
+/// Closes idle connections and drops answers that nobody reads, until the server stops.
 async fn tidy(limits: Limits, admission: Admission, connections: Connections, mut stop: watch::Receiver<bool>) {
     let often = (limits.stall / 4).min(limits.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
     loop {
@@ -331,7 +330,7 @@ where
     Ok(drain.run(&connections, serve).await?)
 }
 
-/// All of a server but its port.
+/// A server without its port.
 struct Parts {
     router: Router,
     beside: Router,
@@ -383,7 +382,7 @@ impl Parts {
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let failed = |error: tonic_reflection::server::Error| Status::internal(error.to_string());
-        // Many tools know the older version alone.
+        // Many tools know only the older version of reflection.
         let (newer, older) = (reflection().build_v1().map_err(failed)?, reflection().build_v1alpha().map_err(failed)?);
         let methods = http::methods(Methods::default());
         let router = Routes::new(links)
@@ -411,8 +410,8 @@ impl Parts {
     }
 }
 
-/// Tells health checks and figures what the keeper does, until the server stops: whoever holds the cluster keeps it a
-/// member.
+/// Copies the state of the keeper into health checks and metrics, until the server stops. This task must end with the
+/// server: a task that holds the cluster keeps the server a member.
 async fn tell(
     shared: Shared,
     drain: Drain,
@@ -446,7 +445,7 @@ async fn tell(
         asked = clerk;
         tokio::select! {
             changed = counts.changed() => changed.ok()?,
-            // Once a second at least, for what nobody tells of.
+            // At least once a second, for changes that send no notification.
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
             _ = stopped.wait_for(|stopped| *stopped) => return None,
         }

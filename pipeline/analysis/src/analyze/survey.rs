@@ -74,7 +74,13 @@ mod tests {
     #[test]
     fn unknown_captures_are_passed_over() {
         let changes = [(0, 2), (2, 0), (2, 1), (2, 3)].map(|(link, capture)| Change { link, capture }).to_vec();
-        let page = Page { uid: 1, timestamps: vec![10, 20, 30, 40], unknown: vec![1], links: [5, 6, 7].map(Uid).to_vec(), changes };
+        let page = Page {
+            uid: 1,
+            timestamps: vec![10, 20, 30, 40],
+            unknown: vec![1],
+            links: [5, 6, 7].map(Uid).to_vec(),
+            changes,
+        };
         let mut history = History::default();
         history.set(&page, Window::ALWAYS).unwrap();
         assert_eq!(history.times, [10, 30, 40]);

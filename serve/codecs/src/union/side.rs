@@ -218,8 +218,12 @@ mod tests {
     #[test]
     fn bytes_are_as_documented() {
         let at = |capture| Change { link: 1, capture };
-        let page =
-            Page { timestamps: vec![100, 130], links: [4, 5].map(Uid).to_vec(), changes: vec![at(0), at(1)], ..Page::default() };
+        let page = Page {
+            timestamps: vec![100, 130],
+            links: [4, 5].map(Uid).to_vec(),
+            changes: vec![at(0), at(1)],
+            ..Page::default()
+        };
         let mut writer = SideWriter::default();
         writer.push(Some(&page));
         writer.push(None);

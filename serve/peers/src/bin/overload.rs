@@ -1,19 +1,22 @@
-//! What becomes of a server that is asked for more than it can answer: calls at 1, 2, 5 and 10 times its rate, cheap
-//! ones and heavy ones, over gRPC and over HTTP/1.1, in one table.
+//! Measures a server under overload: calls at 1, 2, 5 and 10 times its rate, cheap and heavy, over gRPC and HTTP/1.1,
+//! in one table.
 //!
 //! ```text
-//! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- STORE [SECONDS [TIMES]]
+//! cargo run --release --manifest-path serve/peers/Cargo.toml --target-dir target --bin overload -- \
+//!     STORE [SECONDS [TIMES]]
 //! ```
 //!
-//! STORE is any; its cells are made where they are not there. For each kind of calls the rate is measured first that
-//! the server answers when so many calls as it takes are asked all the time. Then calls are *offered* at multiples of
-//! that rate, whatever becomes of those before. One is *sent* where a connection takes it: over HTTP/2 while fewer are
-//! on it than the server permits, over HTTP/1.1 while none is. With TIMES as many connections a server cannot hold all
-//! back, and refuses some. What is not sent is dropped, as a caller does that has better things to do than to queue. Of
-//! what was sent is *answered* what came whole within two seconds, *refused* what the server would not do, *late* what
-//! took longer, *failed* all else. Each rate is kept up for a while before it is counted. Server and callers have the
-//! same cores, with threads of their own as processes have; so callers are made of little: HTTP/2 without a client of
-//! gRPC.
+//! STORE is any store; missing cells are made. For each kind of call, the peak rate is measured first: the rate at
+//! which the server answers when its callers always send as many calls as it takes. Then calls are *offered* at
+//! multiples of the peak rate, whether or not earlier calls have finished.
+//!
+//! A call is *sent* if a connection takes it: over HTTP/2 while the connection has fewer calls than the server permits,
+//! over HTTP/1.1 while it has none. A call that no connection takes is dropped. With TIMES as many connections the
+//! server cannot hold back all calls and refuses some. A sent call is *answered* if the whole answer came within two
+//! seconds, *refused* if the server refused it, *late* if it took longer, and *failed* otherwise.
+//!
+//! Each rate runs for a while before it is counted. Server and callers share the cores, with separate threads. Callers
+//! must therefore be cheap: they use HTTP/2 without a gRPC client.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,20 +40,20 @@ use webstrata_serve::dial::Dialer;
 use webstrata_serve::protocol::proto::{Direction as Asks, GetLinksRequest};
 use webstrata_serve::server::{Server, ServerOptions};
 
-/// Connections of HTTP/2, and of HTTP/1.1; TIMES as many.
+/// The numbers of HTTP/2 and HTTP/1.1 connections, to be multiplied by TIMES.
 const CONNECTIONS: (usize, usize) = (4, 128);
-/// Pages of a cheap call, and hubs of a heavy one.
+/// The number of pages in a cheap call, and of hubs in a heavy call.
 const CHEAP: usize = 2;
 const HEAVY: usize = 500;
-/// Different calls of a kind.
+/// The number of different calls of each kind.
 const CALLS: usize = 1000;
-/// How long an answer is of use.
+/// The time after which an answer is late.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a rate is kept up before it is counted.
+/// How long a rate runs before it is counted.
 const WARM: Duration = Duration::from_secs(3);
-/// Calls that are offered between two looks at the clock, at most.
+/// The most calls offered between two reads of the clock.
 const OFFERED_AT_ONCE: usize = 2000;
-/// How many times the rate that the server can answer.
+/// The offered rates, as multiples of the peak rate.
 const TIMES: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
 
 /// How a call ended.
@@ -62,12 +65,12 @@ enum End {
     Failed,
 }
 
-/// A way to send calls: the call of a number where a connection takes it now.
+/// A way to send calls. `send` returns a call if a connection takes it now.
 trait Caller: Send + Sync {
     fn send(&self, number: usize) -> Option<BoxFuture<'static, End>>;
 }
 
-/// Calls over HTTP/2, without a client of gRPC.
+/// Calls over HTTP/2, without a gRPC client.
 struct Grpc {
     connections: Vec<(SendRequest<Bytes>, Arc<AtomicUsize>)>,
     path: String,
@@ -86,13 +89,13 @@ impl Grpc {
             tokio::spawn(connection);
             connections.push((sender, Arc::default()));
         }
-        // Until the server has said how many calls it takes at once.
+        // Wait until the server has sent its limit on concurrent calls.
         tokio::time::sleep(Duration::from_millis(200)).await;
         Ok(Self { connections, path: format!("http://{address}/webstrata.v1.Links/{method}"), messages })
     }
 }
 
-/// One call less on a connection, when it is dropped.
+/// Counts a call of a connection until it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -173,13 +176,13 @@ impl Caller for Http {
         let request = Request::get(&self.paths[number % self.paths.len()]).header("host", &self.address);
         let request = request.body(Empty::new()).expect("a request");
         let (free, address) = (self.free.clone(), self.address.clone());
-        // A task of its own, so that the connection comes back whatever becomes of the call.
+        // A separate task, so that the connection is returned even if the call is dropped.
         let call = tokio::spawn(async move {
             let answered = async {
                 let response = sender.send_request(request).await?;
                 let status = response.status().as_u16();
                 response.into_body().collect().await?;
-                // Until the connection takes the next one.
+                // Wait until the connection takes the next call.
                 sender.ready().await?;
                 Ok::<_, hyper::Error>(status)
             };
@@ -196,12 +199,12 @@ impl Caller for Http {
     }
 }
 
-/// What has come of calls.
+/// The results of calls.
 #[derive(Default)]
 struct Counts {
-    /// Offered and sent, and by [`End`].
+    /// Calls offered, calls sent, and calls by [`End`].
     calls: [AtomicU64; 6],
-    /// Microseconds of those that were answered.
+    /// The times of answered calls, in microseconds.
     times: Mutex<Vec<u64>>,
 }
 
@@ -215,13 +218,13 @@ impl Counts {
     }
 }
 
-/// A row of the table: calls a second, and the median and the 99th percentile of the times of those that were answered.
+/// A row of the table: calls a second, and the median and 99th percentile of the times of answered calls.
 struct Row {
     a_second: [f64; 6],
     times: [u64; 2],
 }
 
-/// Offers calls, so many a second, or as many as are taken where `rate` is none.
+/// Offers calls at a rate, in calls a second; `None`: as many as the connections take.
 async fn offer(caller: &Arc<dyn Caller>, rate: Option<f64>, seconds: f64) -> anyhow::Result<Row> {
     let counts = Arc::<Counts>::default();
     let (begun, end) = (Instant::now(), WARM + Duration::from_secs_f64(seconds));
@@ -232,7 +235,7 @@ async fn offer(caller: &Arc<dyn Caller>, rate: Option<f64>, seconds: f64) -> any
             before = Some((counts.now(), Instant::now()));
             counts.times.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
-        // A millisecond's worth, so that time is looked at also where calls are refused as fast as they are sent.
+        // The burst is bounded, so that the clock is read even if calls are refused as fast as they are sent.
         for _ in 0..OFFERED_AT_ONCE {
             if rate.is_some_and(|rate| number as f64 >= begun.elapsed().as_secs_f64() * rate) {
                 break;
@@ -274,7 +277,7 @@ async fn offer(caller: &Arc<dyn Caller>, rate: Option<f64>, seconds: f64) -> any
     })
 }
 
-/// A message in the frame of gRPC.
+/// A message in a gRPC frame.
 fn framed(message: &impl Message) -> Bytes {
     let mut framed = BytesMut::new();
     framed.put_u8(0);
@@ -283,7 +286,7 @@ fn framed(message: &impl Message) -> Bytes {
     framed.freeze()
 }
 
-/// The text as a value in the query of a URL.
+/// Encodes a text as a value in the query of a URL.
 fn escaped(text: &str) -> String {
     text.bytes().fold(String::new(), |out, byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => out + &char::from(byte).to_string(),
@@ -298,7 +301,7 @@ fn main() -> anyhow::Result<()> {
 
 async fn measure(servers: Handle) -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let location = Location::parse(arguments.next().context("give a store")?)?;
+    let location = Location::parse(arguments.next().context("usage: overload STORE [SECONDS [TIMES]]")?)?;
     let seconds: f64 = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
     let times: usize = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let directory = tempfile::tempdir()?;
@@ -315,7 +318,7 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).expect("64 bits") % end
     };
-    // Pages by chance, and what they link to by chance, most of which are hubs.
+    // Random pages, and random links of them, most of which are hubs.
     let urls = usize::try_from(pinned.len())?;
     let (mut pages, mut hubs) = (Vec::new(), Vec::new());
     for _ in 0..1000 {
@@ -346,14 +349,14 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
     };
     let page = texts(&pages, &mut draw, "&limit=2").await?;
     let hub = texts(&hubs, &mut draw, "&direction=in&precision=range&limit=1000").await?;
-    println!("Calls a second; p50 and p99 of those that were answered; part: answered, of the most that can be.");
+    println!("Calls a second. p50 and p99: times of answered calls. part: answered calls as a part of the peak.");
     println!(
         "{:<12} {:>6} {:>9} {:>8} {:>9} {:>8} {:>6} {:>7} {:>9} {:>9} {:>5}",
         "calls", "times", "offered", "sent", "answered", "refused", "late", "failed", "p50 ms", "p99 ms", "part"
     );
     let mut worst = f64::INFINITY;
     for name in ["gRPC, cheap", "gRPC, heavy", "HTTP, cheap", "HTTP, heavy"] {
-        // Connections that wait for their turn would give way to others.
+        // Connections opened earlier would be idle until their turn, and the server would close them.
         let caller: Arc<dyn Caller> = match name {
             "gRPC, cheap" => Arc::new(Grpc::connect(&address, "GetLinks", cheap.clone(), times).await?),
             "gRPC, heavy" => Arc::new(Grpc::connect(&address, "GetLinks", heavy.clone(), times).await?),
@@ -382,6 +385,6 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
             worst = worst.min(row.a_second[2] / most);
         }
     }
-    println!("the least part of the most: {worst:.2}");
+    println!("lowest part of the peak: {worst:.2}");
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Incoming connections: at most so many at once, none of which waits for small packets or outlives its machine.
+//! Incoming connections, with a limit on their number, without Nagle's delay, and with TCP keepalive.
 //!
-//! A stream of TCP connections for [`tonic::transport::Server`]. Who may have one, and which of those that are there
-//! has to go for it, is decided by [`Connections`]; those that find no room are closed at once. Failures to accept, as
-//! when the system has no more files, are logged and do not end the stream. A connection that is to end does so whether
-//! it reads or writes.
+//! A stream of TCP connections for [`tonic::transport::Server`]. [`Connections`] decides whether a new connection is
+//! accepted and which idle connection it replaces. A refused connection is closed at once. A failure to accept, for
+//! example because the system is out of file descriptors, is logged and does not end the stream. A cut connection ends
+//! whether it reads or writes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,27 +22,27 @@ use tonic::transport::server::Connected;
 use crate::guard::connections::origin::{Link, Origin};
 use crate::guard::connections::{ConnectionLimits, Connections, Seat};
 
-/// Silence after which the system asks whether the other side is there, and then again at this pace.
+/// TCP keepalive: the silence before the first probe, and the interval between probes.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
-/// Time for a connection to say what it is: without that it would take the place of one that is.
+/// Time for a connection to send its first bytes. A silent connection would take the place of a real caller.
 const GREETING: Duration = Duration::from_secs(10);
-/// Bytes that say so: as many as HTTP/2 begins with, and no less than any request of HTTP/1.1 that names its host.
+/// The number of these bytes: the preface of HTTP/2. Every request of HTTP/1.1 with a host is at least as long.
 const GREETING_BYTES: usize = 24;
-/// Time for connections to end after the system had no room for another.
+/// The pause after the system could not accept a connection.
 const RECOVERY: Duration = Duration::from_millis(50);
 
-/// Accepts connections, as many as may be open. Never ends.
+/// Accepts connections within the limits. The stream never ends.
 pub struct LimitedIncoming {
     listener: TcpListener,
     connections: Connections,
     room: ConnectionLimits,
     greeting: Duration,
-    /// Until then nothing is accepted.
+    /// While set, no connection is accepted.
     recovery: Option<Pin<Box<Sleep>>>,
 }
 
 impl LimitedIncoming {
-    /// Connections to the listener's port, as many as there is room for.
+    /// Accepts connections of the listener within the limits.
     #[must_use]
     pub fn new(listener: TcpListener, room: ConnectionLimits) -> Self {
         Self { listener, connections: Connections::default(), room, greeting: GREETING, recovery: None }
@@ -67,7 +67,7 @@ impl Stream for LimitedIncoming {
             match ready!(self.listener.poll_accept(context)) {
                 Ok((stream, remote)) => {
                     if let Some(seat) = self.connections.enter(Origin::of(remote.ip()), &self.room) {
-                        // Without these a connection is slower, or stays when its machine is gone; it works.
+                        // Both options are best effort: a connection works without them.
                         let _ = stream.set_nodelay(true);
                         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE.0).with_interval(KEEPALIVE.1);
                         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
@@ -77,7 +77,7 @@ impl Stream for LimitedIncoming {
                 }
                 Err(error) if is_of_connection(&error) => {}
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "a connection cannot be accepted");
+                    tracing::warn!(error = &error as &dyn std::error::Error, "cannot accept a connection");
                     self.recovery = Some(Box::pin(sleep(RECOVERY)));
                 }
             }
@@ -85,18 +85,18 @@ impl Stream for LimitedIncoming {
     }
 }
 
-/// Whether it was the connection that failed, and the next one may not.
+/// Whether only this connection failed, so that the next may be accepted at once.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// A connection, which counts until it is dropped.
+/// A connection, which counts as open until it is dropped.
 pub struct LimitedIo {
     stream: TcpStream,
     remote: SocketAddr,
     seat: Seat,
-    /// Until when its greeting must be here, and how many bytes are left of that.
+    /// The deadline of the first bytes, and how many of them are missing.
     greeting: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
@@ -109,10 +109,10 @@ impl Connected for LimitedIo {
 }
 
 impl LimitedIo {
-    /// Who does not read may never be read from: so it is looked at wherever the connection goes on.
+    /// Fails if the connection is cut. Reads and writes both check this, because either may never happen.
     fn go_on(&self, context: &Context<'_>) -> io::Result<()> {
         if self.seat.line.is_cut(context.waker()) {
-            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed it"));
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed the connection"));
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl AsyncRead for LimitedIo {
                 self.greeting = None;
             } else if read.is_pending() {
                 ready!(end.poll_unpin(context));
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "it does not say what it is")));
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")));
             }
         }
         read
@@ -202,7 +202,7 @@ mod tests {
         let mut busy = client(address).await;
         let call = tokio::spawn(async move { (busy.ask(slow(HELD)).await, busy) });
         until(async || tardy.running.load(Ordering::SeqCst) == 1).await;
-        // As many as there may be, and many more, which say what they are and nothing else.
+        // Far more connections than the limit, which send the preface and nothing else.
         let mut idle = Vec::new();
         for _ in 0..20 {
             let mut stream = TcpStream::connect(address).await.expect("a connection");

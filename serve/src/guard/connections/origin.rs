@@ -1,8 +1,8 @@
-//! Origins: whose calls and connections count together, so that one caller cannot take what is there for all.
+//! Origins: callers whose calls and connections count together, so that one caller cannot use up a server.
 //!
-//! An origin is an address, of IPv6 the network of 64 bits that one host has for itself, and the token of a call where
-//! there are tokens: so callers behind one proxy are told apart by their tokens, and one that has many tokens has many
-//! shares. Callers of one origin share its share. What has no address, as connections of tests, is one origin.
+//! An origin is an IP address (for IPv6 the /64 network, which one host has for itself) and, if the server has tokens,
+//! the token of the call. Tokens thus separate callers behind one proxy, and a caller with several tokens has several
+//! shares. All callers of one origin have one share. Connections without an address, as in tests, are one origin.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::guard::connections::Line;
 /// The bits of an IPv6 address that name a network.
 const NETWORK: u128 = !0 << 64;
 
-/// Who calls.
+/// The origin of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     address: Option<IpAddr>,
-    /// What is known of the token of a call: a hash.
+    /// The hash of the token of the call.
     token: Option<u64>,
 }
 
 impl Origin {
-    /// Who connects from an address.
+    /// The origin of a connection from an address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         let address = match address.to_canonical() {
@@ -34,7 +34,7 @@ impl Origin {
         Self { address: Some(address), token: None }
     }
 
-    /// Who makes a call: by its connection and by its token, as far as they are among its extensions.
+    /// The origin of a call, from the connection and the token hash in its extensions.
     #[must_use]
     pub(crate) fn of_call(extensions: &Extensions) -> Self {
         let address = Link::of(extensions).and_then(|link| link.remote);
@@ -50,9 +50,9 @@ pub(crate) struct TokenHash(pub(crate) u64);
 /// The connection of a call, among its extensions.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The other side.
+    /// The address of the caller.
     pub(crate) remote: Option<SocketAddr>,
-    /// What is known of the connection.
+    /// The state of the connection.
     pub(crate) line: Arc<Line>,
 }
 

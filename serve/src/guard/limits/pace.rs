@@ -1,12 +1,12 @@
-//! Callers that are slow: requests that do not come to their end, answers that are not taken.
+//! Slow callers: requests that do not arrive and answers that are not read.
 //!
-//! A call has a place as long as its request is read and its answer is sent ([`crate::guard::limits`]), and both go as
-//! fast as the caller likes. So a request must have come within a time, from when it is first waited for; and an answer
-//! that has waited for its caller for that long, all in all, is given up, unless the caller has taken a good part of it
-//! meanwhile: [`RATE`] bytes earn a second more. Answers that wait for the server are not late. Large answers are
-//! handed over in pieces, so that what is on its way to a caller that does not read is a piece and not all of it, and
-//! the answer ends when the last piece is wanted. Costs of a call: an allocation for each body, a lock that nobody else
-//! wants for each piece of an answer.
+//! A call holds a permit while its request arrives and its answer is sent ([`crate::guard::limits`]), and the caller
+//! sets the speed of both. A request must therefore arrive within a time, counted from the server's first wait for its
+//! bytes. An answer is dropped when it has waited for its caller for that time in total. Each [`RATE`] bytes that the
+//! caller reads add a second. Time that an answer waits for the server does not count.
+//!
+//! Large answers are sent in pieces, so that at most one piece is buffered for a caller that does not read. Costs of a
+//! call: an allocation for each body, and an uncontended lock for each piece of an answer.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,12 +22,12 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::Status;
 
-/// Bytes of an answer that are handed over at once.
+/// The largest piece of an answer, in bytes.
 const PIECE: usize = 64 << 10;
-/// Bytes a second that a caller takes at least.
+/// The slowest rate at which a caller may read, in bytes a second.
 const RATE: u64 = 64 << 10;
 
-/// The request, whose body fails when it has not come within the time.
+/// Makes the body of a request fail if it does not arrive within the time.
 pub(crate) fn timely(request: Request, within: Duration) -> Request {
     request.map(|inner| Body::new(Timely { inner, within, end: None }))
 }
@@ -35,7 +35,7 @@ pub(crate) fn timely(request: Request, within: Duration) -> Request {
 struct Timely {
     inner: Body,
     within: Duration,
-    /// From when it was first waited for.
+    /// The deadline, set when the server first waits for the body.
     end: Option<Pin<Box<Sleep>>>,
 }
 
@@ -52,7 +52,7 @@ impl HttpBody for Timely {
         }
         let within = self.within;
         ready!(self.end.get_or_insert_with(|| Box::pin(sleep(within))).poll_unpin(context));
-        let late = Status::deadline_exceeded(format!("the request did not come within {within:?}"));
+        let late = Status::deadline_exceeded(format!("the request did not arrive within {within:?}"));
         Poll::Ready(Some(Err(axum::Error::new(late))))
     }
 
@@ -65,7 +65,7 @@ impl HttpBody for Timely {
     }
 }
 
-/// Answers on their way.
+/// The answers that are being sent.
 #[derive(Default)]
 pub(crate) struct Answers {
     on_their_way: Mutex<Vec<Weak<Mutex<Answer>>>>,
@@ -74,23 +74,23 @@ pub(crate) struct Answers {
 
 /// An answer's body, and how long it has waited for its caller.
 struct Answer {
-    /// Until it is given up.
+    /// `None` after the answer was dropped.
     body: Option<Body>,
-    /// Of a piece that was too large, what is left.
+    /// The rest of a frame that was larger than a piece.
     rest: Bytes,
-    /// Since when nobody has asked for what is ready of it.
+    /// Since when a piece is ready that the caller has not asked for.
     since: Option<Instant>,
     waited: Duration,
-    /// Bytes that were taken.
+    /// Bytes that the caller has read.
     taken: u64,
 }
 
 impl Answer {
-    /// What the caller gets next.
+    /// The next piece for the caller.
     fn step(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.rest.is_empty() {
             let Some(body) = &mut self.body else {
-                let late = Status::deadline_exceeded("the answer was not taken in time, and was given up");
+                let late = Status::deadline_exceeded("the caller did not read the answer in time");
                 return Poll::Ready(Some(Err(axum::Error::new(late))));
             };
             match ready!(Pin::new(body).poll_frame(context)) {
@@ -113,7 +113,7 @@ impl Answer {
 }
 
 impl Answers {
-    /// The response, as one that can be given up by [`Answers::give_up`].
+    /// Wraps a response, so that [`Answers::give_up`] can drop it.
     pub(crate) fn watched(&self, response: Response) -> Response {
         response.map(|body| {
             if body.is_end_stream() {
@@ -123,7 +123,7 @@ impl Answers {
             let answer = Answer { body: Some(body), rest: Bytes::new(), since, waited: Duration::ZERO, taken: 0 };
             let answer = Arc::new(Mutex::new(answer));
             let mut all = lock(&self.on_their_way);
-            // As many as there are places are there; those that have ended go before the list grows.
+            // There are at most as many answers as permits. Ended answers are removed before the list grows.
             if all.len() == all.capacity() {
                 all.retain(|answer| answer.strong_count() > 0);
             }
@@ -132,13 +132,13 @@ impl Answers {
         })
     }
 
-    /// Drops answers that have waited for their callers for too long, with what they hold.
+    /// Drops answers that have waited too long for their callers, with everything they hold.
     pub(crate) fn give_up(&self, stall: Duration) {
         let all: Vec<_> = lock(&self.on_their_way).iter().filter_map(Weak::upgrade).collect();
         for answer in all {
             let mut own = lock(&answer);
             let stale = own.is_stale(stall).then(|| (own.body.take(), std::mem::take(&mut own.rest)));
-            // What the body holds may want other locks.
+            // Dropping the body may take other locks.
             drop(own);
             if let Some((Some(_), _)) = stale {
                 self.given_up.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +146,7 @@ impl Answers {
         }
     }
 
-    /// How many were given up since the start.
+    /// The number of answers dropped since the start.
     pub(crate) fn given_up(&self) -> u64 {
         self.given_up.load(Ordering::Relaxed)
     }
@@ -186,7 +186,7 @@ impl HttpBody for Watched {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after every statement.
+    // A poisoned lock is safe to use: every statement leaves valid state behind it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! Tests of limits against real servers that are asked for more than they do.
+//! Tests of limits with real servers that get more calls than their limits.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -87,7 +87,7 @@ async fn one_caller_leaves_places_for_others() {
     assert!(places.enter(origin(1)).await.is_none(), "so is half of the queue");
     let others = [places.enter(origin(2)).await, places.enter(origin(2)).await];
     assert!(others.iter().all(Option::is_some), "at once, whoever waits");
-    // All places are taken. A caller that comes now has the first that is given back after those that came before it.
+    // All permits are taken. A new caller gets a returned permit after the callers that came before.
     let mut third = Box::pin(places.enter(origin(3)));
     assert!((&mut third).now_or_never().is_none());
     held[0] = None;
@@ -159,7 +159,7 @@ async fn an_answer_keeps_its_place_until_it_has_ended() {
         let answer = channel.clone().fetch(FetchRequest { cell, source }).await;
         answer.map(tonic::Response::into_inner)
     };
-    // More than what is sent ahead to who does not read.
+    // More than the buffers hold for a caller that does not read.
     let mut long = fetch(1_000_000, 0).await.expect("a quarter of the places is for images");
     assert_eq!(busy(&admission, Pool::Fetch), (1, 0));
     assert_eq!(fetch(1, 0).await.expect_err("no place").code(), Code::ResourceExhausted);

@@ -12,7 +12,7 @@ use super::*;
 use crate::guard::trial::{Tardy, http, router, serve, slow};
 use crate::protocol::proto::cells_client::CellsClient;
 
-/// A signer, and who it signed: `ca.pem`, `cert.pem`, `key.pem`.
+/// A directory with a CA and a certificate that it signed: `ca.pem`, `cert.pem`, `key.pem`.
 fn signed(name: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     let mut params = CertificateParams::new(vec![]).expect("no names");
@@ -88,7 +88,7 @@ fn what_cannot_serve_is_refused_with_its_file() {
     let swapped = said(SecurityOptions { cert: sound().key, ..sound() });
     assert!(swapped.contains("key.pem holds no CERTIFICATE in PEM"), "{swapped}");
     let mixed = said(SecurityOptions { key: options(&other).key, ..sound() });
-    assert!(mixed.contains("is the key that of the first certificate?") && mixed.contains("key.pem"), "{mixed}");
+    assert!(mixed.contains("the key must belong to the first certificate") && mixed.contains("key.pem"), "{mixed}");
     let missing = said(SecurityOptions { server_ca: Some(one.path().join("none.pem")), ..sound() });
     assert!(missing.contains("none.pem: No such file"), "{missing}");
     let damaged = one.path().join("damaged.pem");
@@ -204,12 +204,12 @@ async fn calls_need_a_token_but_health_checks_do_not() {
         ask(Some(valid)).await.expect("a valid token");
     }
     for (bad, message) in [
-        (None, "wants a bearer token"),
-        (Some("Basic first"), "wants a bearer token"),
-        (Some("Bearer"), "wants a bearer token"),
-        (Some("Bearer "), "none of the server's"),
-        (Some("Bearer firs"), "none of the server's"),
-        (Some("Bearer first,second"), "none of the server's"),
+        (None, "needs a bearer token"),
+        (Some("Basic first"), "needs a bearer token"),
+        (Some("Bearer"), "needs a bearer token"),
+        (Some("Bearer "), "does not know this bearer token"),
+        (Some("Bearer firs"), "does not know this bearer token"),
+        (Some("Bearer first,second"), "does not know this bearer token"),
     ] {
         let refused = ask(bad).await.expect_err("no token");
         assert_eq!(refused.code(), Code::Unauthenticated, "{bad:?}");

@@ -1,7 +1,7 @@
-//! TLS of a server: HTTP/2 for clerks and HTTP/1.1 for whoever speaks that alone, by rustls with ring.
+//! TLS of a server, by rustls with ring: HTTP/2 for clerks, and HTTP/1.1 for clients without HTTP/2.
 //!
-//! Promises: a handshake that fails or takes too long ends its connection, and nothing else waits for it. A certificate
-//! that is replaced is shown from the next handshake on; connections that are there stay.
+//! Promises: a handshake that fails or takes too long ends its connection, and no other connection waits for it. A
+//! replaced certificate is used from the next handshake on. Open connections stay open.
 
 use std::io;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use tokio_rustls::rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-/// What one side may take for its part of a handshake.
+/// The longest time for one side of a handshake.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// Handshakes at a time; more wait to be begun.
+/// Concurrent handshakes; further connections wait for their handshake.
 const AT_ONCE: usize = 1024;
 
-/// What cannot be made of files, and why.
+/// The error of a TLS library.
 pub(crate) type Why = Box<dyn std::error::Error + Send + Sync>;
 
-/// How a server speaks TLS. Clones share it.
+/// The TLS configuration of a server, which can be replaced while the server runs. Clones share it.
 #[derive(Clone)]
 pub struct ServerTls(Arc<ArcSwap<ServerConfig>>);
 
@@ -40,8 +40,8 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// Of the first certificate of a file in PEM. The verifier tells it: whatever it thinks of a certificate, it
-    /// refuses one that is checked before its first second or behind its last, and says when that is.
+    /// The validity of the first certificate in a PEM file. The dates come from the verifier: it refuses every
+    /// certificate at a time outside its validity, with an error that names the first or the last second.
     pub(crate) fn of(pem: &str) -> Option<Self> {
         let certificates = certificates(pem).ok()?;
         let certificate = ParsedCertificate::try_from(certificates.first()?).ok()?;
@@ -56,7 +56,7 @@ impl Validity {
             }
             _ => 0,
         };
-        // The end of the year 9999, behind which no certificate can be valid.
+        // No certificate can be valid after the end of the year 9999.
         let last = match at(FOR_EVER) {
             Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => not_after.as_secs(),
             _ => FOR_EVER,
@@ -69,7 +69,7 @@ impl Validity {
 const FOR_EVER: u64 = 253_402_300_799;
 
 impl ServerTls {
-    /// Of a certificate with its chain and its key, and of those who sign certificates of callers, in PEM.
+    /// A configuration from a certificate with its chain, the key, and the CA of callers, all in PEM.
     pub(crate) fn of(cert: &str, key: &str, client_ca: Option<&str>) -> Result<Self, Why> {
         let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
         let builder = builder.with_safe_default_protocol_versions()?;
@@ -91,12 +91,12 @@ impl ServerTls {
         Ok(Self(Arc::new(ArcSwap::from_pointee(config))))
     }
 
-    /// Speaks it as another one does, from now on.
+    /// Takes over the configuration of another, from the next handshake on.
     pub(crate) fn become_like(&self, other: &Self) {
         self.0.store(other.0.load_full());
     }
 
-    /// The connections, when they have shaken hands.
+    /// Does the handshakes, and yields the connections that succeed.
     pub fn accept<C, E>(
         self,
         incoming: impl Stream<Item = Result<C, E>> + Send + 'static,
@@ -109,11 +109,11 @@ impl ServerTls {
             let acceptor = TlsAcceptor::from(self.0.load_full());
             async move {
                 let connection =
-                    connection.map_err(|error| tracing::debug!(error = %error.into(), "no connection")).ok()?;
+                    connection.map_err(|error| tracing::debug!(error = %error.into(), "no connection for TLS")).ok()?;
                 match timeout(HANDSHAKE_MAX, acceptor.accept(connection)).await {
                     Ok(Ok(stream)) => return Some(Ok(stream)),
-                    Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
-                    Err(_) => tracing::debug!("no TLS in time"),
+                    Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                    Err(_) => tracing::debug!("TLS handshake timed out"),
                 }
                 None
             }

@@ -1,9 +1,8 @@
-//! Spans that leave the process, by OTLP over gRPC, to whom collects them.
+//! Export of spans to a collector, by OTLP over gRPC.
 //!
-//! [`exporter`] gives a layer for the subscriber of a program. Spans of this project alone are sent, in batches, by a
-//! thread of its own; where they come faster than they go, some are lost, and calls never wait. Memory: 2,048 spans at
-//! most. How many traces are kept is said by `OTEL_TRACES_SAMPLER`, as for all programs that do this; all, where it
-//! says nothing.
+//! [`exporter`] gives a layer for the subscriber of a program. Only spans of Webstrata are sent, in batches, by a
+//! separate thread. If spans come faster than they can be sent, some are lost, and calls never wait. Memory: at most
+//! 2,048 spans. The variable `OTEL_TRACES_SAMPLER` sets which traces are kept, as in other programs (default: all).
 
 use std::time::Duration;
 
@@ -25,14 +24,14 @@ use super::Trace;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExporterError {
-    /// It is no address of a collector.
-    #[error("{endpoint} is no collector of spans: write http://HOST:PORT, as in http://localhost:4317")]
+    /// The endpoint is not the address of a collector.
+    #[error("not a span collector: {endpoint} (expected http://HOST:PORT, such as http://localhost:4317)")]
     Endpoint {
-        /// What was given.
+        /// The given endpoint.
         endpoint: String,
     },
-    /// The exporter cannot be made.
-    #[error("spans cannot be sent to {endpoint}")]
+    /// The exporter cannot be created.
+    #[error("cannot send spans to {endpoint}")]
     Build {
         /// The collector.
         endpoint: String,
@@ -41,11 +40,11 @@ pub enum ExporterError {
     },
 }
 
-/// The sender of spans; to be ended when the server ends, or its last spans are lost.
+/// The sender of spans. End it with the server, or the last spans are lost.
 pub struct Exporter(SdkTracerProvider);
 
 impl Exporter {
-    /// Sends what there is, for at most so long, and ends. What is lost is logged.
+    /// Sends the remaining spans for at most `patience`, and ends. A loss is logged.
     pub async fn end(self, patience: Duration) {
         let ended = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(patience)).await;
         match ended {
@@ -56,11 +55,11 @@ impl Exporter {
     }
 }
 
-/// A layer that sends spans to the collector at `http://HOST:PORT`, as those of a service of this name. Called inside a
-/// runtime of tokio, which must live as long as spans are to be sent. The collector need not be there yet.
+/// A layer that sends spans to the collector at `http://HOST:PORT`, under the name of a service. Call it inside a tokio
+/// runtime, which must live as long as spans are sent. The collector need not run yet.
 ///
 /// # Errors
-/// What is no endpoint.
+/// The endpoint is not valid.
 pub fn exporter<S>(
     endpoint: &str,
     service: &str,
@@ -76,24 +75,24 @@ where
     let resource = Resource::builder().with_service_name(service.to_owned()).build();
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("webstrata"));
-    // Others have spans of what the exporter itself does: to send those would make more of them.
+    // The exporter's own libraries make spans too: exporting these would make ever more spans.
     let ours = filter_fn(|metadata| metadata.target().starts_with("webstrata"));
     Ok((layer.with_filter(ours), Exporter(provider)))
 }
 
-/// Makes a span a part of the trace that it came with; its own place in it, where there is an exporter.
+/// Makes a span part of its caller's trace. Returns its position if there is an exporter.
 pub(super) fn begin(span: &Span, parent: Option<Trace>) -> Option<Trace> {
     if let Some(parent) = parent {
         let flags = if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
         let (id, at) = (TraceId::from(parent.id), SpanId::from(parent.span));
         let remote = SpanContext::new(id, at, flags, true, TraceState::default());
-        // It fails where there is no exporter.
+        // Fails if there is no exporter.
         let _ = span.set_parent(Context::new().with_remote_span_context(remote));
     }
     trace_of(span)
 }
 
-/// The place of a span in its trace, where there is an exporter.
+/// The position of a span in its trace, if there is an exporter.
 pub(super) fn trace_of(span: &Span) -> Option<Trace> {
     let context = span.context();
     let own = context.span();
@@ -105,7 +104,7 @@ pub(super) fn trace_of(span: &Span) -> Option<Trace> {
     })
 }
 
-/// Marks the calls that failed because of the server.
+/// Marks calls that failed because of the server.
 pub(super) fn end(span: &Span, code: Code) {
     if matches!(
         code,

@@ -1,5 +1,5 @@
-//! Tests of spans: what logs show of a call, and what goes on to others. With the feature `otel`, a collector is asked,
-//! too.
+//! Tests of spans: the fields in the log, and the trace in calls to other servers. With the feature `otel`, also the
+//! spans that a collector receives.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -73,11 +73,10 @@ impl MakeWriter<'_> for Text {
     }
 }
 
-/// Held by each test that has calls seen: what one subscriber does not want to see may be kept from another's, where
-/// both come and go at the same time.
+/// Held by each test with a subscriber: concurrent subscribers may hide spans from one another.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Asks a server, as a server asks another: with the trace of the call that runs.
+/// Asks a server as a peer does: with the trace of the current call.
 async fn ask(address: SocketAddr, millis: u64) -> String {
     let mut question = slow(millis);
     propagate(question.metadata_mut());
@@ -176,7 +175,7 @@ mod otel {
     use std::time::Duration;
     use tracing_subscriber::layer::SubscriberExt;
 
-    /// Keeps what it is sent.
+    /// Keeps the received spans.
     #[derive(Clone, Default)]
     struct Collector(Arc<Mutex<Vec<ExportTraceServiceRequest>>>);
 
