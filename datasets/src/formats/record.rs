@@ -1,4 +1,5 @@
-//! What the record formats share: the way to the next record, header fields, and the place of a record for the tally.
+//! Shared code of the record formats: the search for the next record, header fields, and the location of a record for
+//! the tally.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -66,7 +67,8 @@ pub(crate) fn seek(
             _ => {
                 if !lost {
                     lost = true;
-                    RecordSite { at: text.place(), tally, path }.damage(Finding::BadHeader, "no record begins here");
+                    RecordSite { at: text.offsets(), tally, path }
+                        .damage(Finding::BadHeader, "expected a record header");
                 }
                 line.clear();
                 text.line(&mut line, HEADER_BYTES_MAX)?;

@@ -62,18 +62,21 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
         Err(error) => return broken(Finding::BadHeader, format!("Parquet footer: {error}")),
     };
     let columns: Vec<&str> = metadata.schema().fields().iter().map(|field| field.name().as_str()).collect();
-    let place = |name: &str| columns.iter().position(|column| column.trim() == name);
+    let index_of = |name: &str| columns.iter().position(|column| column.trim() == name);
     let (roots, is_captures) = match (
-        [place("url"), place("ts"), place("links")],
-        [place("crawl_date"), place("src").or(place("source")), place("dest").or(place("target"))],
+        [index_of("url"), index_of("ts"), index_of("links")],
+        [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))],
     ) {
         ([Some(url), Some(time), Some(links)], _) => ([url, time, links], true),
         (_, [Some(date), Some(source), Some(target)]) => ([source, date, target], false),
-        _ => return broken(Finding::UnknownFormat, format!("a table with columns {}", columns.join(", "))),
+        _ => return broken(Finding::UnknownFormat, format!("the table has the columns {}", columns.join(", "))),
     };
     let groups = metadata.metadata().row_groups();
     let Some(group) = groups.get(row_group) else {
-        return broken(Finding::BadHeader, format!("no row group {row_group} of {}", groups.len()));
+        return broken(
+            Finding::BadHeader,
+            format!("row group {row_group} does not exist, the file has {}", groups.len()),
+        );
     };
     let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
@@ -118,8 +121,8 @@ fn with_keys(metadata: &ArrowReaderMetadata, group: &RowGroupMetaData, root: usi
     }
     let keys = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let list = DataType::List(Arc::new(Field::clone(item).with_data_type(keys)));
-    let fields = metadata.schema().fields().iter().enumerate().map(|(place, field)| {
-        if place == root { Arc::new(Field::clone(field).with_data_type(list.clone())) } else { Arc::clone(field) }
+    let fields = metadata.schema().fields().iter().enumerate().map(|(index, field)| {
+        if index == root { Arc::new(Field::clone(field).with_data_type(list.clone())) } else { Arc::clone(field) }
     });
     let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields.collect::<Fields>())));
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).ok()
@@ -167,7 +170,7 @@ impl Batches {
         let types: Vec<String> = batch.columns().iter().map(|column| column.data_type().to_string()).collect();
         self.give_up(
             Finding::UnknownFormat,
-            format!("columns {} are {}", self.names.join(", "), types.join(", ")),
+            format!("columns {} have the types {}", self.names.join(", "), types.join(", ")),
             tally,
         )
     }
@@ -336,8 +339,8 @@ mod tests {
         let (rows, tally) = read_all(file.path());
         assert_eq!(rows, [row("http://a/", 1_199_145_600, &["x"])]);
         assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (5, 1, 6));
-        let places: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
-        assert_eq!(places, [3, 0, 0, 1, 2, 4]);
+        let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
+        assert_eq!(offsets, [3, 0, 0, 1, 2, 4]);
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! WARC 0.17 to 1.1 (ISO 28500), and WAT files, which are WARCs of metadata records in JSON ([`crate::formats::wat`]).
+//! WARC 0.17 to 1.1 (ISO 28500), and WAT files: WARC files of metadata records in JSON ([`crate::formats::wat`]).
 //!
-//! Reads: records in the order of the file. Writes: a capture for each `response` and `resource` that is an HTML page,
-//! for each `revisit` that may be one, and, where asked for, for each `metadata` record with Heritrix's `outlink:`
-//! lines.
+//! Reads records in the order of the file. Writes a capture for each `response` and `resource` that is an HTML page,
+//! for each `revisit` that may be a page, and, if the options ask for outlinks, for each `metadata` record with
+//! `outlink:` lines of Heritrix.
 //!
-//! Damage is passed over. A record whose length does not lead to the next version line ends at the next one that is
-//! found, in the block or behind it. A record cut by the end or by a broken member keeps what there is.
+//! Damage: if the length of a record does not lead to the next version line, the record ends at the next version line
+//! that is found, inside the block or after the block. If the file ends or a member breaks inside a record, the reader
+//! keeps the available part.
 //!
-//! Memory: the block of one record, at most 64 MiB of it; a longer one is passed over and counted. Time: linear,
-//! however wrong the lengths are. A block is looked at where it lies in the text and never put back, so a length that
-//! leads too far costs no more than a look at its end, and the next version line is looked for from the front.
+//! Memory: at most 64 MiB of the block of one record. The rest of a longer block is skipped and counted. Time: linear,
+//! even if every length is wrong. The reader parses a block in the text buffer and never copies a block back. A length
+//! that is too large costs one look at the end of the block, then a search for the next version line from the front.
 
 use memchr::memmem;
 use std::io::BufRead;
@@ -58,8 +59,8 @@ impl WarcReader {
         if !record::seek(&mut self.text, &self.path, tally, |text| Ok(version(text.peek(6)?)))? {
             return Ok(false);
         }
-        *at = self.text.place();
-        let mut place = RecordSite { at: *at, tally, path: &self.path };
+        *at = self.text.offsets();
+        let mut site = RecordSite { at: *at, tally, path: &self.path };
         self.records.header.clear();
         self.line.clear();
         self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
@@ -67,7 +68,7 @@ impl WarcReader {
         let mut damaged = false;
         loop {
             if version(self.text.peek(6)?) {
-                place.damage(Finding::BadHeader, "the next record begins in the header");
+                site.damage(Finding::BadHeader, "the next record begins inside the header");
                 return Ok(true);
             }
             self.line.clear();
@@ -75,7 +76,7 @@ impl WarcReader {
             read += len;
             if len == 0 {
                 if !self.text.at_break() {
-                    place.damage(Finding::Truncated, "record header");
+                    site.damage(Finding::Truncated, "the record header is cut off");
                 }
                 return Ok(true);
             }
@@ -85,12 +86,12 @@ impl WarcReader {
                 return Ok(true);
             }
             if read > HEADER_BYTES_MAX {
-                place.damage(Finding::BadHeader, "longer than 1 MiB");
+                site.damage(Finding::BadHeader, "the header is longer than 1 MiB");
                 return Ok(true);
             }
             if !self.records.header.push(line) && !damaged {
                 damaged = true;
-                place.damage(Finding::BadHeader, "a line that is no field");
+                site.damage(Finding::BadHeader, "a header line is not a field");
             }
         }
     }
@@ -102,15 +103,15 @@ impl WarcReader {
             return Ok(None);
         }
         let WarcReader { text, path, records, .. } = self;
-        let mut place = RecordSite { tally, path, at };
+        let mut site = RecordSite { tally, path, at };
         let kind = records.header.get("warc-type").unwrap_or_default().to_ascii_lowercase();
         let wanted = matches!(&kind[..], "response" | "resource" | "revisit" | "metadata");
         let len = records.header.get("content-length").and_then(|len| len.parse().ok());
-        let Block { bytes, skipped } = block(text, len, wanted, &mut place)?;
-        let is_capture = records.capture(&kind, &text.peek(bytes)?[..bytes], capture, &mut place);
+        let Block { bytes, skipped } = block(text, len, wanted, &mut site)?;
+        let is_capture = records.capture(&kind, &text.peek(bytes)?[..bytes], capture, &mut site);
         text.consume(bytes);
         if text.skip(skipped)? < skipped && !text.at_break() {
-            place.damage(Finding::Truncated, "record block");
+            site.damage(Finding::Truncated, "the record block is cut off");
         }
         Ok(Some(is_capture))
     }
@@ -125,10 +126,10 @@ struct Block {
 }
 
 /// Finds the block of a record by its length; where that is wrong, up to the next version line.
-fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite<'_>) -> std::io::Result<Block> {
+fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
-        place.damage(Finding::BadHeader, "no Content-Length");
+        site.damage(Finding::BadHeader, "Content-Length is missing or not a number");
         return Ok(whole(next_version(text, 0)?));
     };
     let bytes_max = if wanted { BODY_BYTES_MAX } else { OTHER_BYTES_MAX };
@@ -137,25 +138,26 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite
     if ahead.len() < bytes {
         // The end, or a broken member, inside the block: the length may be too great all the same.
         if let Some(next) = version_line(ahead, 0) {
-            place.damage(Finding::BadLength, "the next record begins inside the block");
+            site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
         }
         let bytes = ahead.len();
         if !text.ends_at_break() {
-            place.damage(Finding::Truncated, "record block");
+            site.damage(Finding::Truncated, "the record block is cut off");
         }
         return Ok(whole(bytes));
     }
-    let (own, behind) = ahead.split_at(bytes);
+    let (block, behind) = ahead.split_at(bytes);
     if len > bytes as u64 {
-        let next = version_line(own, 0);
-        let is_record = |at: usize| memmem::find(&own[at..own.len().min(at + TYPE_BYTES_MAX)], b"WARC-Type:").is_some();
+        let next = version_line(block, 0);
+        let is_record =
+            |at: usize| memmem::find(&block[at..block.len().min(at + TYPE_BYTES_MAX)], b"WARC-Type:").is_some();
         if let Some(next) = next.filter(|&at| is_record(at)) {
-            place.damage(Finding::BadLength, "the next record begins inside the block");
+            site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
         }
         if wanted {
-            place.damage(Finding::Truncated, "record block longer than 64 MiB");
+            site.damage(Finding::Truncated, "the record block is longer than 64 MiB");
         }
         return Ok(Block { bytes, skipped: len - bytes as u64 });
     }
@@ -164,11 +166,11 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite
     {
         return Ok(whole(bytes));
     }
-    if let Some(next) = version_line(own, 0) {
-        place.damage(Finding::BadLength, "the next record begins inside the block");
+    if let Some(next) = version_line(block, 0) {
+        site.damage(Finding::BadLength, "the next record begins inside the block");
         return Ok(whole(next));
     }
-    place.damage(Finding::BadLength, "the block goes on behind its end");
+    site.damage(Finding::BadLength, "the block continues after the length that its header gives");
     Ok(whole(next_version(text, bytes)?))
 }
 
@@ -193,20 +195,20 @@ fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
 
 /// The first version line in a text, `from` or more bytes on.
 fn version_line(text: &[u8], from: usize) -> Option<usize> {
-    let places = memmem::find_iter(text.get(from..)?, b"WARC/").map(|at| from + at);
-    places.into_iter().find(|&at| version(&text[at..]) && (at == 0 || text[at - 1] == b'\n'))
+    let offsets = memmem::find_iter(text.get(from..)?, b"WARC/").map(|at| from + at);
+    offsets.into_iter().find(|&at| version(&text[at..]) && (at == 0 || text[at - 1] == b'\n'))
 }
 
 impl Records {
     /// Makes a record a capture, or counts why it is none.
-    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, place: &mut RecordSite<'_>) -> bool {
+    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, site: &mut RecordSite<'_>) -> bool {
         let content_type = self.header.get("content-type").unwrap_or_default();
         let json = crate::formats::http::media_type(&content_type) == "application/json";
         let url = self.header.get("warc-target-uri");
         let finding = record::without_page(kind, url.as_deref().map_or("", bare_uri));
         match kind {
             "metadata" if json => {
-                return wat::capture(block, self.flavour, &mut self.documents, capture, place);
+                return wat::capture(block, self.flavour, &mut self.documents, capture, site);
             }
             "response" | "resource" | "revisit" if finding == Finding::OtherRecord => {}
             "metadata" if self.documents.kinds.outlinks => {}
@@ -216,13 +218,13 @@ impl Records {
                     self.lines.read(block);
                     self.flavour = Flavour::of(&self.lines);
                 }
-                place.count(finding);
+                site.count(finding);
                 return false;
             }
         }
         capture.clear();
         let Some(url) = url else {
-            place.damage(Finding::BadHeader, "no WARC-Target-URI");
+            site.damage(Finding::BadHeader, "WARC-Target-URI is missing");
             return false;
         };
         capture.url.push_str(bare_uri(&url));
@@ -233,25 +235,26 @@ impl Records {
                 document::outlink(&String::from_utf8_lossy(value), capture);
             }
             if capture.links.is_empty() {
-                place.count(finding);
+                site.count(finding);
                 return false;
             }
         }
         let payload_type = self.header.get("warc-identified-payload-type");
         let is_capture = match kind {
             "metadata" => true,
-            "revisit" => self.documents.revisit(block, payload_type.as_deref(), capture, place),
-            "resource" => self.documents.resource(block, &content_type, capture, place),
+            "revisit" => self.documents.revisit(block, payload_type.as_deref(), capture, site),
+            "resource" => self.documents.resource(block, &content_type, capture, site),
             _ => {
-                let own = Some(&*content_type).filter(|text| !text.is_empty() && !text.starts_with("application/http"));
-                self.documents.response(block, payload_type.as_deref().or(own), capture, place)
+                let declared_type =
+                    Some(&*content_type).filter(|text| !text.is_empty() && !text.starts_with("application/http"));
+                self.documents.response(block, payload_type.as_deref().or(declared_type), capture, site)
             }
         };
         if !is_capture {
             return false;
         }
         let date = self.header.get("warc-date").unwrap_or_default();
-        let Some(time) = place.time(&date) else { return false };
+        let Some(time) = site.time(&date) else { return false };
         capture.time = time;
         if kind != "metadata" {
             capture.digest = self.header.get("warc-payload-digest").and_then(|digest| digest_of(&digest));

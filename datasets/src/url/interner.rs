@@ -1,25 +1,26 @@
-//! From references to fingerprints: each text is parsed once, then known by its hash.
+//! Turns references into fingerprints. Each text is parsed once, and then found by its hash.
 //!
-//! A capture names some 40 links and nearly all of them were named by the capture before, so the way of a reference is
-//! one xxh3-128 of its raw text and one probe of a cache, in sets of four slots, the least lately used of which goes
-//! when a fifth comes. (Direct-mapped, a tenth of the slots in use already lost 9 % of look-ups to collisions.) Only a
-//! miss parses the URL.
+//! A capture has about 40 links, and the capture before had nearly all of them. A look-up therefore costs one xxh3-128
+//! of the raw text and one probe of a cache. The cache has sets of four slots; when a set is full, the least recently
+//! used slot is dropped. (A direct-mapped cache lost 9 % of look-ups to collisions with a tenth of the slots in use.)
+//! Only a miss parses the URL.
 //!
-//! Reads references (and the [`Base`] that relative ones resolve against), hands out [`Fingerprint`]s, and calls
-//! `fresh` with each canonical text before or when its fingerprint is handed out for the first time. The cache forgets,
-//! so `fresh` may be called again for a text; it is never left out.
+//! Reads references and the [`Base`] of relative references. Returns [`Fingerprint`]s. Calls `fresh` with each
+//! canonical text, at the latest when the fingerprint is returned for the first time. The cache forgets texts, so `fresh`
+//! may be called again for a text.
 //!
-//! What is cached under a raw hash:
-//! - `http://...` and `https://...` resolve alike against every base: their own hash;
-//! - other references depend on the base: their hash, exclusive or that of the base's directory, or of the whole base
-//!   where file name or query matter (empty, `?x`, `#x`, `scheme:x`). So menus of a directory are parsed once;
-//! - the canonical text is also cached under its own hash, which is the fingerprint itself: two spellings of one URL
-//!   call `fresh` once.
+//! Keys of the cache:
+//! - `http://...` and `https://...` resolve alike against every base: the hash of the reference;
+//! - other references depend on the base: the hash of the reference, xor the hash of the base's directory, or of the
+//!   whole base if file name or query matter (empty, `?x`, `#x`, `scheme:x`). Thus menus of a directory are parsed
+//!   once;
+//! - the canonical text is cached under its hash, which is the fingerprint, so that two spellings of one URL call
+//!   `fresh` once.
 //!
-//! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits.
-//! Memory: 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound:
-//! a table larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175
-//! (2001), section 2.
+//! Slots hold all 128 bits of the raw hash: an answer is wrong only if two texts of one crawl agree in 128 bits.
+//! Memory: 32 bytes a slot. The cache begins small and doubles while it loses slots that are still needed, up to the
+//! bound: a table larger than the frequent URLs of the crawl would only cost cache misses. Source: the fingerprints of
+//! SRC-RR-175 (2001), section 2.
 
 use crate::Finding;
 use crate::url::reference::{base_of, canonical_within};
@@ -113,7 +114,7 @@ impl Base {
     }
 }
 
-/// Whether a reference means the same against every base, told by its first letters.
+/// Whether a reference resolves alike against every base, by its first letters.
 fn is_absolute(reference: &str) -> bool {
     reference.starts_with("http://") || reference.starts_with("https://")
 }
@@ -145,8 +146,8 @@ impl Set {
         if slots[0].raw == raw {
             return Some(slots[0].answer);
         }
-        let place = 1 + slots[1..].iter().position(|slot| slot.raw == raw)?;
-        slots[..=place].rotate_right(1);
+        let index = 1 + slots[1..].iter().position(|slot| slot.raw == raw)?;
+        slots[..=index].rotate_right(1);
         Some(slots[0].answer)
     }
 

@@ -148,16 +148,16 @@ fn unescape(text: &[u8]) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut text = text.to_vec();
     loop {
-        let (mut out, mut place) = (Vec::with_capacity(text.len()), 0);
-        while place < text.len() {
-            match (text[place], text.get(place + 1).and_then(digit), text.get(place + 2).and_then(digit)) {
+        let (mut out, mut offset) = (Vec::with_capacity(text.len()), 0);
+        while offset < text.len() {
+            match (text[offset], text.get(offset + 1).and_then(digit), text.get(offset + 2).and_then(digit)) {
                 (b'%', Some(high), Some(low)) => {
                     out.push(high * 16 + low);
-                    place += 3;
+                    offset += 3;
                 }
                 (byte, ..) => {
                     out.push(byte);
-                    place += 1;
+                    offset += 1;
                 }
             }
         }
@@ -247,8 +247,8 @@ fn without_path_session(path: String) -> String {
     let segments: Vec<&str> = path.split('/').collect();
     let found = segments.iter().rposition(|segment| is_session(segment));
     match found {
-        Some(place) if segments[place + 1..].join("/").find(".aspx").is_some_and(|name| name > 0) => {
-            [&segments[..place], &segments[place + 1..]].concat().join("/")
+        Some(index) if segments[index + 1..].join("/").find(".aspx").is_some_and(|name| name > 0) => {
+            [&segments[..index], &segments[index + 1..]].concat().join("/")
         }
         _ => path,
     }
