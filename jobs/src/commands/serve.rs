@@ -299,7 +299,7 @@ fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
     let caches =
-        caches.ok_or(Usage("--data is needed: neither XDG_CACHE_HOME nor HOME is set for the copies of cells"))?;
+        caches.ok_or(Usage("give --data DIR for the copies of cells: neither XDG_CACHE_HOME nor HOME is set"))?;
     let mut name: String = store.to_string();
     if let Some(directory) = store.directory() {
         name = std::path::absolute(directory)?.display().to_string();
