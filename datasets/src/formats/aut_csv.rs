@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn headers_of_both_tools_and_none() {
-        let rows = "20080430204826,http://a/,x,\"an \"\"anchor\"\", long\"\n20080430204826,http://a/,\"y,z\",\n20080501,http://a/,x,\n20080501,http://b/,x,\n";
+        let rows = "20080430204826,http://a/,x,\"an \"\"anchor\"\", long\"\n20080430204826,http://a/,\"y,z\",\n\
+            20080501,http://a/,x,\n20080501,http://b/,x,\n";
         for header in ["crawl_date,src,dest,anchor\n", "crawl_date, source, target, anchor_text\r\n", ""] {
             let (captures, tally) = read_all(&format!("{header}{rows}"));
             assert_eq!(captures, ["http://a/ 1209588506 x|y,z", "http://a/ 1209600000 x", "http://b/ 1209600000 x"]);
@@ -155,7 +156,8 @@ mod tests {
     #[test]
     fn damage_is_counted_where_it_stands() {
         let (captures, tally) = read_all(
-            "crawl_date,src,dest\n20080501,http://a/,x\n20080501,http://a/\nsoon,http://a/,y\n20080501,,y\n20080501,http://a/,z\n",
+            "crawl_date,src,dest\n20080501,http://a/,x\n20080501,http://a/\n\
+             soon,http://a/,y\n20080501,,y\n20080501,http://a/,z\n",
         );
         assert_eq!(captures, ["http://a/ 1209600000 x|z"]);
         assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (2, 1, 3));

@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn both_forms_mix() {
-        let text = b"# links\nhttp://a/\n\thttp://b/\n  x y\n\nhttp://c/\r\nhttp://d/\t20080430204826 x\ty \n http://z/\nhttp://e/ x";
+        let text = b"# links\nhttp://a/\n\thttp://b/\n  x y\n\nhttp://c/\r\n\
+            http://d/\t20080430204826 x\ty \n http://z/\nhttp://e/ x";
         let (captures, tally) = read_all(text, "links.txt");
         let expected = [
             row("http://a/", 0, &["http://b/", "x", "y"]),

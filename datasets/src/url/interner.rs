@@ -6,8 +6,8 @@
 //! Only a miss parses the URL.
 //!
 //! Reads references and the [`Base`] of relative references. Returns [`Fingerprint`]s. Calls `fresh` with each
-//! canonical text, at the latest when the fingerprint is returned for the first time. The cache forgets texts, so `fresh`
-//! may be called again for a text.
+//! canonical text, at the latest when the fingerprint is returned for the first time. The cache forgets texts, so
+//! `fresh` may be called again for a text.
 //!
 //! Keys of the cache:
 //! - `http://...` and `https://...` resolve alike against every base: the hash of the reference;

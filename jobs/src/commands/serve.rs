@@ -137,8 +137,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let in_cluster = args.advertise.is_some() || !args.join.is_empty();
     if in_cluster && args.advertise.is_none() && args.listen.ip().is_unspecified() {
-        let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers reach \
-                      this one)";
+        let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers \
+                      reach this one)";
         return Err(Usage(needed).into());
     }
     if in_cluster && args.tls_cert.is_some() && args.caller.tls_ca.is_none() {
