@@ -21,11 +21,11 @@ use crate::page::document::Documents;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Most fields of a header line behind its URL; version 2 has nine.
+/// Most fields of a header line after the URL; version 2 has nine.
 const FIELDS_MAX: usize = 24;
 /// How many line feeds may stand between a block and the next header line.
 const GAP_BYTES: usize = 4;
-/// How much more text is looked through at a time.
+/// Bytes of text that the search for a header line adds at a time.
 const STEP_BYTES: usize = 64 << 10;
 
 /// A header line, taken apart.
@@ -62,7 +62,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Whether a line is a header with all its fields, and a link of no other kind of file.
+/// Whether a line is a header with all fields, so that it cannot be a line of a links file.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     Header::parse(&String::from_utf8_lossy(line)).is_some_and(|header| header.len.is_some())
 }
@@ -72,7 +72,7 @@ fn ip(text: &str) -> bool {
     text == "-" || text.contains(['.', ':']) && text.bytes().all(digits)
 }
 
-/// Whether a header line begins so many bytes on.
+/// Whether a header line begins `at` bytes after the current offset.
 fn header_next(text: &mut Text, at: usize) -> std::io::Result<bool> {
     if !text.peek(at + 1)?.get(at).is_some_and(u8::is_ascii_alphabetic) {
         return Ok(false);
@@ -121,15 +121,15 @@ impl ArcReader {
     }
 }
 
-/// The block of a record in the text that comes next.
+/// The block of a record at the current offset of the text.
 struct Block {
-    /// How many bytes are read; all of them are at hand.
+    /// Bytes to read; the text buffer holds all of them.
     bytes: usize,
-    /// How many more belong to it.
+    /// Further bytes of the block, which are skipped.
     skipped: u64,
 }
 
-/// Finds the block of a record by its length; where that is wrong, up to the next header line.
+/// Finds the block of a record by its length. If the length is wrong, the block ends at the next header line.
 fn block(text: &mut Text, len: Option<u64>, site: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
@@ -172,8 +172,8 @@ fn next_header_in(text: &mut Text, bytes: usize, site: &mut RecordSite<'_>) -> s
     Ok(next)
 }
 
-/// Where the next line begins that is a header, at once or behind a line feed that is `from` or more bytes on, and
-/// before `end`; where there is none, how much of a block is read at most.
+/// The offset of the next header line before `end`: at the current offset if `from` is 0, or after a line feed `from`
+/// or more bytes on. Without a header line, the error is the number of bytes of the block to read.
 fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<Result<usize, usize>> {
     if from == 0 && header_next(text, 0)? {
         return Ok(Ok(0));
@@ -200,7 +200,7 @@ fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<
 }
 
 impl Header<'_> {
-    /// Makes the record a capture, or counts why it is none.
+    /// Turns the record into a capture, or counts why the record is not a capture.
     fn capture(
         &self,
         block: &[u8],

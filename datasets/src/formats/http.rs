@@ -13,7 +13,7 @@ use std::io::Read;
 use crate::Finding;
 use crate::formats::record::{BODY_BYTES_MAX, Fields, RecordSite};
 
-/// The status of a response whose block begins like one, its fields read into `fields`, and its raw body.
+/// The status and the raw body of a block that begins like a response. Reads the header into `fields`.
 pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16, &'a [u8])> {
     fields.clear();
     let block = block.trim_ascii_start();
@@ -58,7 +58,7 @@ pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, site: &mut RecordSite<'_>
     body
 }
 
-/// The chunks put together (nothing if not even the first is one), and whether all of them were good.
+/// The joined chunks (empty if the body does not begin with a chunk), and whether all chunks were valid.
 fn unchunk(mut raw: &[u8]) -> (Option<Vec<u8>>, bool) {
     let mut whole: Option<Vec<u8>> = None;
     loop {
@@ -95,7 +95,7 @@ fn chunk_size(line: &[u8]) -> Option<usize> {
     usize::from_str_radix(std::str::from_utf8(size).ok()?, 16).ok()
 }
 
-/// The body decoded as far as it can be (nothing if it is not in that encoding), and whether all was good.
+/// The body decoded up to the first fault (empty if the body has another encoding), and whether there was no fault.
 fn decode(encoding: &str, body: &[u8]) -> (Option<Vec<u8>>, bool) {
     match encoding {
         "gzip" | "x-gzip" if body.starts_with(&[0x1f, 0x8b]) => read_all(flate2::bufread::MultiGzDecoder::new(body)),
@@ -135,7 +135,7 @@ pub(crate) fn charset(content_type: &str) -> Option<&str> {
     })
 }
 
-/// Whether a document with this media type is HTML; `None` where the type says nothing.
+/// Whether a document with this media type is HTML; `None` if the type does not decide.
 pub(crate) fn is_html(media_type: &str) -> Option<bool> {
     match media_type {
         "text/html" | "application/xhtml+xml" => Some(true),

@@ -23,12 +23,12 @@ use crate::formats::wat::{self, Flavour};
 use crate::page::document::{self, Documents};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
-/// Most of a block that is read where only the next record is of interest.
+/// Most bytes of a block that are read to find the next record.
 const OTHER_BYTES_MAX: usize = 1 << 20;
 
-/// How far the block of a record may be off before the next version line: line feeds.
+/// Most bytes of line feeds between a block and the next version line.
 const GAP_BYTES: usize = 10;
-/// Where the type of a record is looked for behind a version line that may be text of a block.
+/// Bytes after a version line that must contain the type of the record; otherwise the line is text of a block.
 const TYPE_BYTES_MAX: usize = 400;
 
 /// A reader of WARC and WAT records.
@@ -39,7 +39,7 @@ pub(crate) struct WarcReader {
     records: Records,
 }
 
-/// What makes captures of records.
+/// Turns records into captures.
 struct Records {
     documents: Documents,
     header: Fields,
@@ -54,7 +54,7 @@ impl WarcReader {
         WarcReader { text, path, line: Vec::new(), records }
     }
 
-    /// Finds the next version line and reads the header behind it; `false` at the end.
+    /// Finds the next version line and reads the header after the line; `false` at the end.
     fn header(&mut self, tally: &mut Tally, at: &mut (u64, u64)) -> std::io::Result<bool> {
         if !record::seek(&mut self.text, &self.path, tally, |text| Ok(version(text.peek(6)?)))? {
             return Ok(false);
@@ -117,15 +117,15 @@ impl WarcReader {
     }
 }
 
-/// The block of a record in the text that comes next.
+/// The block of a record at the current offset of the text.
 struct Block {
-    /// How many bytes are read; all of them are at hand.
+    /// Bytes to read; the text buffer holds all of them.
     bytes: usize,
-    /// How many more belong to it.
+    /// Further bytes of the block, which are skipped.
     skipped: u64,
 }
 
-/// Finds the block of a record by its length; where that is wrong, up to the next version line.
+/// Finds the block of a record by its length. If the length is wrong, the block ends at the next version line.
 fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
@@ -174,8 +174,8 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<
     Ok(whole(next_version(text, bytes)?))
 }
 
-/// Where the next version line begins, `from` or more bytes on; where there is none, how much of a block is read at
-/// most.
+/// The offset of the next version line, `from` or more bytes on. Without a version line, the error is the number of
+/// bytes of the block to read.
 fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
     const STEP_BYTES: usize = 64 << 10;
     // What may be the beginning of a version line that is not all at hand, and the line feed before it.
@@ -200,7 +200,7 @@ fn version_line(text: &[u8], from: usize) -> Option<usize> {
 }
 
 impl Records {
-    /// Makes a record a capture, or counts why it is none.
+    /// Turns a record into a capture, or counts why the record is not a capture.
     fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, site: &mut RecordSite<'_>) -> bool {
         let content_type = self.header.get("content-type").unwrap_or_default();
         let json = crate::formats::http::media_type(&content_type) == "application/json";

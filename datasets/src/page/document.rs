@@ -22,8 +22,8 @@ impl Documents {
         Documents { kinds, fields: Fields::default() }
     }
 
-    /// An HTTP response; `media_type` is what the record says of it where the response says nothing.
-    /// Whether it is a capture; what is left out is counted.
+    /// Reads an HTTP response. `media_type` is the media type in the record, for responses without a media type.
+    /// Returns whether the response is a capture, and counts why not.
     pub(crate) fn response(
         &mut self,
         block: &[u8],
@@ -92,7 +92,7 @@ impl Documents {
         true
     }
 
-    /// A revisit with its HTTP header, where it has one: left out if that says another status or another type.
+    /// A revisit, with or without an HTTP header. A header with another status or type excludes the revisit.
     pub(crate) fn revisit(
         &mut self,
         block: &[u8],
@@ -116,7 +116,7 @@ fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, 
     capture.url = url;
 }
 
-/// Whether a revisit with this status (0: not said) and content type is a capture. Adds the `Location` to its links.
+/// Whether a revisit with this status (0: unknown) and content type is a capture. Adds the `Location` to its links.
 pub(crate) fn revisit(
     kinds: LinkKinds,
     status: u16,
@@ -140,7 +140,7 @@ pub(crate) fn revisit(
     true
 }
 
-/// The `Location` of a redirect, where redirects are wanted.
+/// The `Location` of a redirect, if the options ask for redirects.
 pub(crate) fn redirect_target(kinds: LinkKinds, status: u16, location: Option<&str>) -> Option<&str> {
     location
         .map(html::trim)

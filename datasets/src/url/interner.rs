@@ -39,14 +39,14 @@ impl Fingerprint {
     }
 }
 
-/// What the references of one capture are relative to.
+/// The base URL of the references of one capture.
 ///
 /// Cheap as long as no reference needs it: the URL is parsed at the first relative reference.
 #[derive(Clone, Debug)]
 pub struct Base {
     page_url: String,
     base_href: String,
-    /// Whatever is relative to it is too long a URL.
+    /// Every relative reference becomes a URL that is too long.
     is_long: bool,
     parsed: OnceCell<Option<ParsedBase>>,
 }
@@ -62,7 +62,7 @@ struct ParsedBase {
 
 /// Bases are hashed apart from references, so that a base and a reference with one text do not cancel out.
 const BASE_SEED: u64 = 0x6261_7365;
-/// What stands for all bases that are too long.
+/// The hash of all bases that are too long.
 const LONG_BASE: u128 = 0x6c6f_6e67;
 
 impl Base {
@@ -79,8 +79,7 @@ impl Base {
         Ok(Base { page_url, base_href, is_long: false, parsed: OnceCell::new() })
     }
 
-    /// As [`Base::new`]; a `<base>` longer than a URL may be is not looked at, and makes all that is relative to it too
-    /// long.
+    /// As [`Base::new`]. A `<base>` beyond the length limit is not parsed, and makes every relative reference too long.
     ///
     /// # Errors
     /// As [`Base::new`].
@@ -101,7 +100,7 @@ impl Base {
         self.parsed.get_or_init(parse).as_ref()
     }
 
-    /// What a relative reference's hash is combined with.
+    /// The hash that is combined with the hash of a relative reference.
     fn hash_for(&self, reference: &str) -> u128 {
         if self.is_long {
             return LONG_BASE;
@@ -133,13 +132,13 @@ const LONG_LINK: u128 = 3;
 /// Answers below this are no fingerprints; a URL with such a fingerprint is not cached.
 const FINGERPRINT_MIN: u128 = 4;
 
-/// Slots whose raw hashes end alike, lately used first; two cache lines.
+/// Slots whose raw hashes end alike, the most recently used first; two cache lines.
 #[derive(Clone, Copy)]
 #[repr(align(128))]
 struct Set([Slot; 4]);
 
 impl Set {
-    /// The answer to a raw hash, which becomes the most lately used.
+    /// The answer to a raw hash, whose slot becomes the most recently used.
     #[inline]
     fn get(&mut self, raw: u128) -> Option<u128> {
         let slots = &mut self.0;
@@ -151,7 +150,7 @@ impl Set {
         Some(slots[0].answer)
     }
 
-    /// Puts a slot first; whether another one was lost for it.
+    /// Puts a slot first, and returns whether another slot was dropped.
     fn put(&mut self, slot: Slot) -> bool {
         let new = self.get(slot.raw).is_none();
         if new {
@@ -175,7 +174,7 @@ fn empty_sets(sets: usize) -> Box<[Set]> {
 pub struct Interner {
     sets: Box<[Set]>,
     sets_max: usize,
-    /// Slots lost since the cache has this size.
+    /// Slots dropped since the cache has this size.
     lost: usize,
     url_bytes_max: usize,
 }
