@@ -174,8 +174,8 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<
     Ok(whole(next_version(text, bytes)?))
 }
 
-/// The offset of the next version line, `from` or more bytes on. Without a version line, the error is the number of
-/// bytes of the block to read.
+/// The offset of the next version line, `from` or more bytes on. Without a version line, the number of bytes of
+/// the block to read.
 fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
     const STEP_BYTES: usize = 64 << 10;
     // What may be the beginning of a version line that is not all at hand, and the line feed before it.
