@@ -1,10 +1,10 @@
-//! A capture: one retrieval of one page, as a reader hands it on. The only type that leaves this crate's readers.
+//! A capture: one retrieval of one page. Every reader returns captures.
 //!
-//! URLs and links stand here as the crawl file spells them (entities decoded, white space trimmed); they become
-//! identities in [`crate::url::interner`]. Relative links stay relative, because a revisit found under another URL
-//! takes the links of the first retrieval resolved against its own URL.
+//! A capture holds URLs and links as the crawl file spells them, with entities decoded and white space trimmed.
+//! [`crate::url::interner`] turns the URLs into identities. Relative links stay relative: a revisit under another URL
+//! takes the links of the first retrieval and resolves the links against the URL of the revisit.
 //!
-//! Readers fill one `Capture` again and again, so that its buffers are allocated once.
+//! A reader fills the same `Capture` again and again, so that the buffers are allocated once.
 
 pub(crate) mod date;
 pub(crate) mod digest;
@@ -27,15 +27,15 @@ pub struct Capture {
     pub time: i64,
     /// The `href` of the page's `<base>`, empty where it has none; may be relative to `url`.
     pub base: String,
-    /// What the page links to, in the order of the page, with repetitions. For a revisit: only what the revisit
-    /// record itself says (a `Location` header), the rest comes from the capture that it refers to.
+    /// Links in the order of the page, with repetitions. A revisit has only the links of the revisit record (a
+    /// `Location` header); the other links come from the capture that the revisit refers to.
     pub links: Texts,
     /// Whether the links are here or in another capture.
     pub content: Content,
     /// Digest of the payload, where the crawl file has one.
     pub digest: Option<Digest>,
-    /// Where the record has no date, and `time` stands for none: how new it is. Of such records of one page the newest
-    /// counts, that is the one with the greatest bytes here.
+    /// The age of a record without a date, whose `time` means nothing. Of several undated records of a page, the record
+    /// with the greatest bytes here is the newest, and only the newest counts.
     pub undated: Option<Vec<u8>>,
 }
 
@@ -88,8 +88,8 @@ pub struct Digest(pub u128);
 
 /// Many short texts: in one allocation, or as keys into a dictionary that many captures share.
 ///
-/// Those that take more than a bound, where there is one, stand on disk until [`Texts::turn`] brings them: all else
-/// tells of those that are held.
+/// With a bound, texts beyond the bound are on disk until [`Texts::turn`] loads them. All other methods see only the
+/// texts in memory.
 #[derive(Debug, Default)]
 pub struct Texts {
     text: String,
@@ -102,10 +102,10 @@ pub struct Texts {
     overflow: Option<Box<Overflow>>,
 }
 
-/// What a text takes besides its letters, here and as a fingerprint.
+/// Bytes of a text besides its letters, here and as a fingerprint.
 const TEXT_BYTES: usize = 24;
 
-/// Texts that stand once in a file however many captures have them.
+/// Texts that a file stores once, for any number of captures.
 #[derive(Debug)]
 pub struct Dictionary {
     id: u64,
@@ -148,7 +148,7 @@ impl Dictionary {
 }
 
 impl Clone for Texts {
-    /// What stands on disk is not in the copy, nor does it have a bound.
+    /// The copy has neither the texts on disk nor a bound.
     fn clone(&self) -> Self {
         let Texts { text, ends, keys, dictionary, .. } = self;
         let (text, ends, keys, dictionary) = (text.clone(), ends.clone(), keys.clone(), dictionary.clone());
@@ -187,7 +187,7 @@ impl Texts {
     /// Replaces the texts held by others of the same list, until each was held once; `false` after that.
     ///
     /// # Errors
-    /// What the disk refuses, or refused when texts were added.
+    /// I/O errors of the temporary file, also of earlier writes.
     pub fn turn(&mut self) -> io::Result<bool> {
         self.keys.clear();
         if !self.waiting.is_empty() {
@@ -230,7 +230,7 @@ impl Texts {
         let (keys, waiting) = keys.split_at(keys.len().min(held.max(1)));
         self.waiting.extend_from_slice(waiting);
         self.keys.extend_from_slice(keys);
-        if self.dictionary.as_ref().is_none_or(|own| own.id != dictionary.id) {
+        if self.dictionary.as_ref().is_none_or(|held| held.id != dictionary.id) {
             self.dictionary = Some(Arc::clone(dictionary));
         }
     }
@@ -243,13 +243,13 @@ impl Texts {
     /// The texts in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let mut start = 0;
-        let own = self.ends.iter().map(move |&end| {
+        let spelt = self.ends.iter().map(move |&end| {
             let text = &self.text[start..end];
             start = end;
             text
         });
         let dictionary = self.dictionary.iter();
-        own.chain(dictionary.flat_map(|dictionary| self.keys.iter().map(|&key| dictionary.get(key))))
+        spelt.chain(dictionary.flat_map(|dictionary| self.keys.iter().map(|&key| dictionary.get(key))))
     }
 
     /// A hash of the texts in their order: by all odds another for other texts. The same texts have the same hash where
@@ -350,7 +350,7 @@ mod tests {
         }
         texts = Texts::within(100, &directory.path().join("none"));
         all.iter().for_each(|text| texts.push(text));
-        assert!(texts.turn().is_err(), "no room for them is told");
+        assert!(texts.turn().is_err(), "the full disk is reported");
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why an input cannot be read. Damage inside an input is no error, see [`crate::Tally`].
+/// Why an input cannot be read. Damage inside an input is not an error, see [`crate::Tally`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A path or pattern names no file.

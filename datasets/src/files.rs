@@ -1,5 +1,5 @@
-//! Bytes of an input: whatever its container ([`compressed`]), which format they are ([`detect`]), and their [`lines`],
-//! of any length ([`long_line`]).
+//! Bytes of an input: decompression ([`compressed`]), format detection ([`detect`]), and lines of any length
+//! ([`lines`], [`long_line`]).
 
 pub(crate) mod compressed;
 pub(crate) mod detect;

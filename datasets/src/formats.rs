@@ -1,5 +1,7 @@
-//! One reader a format: records of crawlers (`warc`, `arc` and `wat`, by way of `record` and `http`), and tables of
-//! captures or links (`jsonl`, `links_file`, `aut_csv`, `lga`, `tables`).
+//! One reader for each format.
+//!
+//! - Records of crawlers: `warc`, `arc` and `wat`, which share `record` and `http`.
+//! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;

@@ -1,13 +1,13 @@
-//! Seeded crawls that never were: the input of demonstrations, tests and measurements, of any size.
+//! Generates crawls of any size from a seed, for demonstrations, tests and measurements.
 //!
 //! ```text
 //! "uk:occurrences=100000000,seed=9" -> GenerateOptions -> inputs: many parts -> Generator -> captures -> files
 //! ```
 //!
-//! The same options give the same captures on every machine. A crawl is hosts, each made up on its own, so it comes
-//! apart into shares that start at once: some hosts of about [`SHARE_OCCURRENCES`] link occurrences. How large a host
-//! is follows from the number of occurrences asked for and what the model makes on average, so a crawl has about as
-//! many as asked for, and nobody counts.
+//! The same options give the same captures on every machine. A crawl consists of hosts, and each host is generated
+//! independently. A crawl is therefore split into shares that start at once: some hosts with about
+//! [`SHARE_OCCURRENCES`] link occurrences. The size of a host follows from the requested number of occurrences and from
+//! the average of the model, so that the crawl has about the requested number without a count.
 //!
 //! | file | what |
 //! |---|---|
@@ -89,33 +89,36 @@ impl Default for GenerateOptions {
     }
 }
 
-/// Why a text is not what to generate.
+/// Why a text is not valid as [`GenerateOptions`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// What stands before the colon is no profile.
-    #[error("{0:?} is no profile; write uk, hard or irregular, then for example :occurrences=1000000,seed=9,months=12")]
+    /// The text before the colon is not the name of a profile.
+    #[error(
+        "unknown profile {0:?} (expected uk, hard or irregular; \
+         for example uk:occurrences=1000000,seed=9,months=12)"
+    )]
     Profile(String),
-    /// What stands before an equals sign, or a part without one, is no option.
-    #[error("{0:?} is no option; write occurrences=N, seed=N, months=N, from=N or to=N, with commas between them")]
+    /// The text before an equals sign is not the name of an option.
+    #[error("unknown option {0:?} (expected occurrences=N, seed=N, months=N, from=N or to=N, separated by commas)")]
     Option(String),
-    /// An option stands there twice.
-    #[error("{0} is there twice")]
+    /// An option is given twice.
+    #[error("{0} is given twice")]
     Twice(&'static str),
-    /// What stands behind an equals sign is no number that fits.
+    /// The text after an equals sign is not a number in range.
     #[error("{option}={value}: {source}")]
     Number {
         /// The option.
         option: &'static str,
-        /// What was given.
+        /// The text after the equals sign.
         value: String,
-        /// Why it is none.
+        /// Why the text is not a number.
         source: ParseIntError,
     },
-    /// So many months cannot be.
-    #[error("months={0}: a crawl goes on for 1 to {MONTHS_MAX} months")]
+    /// The number of months is out of range.
+    #[error("months={0}: a crawl has 1 to {MONTHS_MAX} months")]
     Months(u64),
-    /// There is no such part of the crawl.
-    #[error("from={0},to={1}: write months of the crawl, from 1 to {2}, the later one behind")]
+    /// `from` and `to` are not months of the crawl in this order.
+    #[error("from={0},to={1}: expected months of the crawl, 1 to {2}, with from not after to")]
     Only(u64, u64, u32),
 }
 
@@ -129,19 +132,19 @@ impl FromStr for GenerateOptions {
         let Some(profile) = Profile::ALL.into_iter().find(is_it) else {
             return Err(OptionsError::Profile(profile.to_owned()));
         };
-        let mut given = [None; OPTIONS.len()];
-        for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let Some(place) = OPTIONS.iter().position(|&option| option == name) else {
+        let mut values = [None; OPTIONS.len()];
+        for setting in rest.into_iter().flat_map(|rest| rest.split(',')) {
+            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let Some(index) = OPTIONS.iter().position(|&option| option == name) else {
                 return Err(OptionsError::Option(name.to_owned()));
             };
-            let option = OPTIONS[place];
+            let option = OPTIONS[index];
             let number = |source| OptionsError::Number { option, value: value.to_owned(), source };
-            if given[place].replace(value.parse().map_err(number)?).is_some() {
+            if values[index].replace(value.parse().map_err(number)?).is_some() {
                 return Err(OptionsError::Twice(option));
             }
         }
-        let [occurrences, seed, months, from, to] = given;
+        let [occurrences, seed, months, from, to] = values;
         let default = GenerateOptions::default();
         let months = match months {
             None => default.months,
@@ -152,10 +155,10 @@ impl FromStr for GenerateOptions {
         };
         let [occurrences, seed] = [occurrences.unwrap_or(default.occurrences), seed.unwrap_or(default.seed)];
         let (first, last) = (from.unwrap_or(1), to.unwrap_or(months.into()));
-        let part = u32::try_from(first).ok().zip(u32::try_from(last).ok());
-        let part = part.filter(|&(first, last)| 0 < first && first <= last && last <= months);
-        let part = part.ok_or(OptionsError::Only(first, last, months))?;
-        let only = (part != (1, months)).then_some(part);
+        let selected = u32::try_from(first).ok().zip(u32::try_from(last).ok());
+        let selected = selected.filter(|&(first, last)| 0 < first && first <= last && last <= months);
+        let selected = selected.ok_or(OptionsError::Only(first, last, months))?;
+        let only = (selected != (1, months)).then_some(selected);
         Ok(GenerateOptions { profile, occurrences, seed, months, only })
     }
 }
@@ -222,7 +225,7 @@ impl Sizes {
         let mut flat = 5;
         loop {
             const ONE: u64 = 1 << 40;
-            let sum: u64 = (flat..flat + hosts).map(|place| ONE / place).sum();
+            let sum: u64 = (flat..flat + hosts).map(|rank| ONE / rank).sum();
             let scale = u64::try_from(u128::from(pages) * u128::from(ONE) / u128::from(sum)).unwrap_or(u64::MAX);
             if scale / flat <= pages_max {
                 return Sizes { hosts, scale, flat };
@@ -233,8 +236,8 @@ impl Sizes {
 
     /// Pages of a host, at least one.
     fn pages(&self, host: u64) -> u64 {
-        let place = self.flat + host;
-        ((self.scale + place / 2) / place).max(1)
+        let rank = self.flat + host;
+        ((self.scale + rank / 2) / rank).max(1)
     }
 }
 
@@ -286,15 +289,16 @@ mod tests {
         let options = |text: &str| text.parse::<GenerateOptions>();
         assert_eq!(options("uk"), Ok(GenerateOptions::default()));
         let profile = Profile::Irregular;
-        let given = GenerateOptions { profile, occurrences: 1 << 40, seed: u64::MAX, months: 1200, only: Some((7, 9)) };
-        assert_eq!(options(&given.to_string()), Ok(given));
+        let options_in =
+            GenerateOptions { profile, occurrences: 1 << 40, seed: u64::MAX, months: 1200, only: Some((7, 9)) };
+        assert_eq!(options(&options_in.to_string()), Ok(options_in));
         assert_eq!(options("hard:seed=9").unwrap().to_string(), "hard:occurrences=100000,seed=9,months=12");
-        for (text, part) in [
+        for (text, fragment) in [
             ("", "\"\""),
             ("UK", "\"UK\""),
             ("uk:", "\"\""),
             ("uk:pages=3", "\"pages\""),
-            ("uk:seed=1,seed=2", "seed is there twice"),
+            ("uk:seed=1,seed=2", "seed is given twice"),
             ("uk:occurrences=", "occurrences=: cannot parse integer from empty string"),
             ("uk:occurrences=1e9", "occurrences=1e9: invalid digit"),
             ("uk:seed=-1", "seed=-1: invalid digit"),
@@ -305,7 +309,7 @@ mod tests {
             ("uk:months=1201", "months=1201"),
         ] {
             let error = options(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.contains(fragment), "{text}: {error}");
         }
     }
 

@@ -1,19 +1,19 @@
-//! Crawl files in, captures out: the readers of everything that holds links with a page and a time.
+//! Readers of crawl files. Each reader turns one file into captures: a page, a time and the links.
 //!
 //! ```text
 //! paths -> inputs -> open: [compressed] -> [detect] -> one reader a format -> Capture -> [interner] -> fingerprints
 //! ```
 //!
-//! | module | what |
+//! | module | task |
 //! |---|---|
-//! | `input`, `reader` | the way in: [`inputs`], [`open`], [`CaptureReader`] |
-//! | `files` | bytes of a file whatever its container, and which format they are |
-//! | `formats` | one reader a format |
-//! | `page` | links of a document, by way of its character set and tags |
-//! | `url` | what a URL is, its fingerprint, its urlkey |
-//! | `capture` | what leaves a reader, with dates and digests |
-//! | `generate` | made-up crawls, as inputs and as files |
-//! | `tally`, `error` | damage and omissions, counted; errors |
+//! | `input`, `reader` | the entry points: [`inputs`], [`open`], [`CaptureReader`] |
+//! | `files` | decompresses a file and detects the format |
+//! | `formats` | one reader for each format |
+//! | `page` | finds the links of a document: charset, tags, attributes |
+//! | `url` | makes canonical URLs, fingerprints and urlkeys |
+//! | `capture` | the capture that every reader returns, with its date and digest |
+//! | `generate` | generates crawls, as inputs and as files |
+//! | `tally`, `error` | counts damage and omissions; errors |
 
 mod capture;
 mod error;

@@ -1,4 +1,5 @@
-//! A page: its [`charset`], its [`tags`] ([`html`]), and the links of the [`document`].
+//! Finds the links of a page: the [`charset`], the [`tags`], the attributes ([`html`]), and the rules for responses
+//! ([`document`]).
 
 pub(crate) mod charset;
 pub(crate) mod document;

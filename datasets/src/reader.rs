@@ -1,4 +1,4 @@
-//! The way into the crate: a list of inputs, and a reader of captures for each.
+//! The entry points of the crate: [`inputs`] lists the inputs, and [`open`] returns a reader of captures for each.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -23,7 +23,7 @@ pub struct LinkKinds {
     pub anchors: bool,
     /// `Location` of 3xx responses (which then are captures) and `<meta http-equiv=refresh>`.
     pub redirects: bool,
-    /// Everything else that a page names: images, scripts, style sheets, forms, objects, media.
+    /// All other URLs in a page: images, scripts, style sheets, forms, objects, media.
     pub embeds: bool,
     /// Heritrix `outlink:` lines of `metadata` records.
     pub outlinks: bool,
@@ -37,16 +37,16 @@ impl Default for LinkKinds {
 
 /// A source of captures.
 pub trait CaptureReader: Send {
-    /// Reads the next capture into `capture`, replacing what it held; `false` at the end of the input.
-    /// What is damaged or left out on the way is counted in `tally`.
+    /// Reads the next capture into `capture` and replaces the previous content; `false` at the end of the input.
+    /// Counts in `tally` the damage and the omissions before the capture.
     ///
     /// # Errors
-    /// Only where the input cannot be read at all (an I/O error); damage inside it is counted and passed over.
+    /// Only I/O errors. Damage inside the input is counted and skipped.
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error>;
 }
 
-/// Expands files, directories (all files below, hidden ones left out), globs and `-` into inputs, sorted, each once.
-/// Parquet files come apart into row groups.
+/// Expands files, directories (all files below except hidden files), globs and `-` into sorted inputs without
+/// duplicates. Each row group of a Parquet file is an input.
 ///
 /// # Errors
 /// A path or pattern that names nothing, or a directory that cannot be read.
@@ -122,17 +122,17 @@ fn is_parquet(path: &Path) -> bool {
     path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }
 
-/// Opens an input; its format is told by its first bytes, not by its name.
+/// Opens an input. [`open`] detects the format from the first bytes, not from the name.
 ///
 /// # Errors
-/// The file cannot be opened or read. A file of unknown format is no error: it gives no capture and counts as
-/// [`crate::Finding::UnknownFormat`].
+/// The file cannot be opened or read. A file of unknown format is not an error: the reader returns no captures and
+/// counts [`crate::Finding::UnknownFormat`].
 pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
     open_counting(input, kinds, Arc::default())
 }
 
-/// As [`open`], and adds the bytes of the input to `bytes_read` while they are read; with the end of the reader it has
-/// grown by [`Input::bytes`], whatever of the file was read.
+/// As [`open`], and adds bytes of the input to `bytes_read` as they are read. When the reader ends, `bytes_read` has
+/// grown by [`Input::bytes`], even if only a part of the file was read.
 ///
 /// # Errors
 /// As [`open`].
@@ -158,7 +158,7 @@ pub fn open_counting(
     read(Box::new(CountedSource { file, count }), path, kinds)
 }
 
-/// Bytes of an input that are not yet counted; the rest is, when it goes.
+/// Bytes of an input that are not yet counted. Dropping the value counts the rest.
 struct Count {
     bytes_read: Arc<AtomicU64>,
     left: u64,
@@ -179,7 +179,7 @@ impl Drop for Count {
     }
 }
 
-/// A reader whose input counts as read when it goes.
+/// A reader whose input counts as read when the reader is dropped.
 struct Counted {
     reader: Box<dyn CaptureReader>,
     _count: Count,
@@ -220,13 +220,16 @@ fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<B
         Format::Lga => crate::formats::lga::open(Box::new(Lines(text)), path),
         Format::AutCsv => crate::formats::aut_csv::open(Box::new(Lines(text)), path),
         Format::LinksFile => crate::formats::links_file::open(Box::new(Lines(text)), path),
-        Format::Parquet => Box::new(Unknown { path: path.to_owned(), detail: "broken Parquet", told: false }),
-        Format::Unknown(detail) => Box::new(Unknown { path: path.to_owned(), detail, told: false }),
+        Format::Parquet => {
+            let detail = "Parquet is read from uncompressed files only, not from a pipe";
+            Box::new(Unknown { path: path.to_owned(), detail, reported: false })
+        }
+        Format::Unknown(detail) => Box::new(Unknown { path: path.to_owned(), detail, reported: false }),
     };
     Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
 }
 
-/// Takes the damage of the container over into the tally.
+/// Moves the notes on compression damage into the tally.
 struct Watched {
     reader: Box<dyn CaptureReader>,
     notes: Notes,
@@ -243,16 +246,16 @@ impl CaptureReader for Watched {
     }
 }
 
-/// A file of unknown format: counted, no capture.
+/// A file of unknown format: one finding, no captures.
 struct Unknown {
     path: PathBuf,
     detail: &'static str,
-    told: bool,
+    reported: bool,
 }
 
 impl CaptureReader for Unknown {
     fn read(&mut self, _: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
-        if !std::mem::replace(&mut self.told, true) {
+        if !std::mem::replace(&mut self.reported, true) {
             tally.damage(Finding::UnknownFormat, &self.path, 0, self.detail);
         }
         Ok(false)

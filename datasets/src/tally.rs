@@ -1,8 +1,11 @@
-//! What a reader met besides captures, counted by kind: nothing of the input disappears without a number.
+//! Counts everything that a reader meets besides captures. No part of the input disappears without a number.
 //!
-//! A [`Finding`] is *damage* (the input is broken there; `--strict` makes it an error), *left out or changed* (sound
-//! input that is no capture by the rules asked for, or not as it stands), or *skipped*: a record that holds no page, so
-//! that nothing is lost with it. Damage is kept with file and offset, the first [`EXAMPLES_PER_KIND_MAX`] of a kind.
+//! There are three classes of [`Finding`]:
+//!
+//! - *Damage*: the input is broken. `--strict` turns damage into an error. The tally keeps file and offset of the first
+//!   [`EXAMPLES_PER_KIND_MAX`] places of each kind.
+//! - *Left out or changed*: sound input that the options exclude, or that the reader has to alter.
+//! - *Skipped*: a record without a page, so that skipping the record loses nothing.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +19,7 @@ pub const EXAMPLES_PER_KIND_MAX: usize = 20;
 pub enum Finding {
     /// The file or a record ends too early.
     Truncated,
-    /// A gzip, zstd or other container is broken; reading went on at the next member where there is one.
+    /// A gzip, zstd or other container is broken; reading continued at the next member, if any.
     BadCompression,
     /// A record header cannot be understood.
     BadHeader,
@@ -50,21 +53,21 @@ pub enum Finding {
     OtherLinkScheme,
     /// A date with parts finer than a second, which were dropped.
     FinerDate,
-    /// A date that names no second; the beginning of what it names was taken.
+    /// A date that names no second; the beginning of the named minute, hour, day, month or year was taken.
     CoarserDate,
-    /// A record without a date whose page has a newer one, which was taken.
+    /// A record without a date whose page has a newer undated record; the newer record was taken.
     OlderUndated,
-    /// A page's URL is longer than asked for.
+    /// A page's URL is longer than the limit.
     LongPageUrl,
-    /// A link is longer than URLs are asked to be.
+    /// A link is longer than the limit for URLs.
     LongLink,
-    /// A page whose record would be too large: its links are left unknown.
+    /// A page whose record would be too large: its links stay unknown.
     LargePage,
     /// A request record.
     Request,
     /// A record about the file: `warcinfo`, or `filedesc` in ARC.
     FileInfo,
-    /// A metadata record that holds no links that are asked for.
+    /// A metadata record without links of the requested kinds.
     Metadata,
     /// A record of a look-up in the DNS.
     Dns,
@@ -116,7 +119,7 @@ impl Finding {
             Finding::BadRow => "bad row",
             Finding::UnknownFormat => "unknown format",
             Finding::BadPageUrl => "bad page URL",
-            Finding::OtherRecord => "other record",
+            Finding::OtherRecord => "other record type",
             Finding::OtherStatus => "status not 200",
             Finding::NotHtml => "not HTML",
             Finding::OtherPageScheme => "page not http(s)",
@@ -156,7 +159,7 @@ pub struct Example {
     /// Where the record begins: bytes in the file as it lies on disk where the format allows it, else bytes of the
     /// uncompressed text; a row number in tables.
     pub offset: u64,
-    /// What exactly, in a few words.
+    /// The damage in a few words.
     pub detail: String,
 }
 
@@ -165,17 +168,17 @@ pub struct Example {
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
     examples: Vec<Example>,
-    /// URLs of which something sound is left out, the least of each kind.
+    /// URLs with sound input left out, the smallest of each kind.
     named: BTreeMap<Finding, BTreeSet<String>>,
 }
 
 impl Tally {
-    /// Counts something that needs no place.
+    /// Counts a finding without a location.
     pub fn count(&mut self, finding: Finding) {
         *self.counts.entry(finding).or_default() += 1;
     }
 
-    /// Counts something `times` times.
+    /// Counts a finding `times` times.
     pub fn count_many(&mut self, finding: Finding, times: u64) {
         if times > 0 {
             *self.counts.entry(finding).or_default() += times;
@@ -191,7 +194,7 @@ impl Tally {
         }
     }
 
-    /// Counts something that is left out of a URL, and keeps its name.
+    /// Counts a finding about a URL, and keeps the URL.
     pub fn name(&mut self, finding: Finding, url: String) {
         self.count(finding);
         let named = self.named.entry(finding).or_default();
@@ -247,7 +250,7 @@ impl Tally {
     }
 }
 
-/// Keeps the least [`EXAMPLES_PER_KIND_MAX`].
+/// Keeps the smallest [`EXAMPLES_PER_KIND_MAX`].
 fn shorten(named: &mut BTreeSet<String>) {
     while named.len() > EXAMPLES_PER_KIND_MAX {
         named.pop_last();

@@ -1,4 +1,4 @@
-//! URLs: their form as [`reference`]s, its fingerprint ([`interner`]), and the urlkey of other tools ([`surt`]).
+//! URLs: references and their length limit ([`reference`]), fingerprints ([`interner`]), and urlkeys ([`surt`]).
 
 pub(crate) mod interner;
 pub(crate) mod reference;

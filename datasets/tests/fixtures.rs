@@ -1,5 +1,5 @@
-//! Small files made with real writers (`fixtures/make.py`): what is kept, what is counted, and that damage does no
-//! harm.
+//! Small files made with real writers (`fixtures/make.py`): which captures are kept, which findings are counted, and
+//! that random damage never panics.
 
 #[cfg(test)]
 mod reading;

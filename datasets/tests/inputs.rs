@@ -1,4 +1,4 @@
-//! From paths and patterns to inputs, and what becomes of files that are no crawl files.
+//! Tests that paths and patterns become inputs, and that files without captures are reported.
 
 #[cfg(test)]
 mod reading;

@@ -1,4 +1,4 @@
-//! Files as the world has them: the samples and test files of the projects that read and write WARC, ARC and WAT.
+//! Files from practice: the samples and test files of projects that read and write WARC, ARC and WAT.
 
 #[cfg(test)]
 mod reading;

@@ -1,5 +1,5 @@
-//! Keys of URLs against those of other programs: the Python package, indexes of real archives, and the tests of the
-//! Java programs.
+//! Compares urlkeys with other programs: the Python package, indexes of real archives, and the tests of the Java
+//! programs.
 
 #[cfg(test)]
 #[path = "../../tests/src/shared.rs"]

@@ -1,8 +1,8 @@
-//! Files whose lengths, headers or members lead nowhere, all through: they are read in a time that grows with their
+//! Files whose lengths, headers or members are wrong throughout. The time to read such a file must be linear in its
 //! size.
 //!
-//! What is looked at again for each record takes minutes at a few megabytes and hours at sixty; what is looked at once,
-//! less than a second. `WEBSTRATA_MEGABYTES=60` makes the files larger and prints the seconds.
+//! A reader that looks at the same bytes again for each record takes minutes for a few megabytes and hours for 60 MB. A
+//! linear reader takes less than a second. `WEBSTRATA_MEGABYTES=60` makes the files larger and prints the seconds.
 
 #[cfg(test)]
 mod reading;

@@ -28,7 +28,7 @@ impl std::error::Error for Usage {}
 
 /// What does not go together is an error of the command line.
 pub(crate) fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    anyhow::Error::new(error).context(Usage("these options do not go together"))
+    anyhow::Error::new(error).context(Usage("these options cannot be combined"))
 }
 
 /// How results are printed.

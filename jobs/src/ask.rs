@@ -61,7 +61,7 @@ impl SourceArgs {
         match (&self.store, self.servers()?) {
             (_, Some(servers)) => Ok(Box::new(servers)),
             (Some(store), None) => open(store, memory),
-            (None, None) => bail!("neither a store nor --server was given"),
+            (None, None) => bail!("name a STORE or give --server"),
         }
     }
 
@@ -98,12 +98,12 @@ pub(crate) struct Found {
 /// it is no URL, or it lacks a scheme and both are there.
 pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
     let bare = text.trim();
-    let candidates = meant(text).map_err(|error| anyhow!("{text:?} cannot be asked for: {error}"))?;
+    let candidates = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
     let mut found = present(links, &candidates)?;
     match found.len() {
         0 => {}
         1 => return Ok(found.remove(0)),
-        _ => bail!("{bare} is in the store with http and with https; write the scheme"),
+        _ => bail!("{bare} is in the store under http and under https; write the scheme"),
     }
     let near = present(links, &neighbours(&candidates))?;
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };

@@ -109,12 +109,12 @@ fn text(progress: &Progress) -> String {
         gauge.set(value);
         all.register(name, help, gauge);
     };
-    level("inputs_done", "Inputs read to their end", moment.inputs_done as f64);
+    level("inputs_done", "Inputs that are completely read", moment.inputs_done as f64);
     level("inputs", "Inputs of this process", moment.inputs_all as f64);
     level("input_bytes", "Bytes of all inputs of this process", moment.bytes_all as f64);
-    level("memory_bytes", "Memory held", moment.memory_bytes as f64);
-    level("stages_done", "Stages that are done", moment.stages_done as f64);
-    level("stage_part", "How much of the stage's input is read, 0 to 1", moment.part.unwrap_or(0.0));
+    level("memory_bytes", "Memory in use", moment.memory_bytes as f64);
+    level("stages_done", "Finished stages", moment.stages_done as f64);
+    level("stage_part", "Fraction of the stage's input that is read, 0 to 1", moment.part.unwrap_or(0.0));
     let mut by_stage = |name: &str, help: &str, value: fn(&StageReport) -> f64| {
         let family = Family::<ByStage, Gauge<f64, AtomicU64>>::default();
         for stage in &stages {
@@ -122,14 +122,14 @@ fn text(progress: &Progress) -> String {
         }
         all.register(name, help, family);
     };
-    by_stage("stage_seconds", "Wall time of a stage that is done", |stage| stage.seconds);
-    by_stage("stage_cpu_seconds", "CPU time of a stage that is done", |stage| stage.cpu_seconds);
-    by_stage("stage_records_out", "Records that a stage left", |stage| stage.records_out as f64);
-    by_stage("stage_peak_memory_bytes", "The most memory held in a stage", |stage| stage.peak_memory_bytes as f64);
+    by_stage("stage_seconds", "Wall time of a finished stage", |stage| stage.seconds);
+    by_stage("stage_cpu_seconds", "CPU time of a finished stage", |stage| stage.cpu_seconds);
+    by_stage("stage_records_out", "Records that a stage wrote", |stage| stage.records_out as f64);
+    by_stage("stage_peak_memory_bytes", "Peak memory of a stage", |stage| stage.peak_memory_bytes as f64);
     if !moment.stage.is_empty() {
         let family = Family::<ByStage, Gauge>::default();
         family.get_or_create(&ByStage { stage: moment.stage }).set(1);
-        all.register("stage", "The stage that the build is in", family);
+        all.register("stage", "The current stage of the build", family);
     }
     let mut text = String::new();
     // Writing to a string does not fail.

@@ -41,7 +41,7 @@ pub(crate) fn stop_when_asked(progress: &Progress) {
             std::process::exit(130);
         }
         cancel.cancel();
-        let _ = writeln!(io::stderr(), "stopping; once more to stop at once");
+        let _ = writeln!(io::stderr(), "stopping; send the signal again to stop immediately");
     });
 }
 

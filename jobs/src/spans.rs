@@ -1,4 +1,4 @@
-//! What a server says while it runs: its log, and its spans for a collector.
+//! The log of a process, and the export of its spans to an OpenTelemetry collector.
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -8,16 +8,18 @@ pub(crate) use with_otlp::start;
 #[cfg(not(feature = "otel"))]
 pub(crate) use without_otlp::start;
 
-/// What is logged: a level is that of this program, and of others what is worth a warning; `NAME=LEVEL` is for those
-/// whose name begins so.
+/// The filter of the log. A level applies to this program; dependencies log warnings and errors at most. `NAME=LEVEL`
+/// sets the level of all targets whose names begin with `NAME`.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let wrong = || {
-        format!("{text:?} is none of off, error, warn, info, debug, trace, or of these as NAME=LEVEL, between commas")
+        format!(
+            "not a log filter: {text:?}; write off, error, warn, info, debug or trace, or a list such as info,h2=trace"
+        )
     };
     let mut targets = Targets::new();
     for part in text.split(',') {
         let (name, level) = part.split_once('=').unwrap_or(("", part));
-        // An empty text is a level for its parser.
+        // The parser accepts an empty text as a level.
         let level: LevelFilter =
             Some(level).filter(|level| !level.is_empty()).ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
         targets = match name {
@@ -28,7 +30,7 @@ pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     Ok(targets)
 }
 
-/// Ends what was started.
+/// The running log and exporter; [`Spans::end`] stops the exporter.
 pub(crate) struct Spans {
     #[cfg(feature = "otel")]
     exporter: Option<webstrata_serve::guard::spans::Exporter>,
@@ -46,7 +48,7 @@ mod without_otlp {
     pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
         if otlp.is_some() {
             let built =
-                "this program was built without OTLP; build it with `cargo install --path jobs --features otel`";
+                "--otlp needs the feature otel: build webstrata with `cargo install --path jobs --features otel`";
             return Err(Usage(built).into());
         }
         let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
@@ -67,7 +69,7 @@ mod with_otlp {
     use tracing_subscriber::layer::{Layer, SubscriberExt};
     use tracing_subscriber::util::SubscriberInitExt;
 
-    /// Starts the log, and the sending of spans.
+    /// Starts the log and the export of spans.
     pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
         let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
         let log = log.with_filter(targets);
@@ -83,7 +85,7 @@ mod with_otlp {
     }
 
     impl Spans {
-        /// Sends what there is left.
+        /// Sends the remaining spans.
         pub(crate) async fn end(self) {
             if let Some(exporter) = self.exporter {
                 exporter.end(Duration::from_secs(5)).await;
@@ -106,7 +108,7 @@ mod tests {
             shows("info,h2=trace", "h2::codec", Level::TRACE) && !shows("info,h2=trace", "webstrata", Level::DEBUG)
         );
         assert!(!shows("error", "h2", Level::WARN) && !shows("off", "webstrata_serve", Level::ERROR));
-        assert!(!shows("h2=debug", "webstrata_serve", Level::ERROR), "nothing else is named");
+        assert!(!shows("h2=debug", "webstrata_serve", Level::ERROR), "the filter names no other target");
         for wrong in ["", "loud", "h2=", "info,", "h2=loud"] {
             assert!(filter(wrong).is_err(), "{wrong}");
         }

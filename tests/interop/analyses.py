@@ -4,10 +4,11 @@
   analyses.py [--webstrata BINARY] [--on-cells BINARY] [--dates N] CAPTURES.jsonl[.gz]...
               [--graph BASENAME] [--captures-of-graph BINARY]
 
-Each file of captures ({"url", "ts", "links"} a line; URLs WHATWG-serialised) is a site of its own: its graph is made by plain
-loops as of several dates, and each algorithm's values are compared, with one worker and with two. A graph in WebGraph's format
-is first written as captures by the example `captures_of_graph`. Components are also found by a walk in cells, by the example
-`components_of_cells`. Needs numpy, scipy, networkx, igraph, pyarrow, publicsuffixlist.
+Each file of captures is a separate site, with {"url", "ts", "links"} in each line and WHATWG-serialised URLs. Plain
+loops make the graph of the site as of several dates. The script compares the values of each algorithm, with one worker
+and with two. The example `captures_of_graph` first writes a graph in WebGraph's format as captures. The example
+`components_of_cells` also finds components by a walk in cells. Needs numpy, scipy, networkx, igraph, pyarrow,
+publicsuffixlist.
 """
 import argparse
 import bisect
@@ -91,7 +92,8 @@ class Check:
     def close(self, what, got, want, relative=False):
         got, want = np.asarray(got, dtype=float), np.asarray(want, dtype=float)
         assert got.shape == want.shape, f"{what}: {got.shape} values, expected {want.shape}"
-        error = np.abs(got - want) / (np.maximum(np.abs(want), 1e-300) if relative else max(np.abs(want).max(initial=0), 1e-300))
+        scale = np.maximum(np.abs(want), 1e-300) if relative else max(np.abs(want).max(initial=0), 1e-300)
+        error = np.abs(got - want) / scale
         error = np.where(got == want, 0, error)
         at = int(error.argmax()) if error.size else 0
         worst = float(error.max(initial=0))

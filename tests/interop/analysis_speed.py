@@ -3,10 +3,11 @@
 
   analysis_speed.py STORE [--webstrata BINARY] [--peer BINARY] [--on-cells BINARY] [--rounds N] [--workers N]
 
-The graph is the one of the latest captures. It is exported as BV files for webgraph-algo (pipeline/peers), and as pairs of
-numbers for igraph; each reads its own form, then computes; Webstrata reads the layers of the store each time. Strongly connected
-components are also walked in the cells of the store (the example components_of_cells), which have to be there, and must be as
-many. Prints medians of wall seconds, reading and computing apart, and nanoseconds a link. Needs igraph, numpy, pyarrow.
+The graph has the links of the latest captures. The script exports the graph as BV files for webgraph-algo
+(pipeline/peers), and as pairs of numbers for igraph. Each tool reads its format, then computes; Webstrata reads the
+layers of the store each time. The example components_of_cells also finds strongly connected components in the cells of
+the store, which must exist. The numbers of components must agree. Prints medians of wall seconds, separately for
+reading and computing, and nanoseconds a link. Needs igraph, numpy, pyarrow.
 """
 import argparse
 import json
@@ -57,8 +58,9 @@ def main():
         place = Path(directory)
         at = "9999"
         export = [args.webstrata, "export", args.store, "--what", "edges", "--at", at]
-        subprocess.run([*export, "--format", "webgraph", "--out", place / "graph"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([*export, "--format", "parquet", "--out", place / "edges.parquet"], check=True, stdout=subprocess.DEVNULL)
+        for form, name in (("webgraph", "graph"), ("parquet", "edges.parquet")):
+            command = [*export, "--format", form, "--out", place / name]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         edges = pq.read_table(place / "edges.parquet", columns=["src", "dst"])
         pairs = np.column_stack([edges.column(name).to_numpy() for name in ("src", "dst")]).astype(np.int64)
         np.save(place / "edges.npy", pairs)
@@ -99,7 +101,10 @@ def main():
     print(f"{urls:,} URLs, {links:,} links; medians of {args.rounds}")
     print(f"{'':28} {'read s':>8} {'compute s':>9} {'ns a link':>9} {'of both':>8} {'ratio':>6}")
     for name in ("scc", "wcc", "pagerank"):
-        tools = sorted({tool for tool, other, _ in seconds if other == name}, key=lambda tool: (not tool.startswith("webstrata -"), not tool.startswith("webstrata"), tool))
+        tools = sorted(
+            {tool for tool, other, _ in seconds if other == name},
+            key=lambda tool: (not tool.startswith("webstrata -"), not tool.startswith("webstrata"), tool),
+        )
         own = None
         for tool in tools:
             read, compute = (statistics.median(seconds[tool, name, part]) for part in ("read", "compute"))

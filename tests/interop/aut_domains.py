@@ -3,12 +3,11 @@
 
   aut_domains.py VECTORS [--webstrata BINARY]
 
-VECTORS has `warc/aut-example.warc.gz`, `aut_example_warc_links.tsv` (every link of it: date, page, target, doubles kept) and
-`aut_expectations.json`. Builds a store, folds it by domain and day, and compares
-1. the pairs of domains that the toolkit expects, with their counts: those of the table of links must be them, or that table and
-   the toolkit differ;
-2. occurrences by pair of domains with those of the table, where a link that a page has twice counts once, as in a store. The
-   toolkit knows links of `a` alone; those of `area`, `frame` and `iframe` are added, read by Python's own parser.
+VECTORS has `warc/aut-example.warc.gz`, `aut_example_warc_links.tsv` (every link of the WARC: date, page, target, with
+repetitions) and `aut_expectations.json`. Builds a store, folds the store by domain and day, and compares
+1. the pairs of domains that the toolkit expects, with their counts. The table of links must give the same counts;
+2. the occurrences of each pair of domains with the table. A link that a page has twice counts once, as in a store. The
+   toolkit knows links of `a` only. Python's parser adds links of `area`, `frame` and `iframe`.
 Needs pyarrow, publicsuffixlist, warcio.
 """
 import argparse
@@ -75,12 +74,13 @@ def main():
         rows = [row for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)][1:]
     doubles = Counter((date[:8], domain(src), domain(dest)) for date, src, dest in rows)
     warc = args.vectors / "warc/aut-example.warc.gz"
-    once = Counter((date[:8], domain(src), domain(dest))
-                   for date, src, dest in {(date, canonical(src), canonical(dest)) for date, src, dest in [*rows, *others(warc)]}
+    links = {(date, canonical(src), canonical(dest)) for date, src, dest in [*rows, *others(warc)]}
+    once = Counter((date[:8], domain(src), domain(dest)) for date, src, dest in links
                    if urlsplit(dest).scheme.lower() in ("http", "https"))
     with tempfile.TemporaryDirectory() as place:
         store, table = Path(place) / "store", Path(place) / "domains.parquet"
-        for command in (["build", "--out", store, warc], ["fold", store, "--by", "domain", "--every", "day", "--out", table]):
+        fold = ["fold", store, "--by", "domain", "--every", "day", "--out", table]
+        for command in (["build", "--out", store, warc], fold):
             subprocess.run([args.webstrata, *map(str, command)], check=True, stdout=subprocess.DEVNULL)
         folded = pq.read_table(table).to_pylist()
     got = {(row["period"].strftime("%Y%m%d"), row["src"], row["dst"]): row["occurrences"] for row in folded}
@@ -90,12 +90,14 @@ def main():
         print(f"{src:16} {dest:20} {count:9} {doubles[pair]:13} {once[pair]:12} {got.get(pair, 0):10}")
         assert doubles[pair] == count, f"{pair}: the table of links has {doubles[pair]}, not {count}"
         assert pair in got, f"{pair} is missing"
-    differ = {pair: (got.get(pair, 0), once[pair]) for pair in got.keys() | once.keys() if got.get(pair, 0) != once[pair]}
+    counts = {pair: (got.get(pair, 0), once[pair]) for pair in got.keys() | once.keys()}
+    differ = {pair: both for pair, both in counts.items() if both[0] != both[1]}
     assert not differ, f"{len(differ)} pairs differ (webstrata, table): {dict(list(differ.items())[:5])}"
     frequent = {pair for pair, count in doubles.items() if count > 5 and all(pair)}
     more = frequent - {tuple(row[:3]) for row in expected}
     assert not more, f"other pairs are frequent in the table of links: {more}"
-    print(f"{len(got)} pairs, {sum(got.values())} occurrences: as in the table; the {len(frequent)} frequent ones as expected")
+    print(f"{len(got)} pairs, {sum(got.values())} occurrences: as in the table; "
+          f"the {len(frequent)} frequent ones as expected")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 
   build_speed.py --webstrata BINARY --peer "COMMAND {input} {out}" [--rounds 5] [--options "-w 2"] CAPTURES.parquet
 
-Runs both in turn, each into an empty directory that is removed afterwards, and prints CPU seconds, wall seconds and peak
-memory of each round, medians, and the ratios round by round (median, lowest, highest). Figures are of whole processes,
-from the system. The stages of the last build stand below.
+Runs both programs in turn, each into an empty directory that is removed afterwards. Prints CPU seconds, wall seconds
+and peak memory of each round, medians, and the ratios of the rounds (median, lowest, highest). The system measures
+whole processes. The stages of the last build follow.
 """
 import argparse
 import json

@@ -3,12 +3,13 @@
 
   exports.py [--webstrata BINARY] [CAPTURES...]
 
-CAPTURES are JSON lines, plain or gzip, with WHATWG-serialised URLs; a made-up crawl where none are given. Of all time, of a
-span, and as of a moment: pandas, Polars, DuckDB and pyarrow read tables, NetworkX and igraph GraphML, NetworkX GEXF (also
-checked against gexf-1.3.xsd, our own schema after the specification), SciPy the matrix, NetworKit the edge list; Webstrata
-builds a store again from the columns of AUT. Every edge, event, node and pair of hosts is compared. Prints a line a tool;
-exit code 1 at the first difference. Graphs of more than 60,000 edges are not drawn as XML. Needs the packages of
-requirements.txt. What BV files hold is tested where their library is: tests/tests/exports.rs.
+CAPTURES are JSON lines, plain or gzip, with WHATWG-serialised URLs; the default is a generated crawl. The script
+exports all time, an interval, and the graph as of a time. Pandas, Polars, DuckDB and pyarrow read tables; NetworkX and
+igraph read GraphML; NetworkX reads GEXF, which is also checked against gexf-1.3.xsd, a schema of this project after the
+specification; SciPy reads the matrix; NetworKit reads the edge list. Webstrata builds a store again from the columns of
+AUT. The script compares every edge, event, node and pair of hosts, and prints one line for each tool. Exit code 1 at
+the first difference. Graphs of more than 60,000 edges are not exported as XML. Needs the packages of requirements.txt.
+tests/tests/exports.rs tests the content of BV files, with the library for BV files.
 """
 import argparse
 import gzip
@@ -196,7 +197,8 @@ def check_duckdb(exports, oracle, urls, edges, window):
         select page, url, epoch_ms("first") // 1000, epoch_ms("last") // 1000 from spans join '{nodes}' on link = id
         """).fetchall()
     same("DuckDB: lifespans", set(rows), {(*pair, *span) for pair, own in edges.items() for span in own[4]})
-    rows = con.execute(f"select url, list_transform(timestamps, lambda t: epoch_ms(t) // 1000) from '{layers}'").fetchall()
+    in_seconds = "list_transform(timestamps, lambda t: epoch_ms(t) // 1000)"
+    rows = con.execute(f"select url, {in_seconds} from '{layers}'").fetchall()
     captures = {page: [time for time, _ in oracle.captures(page, window)] for page in oracle.pages}
     same("DuckDB: captures", {page: tuple(times) for page, times in rows},
          {page: tuple(times) for page, times in captures.items() if times})
@@ -255,7 +257,8 @@ def check_drawings(exports, urls, edges, hosts, schema):
              dict(graph.nodes(data="url" if what == "edges" else "host")))
         lives = {id: (own["start"], own["end"]) for id, own in drawn.nodes(data=True)}
         for a, b, own in drawn.edges(data=True):
-            inside = all(lives[end][0] <= first and last <= lives[end][1] for end in (a, b) for first, last in own["spells"])
+            inside = all(lives[end][0] <= first and last <= lives[end][1]
+                         for end in (a, b) for first, last in own["spells"])
             same(f"NetworkX: spells inside the lives of their nodes, {what}", inside, True)
         if what == "hosts":
             named = lambda end: drawn.nodes[end]["label"]
@@ -313,7 +316,8 @@ def main():
                 done.append(check_drawings(exports, urls, edges, oracle.hosts(edges), schema))
             if not window:
                 done += [check_again(exports, oracle, directory), check_parts(exports)]
-            print(f"{window or 'all time'}: {len(urls)} URLs, {len(edges)} edges: {'; '.join(done)}: the same", flush=True)
+            print(f"{window or 'all time'}: {len(urls)} URLs, {len(edges)} edges: {'; '.join(done)}: the same",
+                  flush=True)
 
 
 if __name__ == "__main__":

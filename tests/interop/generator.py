@@ -25,7 +25,8 @@ TABLES = [
     "(select url, h, unnest(links) u from c) group by all",
     "create table page as select url, h, count(*) captures from c group by all",
     "create table pair as select len(a.links) before, len(b.links) after, "
-    "len(list_intersect(a.links, b.links)) common, b.ts - a.ts gap from c a join c b on a.url = b.url and b.n = a.n + 1",
+    "len(list_intersect(a.links, b.links)) common, b.ts - a.ts gap "
+    "from c a join c b on a.url = b.url and b.n = a.n + 1",
     "create table neighbours as select len(b.links) links, len(list_intersect(a.links, b.links)) common from "
     "(select *, row_number() over (order by url) k from c where n = 1) a join "
     "(select *, row_number() over (order by url) k from c where n = 1) b on b.k = a.k + 1",

@@ -3,10 +3,11 @@
 
   plain_layers.py --webstrata BINARY FILE...
 
-A store and its cells are made of each FILE alone. The plain layers are arrays, each compressed as one piece: lengths of
-lists of links, and links; lengths of lists of captures, and captures in seconds; and the bits of presence, one a link and
-capture. Links and captures stand as they are or as differences, bits link by link or capture by capture of a page,
-whatever compresses better. The forward part of a cell holds the same, with what random access needs.
+The script builds a store with cells from each FILE. The plain layers are arrays, each compressed as one piece: lengths
+of lists of links, and links; lengths of lists of captures, and captures in seconds; and the presence bits, one for each
+link and capture. Links and captures are stored directly or as differences, and the bits of a page by link or by
+capture, whichever compresses better. The forward part of a cell holds the same data, with the structures for random
+access.
 """
 import argparse
 import json

@@ -16,7 +16,7 @@ directory and on s3://:
   6. removes old epochs while a process reads one: it stays until that ends, or until its lease, if it was killed, is
      gone; then both places are the same again
   7. updates and merges, one of each killed and given again: the same bytes and answers
-  8. serves the store from two servers: they answer as the directory does, also after an update that comes while they run
+  8. serves the store from two servers: the servers answer as the directory does, also after an update while they run
   9. watches the store through updates and a merge, one watch killed and given again: the same tables; a watch that is
      started twice goes on in the second process, and the first one ends with an error
 
@@ -245,8 +245,8 @@ def two_processes(places, crawl):
     with open(hosts, "w", encoding="utf-8") as file:
         file.writelines(f"127.0.0.1:{port}\n" for port in ports)
     options = ["--partition-urls", 500, "--spill", places.spill(), crawl]
-    processes = [places.start("build", "--out", places.objects_at, "--hosts", hosts, "--process", number, "-w", 1, *options)
-                 for number in range(2)]
+    command = ["build", "--out", places.objects_at, "--hosts", hosts]
+    processes = [places.start(*command, "--process", number, "-w", 1, *options) for number in range(2)]
     for process in processes:
         _, said = process.communicate()
         require(process.returncode == 0, f"a process of two: {said}")

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Servers against the independent oracle: its questions through the clerk and through HTTP, of one server and of a cluster.
+"""Servers against the independent oracle: questions through the clerk and HTTP, to one server and to a cluster.
 
   serving.py CAPTURES... [--servers 5] [--replicas 2] [--questions 20000] [--seed 7] [--partition-urls 2000]
 
-Builds a store, starts one server and then a cluster of real processes on loopback, and asks `webstrata query --server` and
-`/v1/query` of a server, which forwards what it does not have. Any wrong or missing answer: exit code 1. WEBSTRATA names the
-binary, WEBSTRATA_SHARED the directory with tools/oracle.py. No packages are needed.
+Builds a store, starts one server and then a cluster of real processes on loopback, and asks with `webstrata query
+--server` and `/v1/query` of a server. The server forwards questions about cells that the server does not hold. Exit
+code 1 at a wrong or missing answer. WEBSTRATA names the binary, WEBSTRATA_SHARED the directory with tools/oracle.py.
+Needs no packages.
 """
 import argparse
 import os

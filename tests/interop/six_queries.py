@@ -3,9 +3,10 @@
 
   six_queries.py CAPTURES.jsonl[.gz]... [--webstrata BINARY] [--example BINARY] [--rounds N]
 
-Builds a store of the captures, and one of the same captures whose URLs are hashed, so that neither a host nor a domain lies
-together; makes the cells of both; asks both the same six queries, with sets in files, in turn, and prints the median times and
-their ratio. The answers of the first are compared with plain loops over the captures. Needs publicsuffixlist.
+Builds a store of the captures, and a store of the same captures with hashed URLs, so that neither hosts nor domains
+stay together in key order. Makes the cells of both stores. Asks both stores the same six queries in turn, with sets in
+files, and prints the median times and their ratio. Plain loops over the captures check the answers of the first store.
+Needs publicsuffixlist.
 """
 import argparse
 import bisect
@@ -110,7 +111,8 @@ def main():
     # The two largest directories of the site with most pages: sets whose URLs lie together where keys keep them so.
     hosts = Counter(urlsplit(url).netloc for url in links)
     largest = hosts.most_common(1)[0][0]
-    directories = Counter("/".join(url.split("/")[:4]) + "/" for url in links if urlsplit(url).netloc == largest and url.count("/") > 3)
+    directories = Counter("/".join(url.split("/")[:4]) + "/" for url in links
+                          if urlsplit(url).netloc == largest and url.count("/") > 3)
     chosen = [name for name, _ in directories.most_common(2)]
     sets = [sorted(url for url in links if url.startswith(name)) for name in chosen]
     with tempfile.TemporaryDirectory() as directory:
@@ -137,8 +139,10 @@ def main():
                         want = expected(links, [set(urls) for urls in sets])[answer["query"]]
                         got = simple(answer["result"])
                         assert got == want, f"query {answer['query']}: {got}, expected {want}"
-        bytes_of = {kind: sum(f.stat().st_size for f in (place / "store").rglob("*") if "cells" in str(f)) for kind, place in stores.items()}
-    print(f"{len(pages)} pages, as of {at}; sets of {', '.join(f'{len(urls)} URLs ({name})' for urls, name in zip(sets, chosen))}")
+        bytes_of = {kind: sum(f.stat().st_size for f in (place / "store").rglob("*") if "cells" in str(f))
+                    for kind, place in stores.items()}
+    sizes = ", ".join(f"{len(urls)} URLs ({name})" for urls, name in zip(sets, chosen))
+    print(f"{len(pages)} pages, as of {at}; sets of {sizes}")
     print(f"cells: {bytes_of['keys']:,} bytes, hashed {bytes_of['hashed']:,}")
     print("query   keys ms   hashed ms   keys/hashed")
     for query in range(1, 7):

@@ -4,12 +4,12 @@
   spark.py [--webstrata BINARY]
   spark.py [--webstrata BINARY] --time STORE [--rounds N]
 
-Makes stores of one row and of several, with captures of one second in several rows, revisits, captures with unknown links
-between changes, gaps of one, two and three bytes, and several files of a layer. Every view must have the same rows, columns and
-types in both engines, in Spark with ANSI mode, for one store also without. The views for DuckDB are compared with exports first,
-as sql.py does. spark-sql must take the file as it is, also of a store whose path is full of signs. Exit code 1 at the first
-difference. With --time, writes `link_intervals` and `links` of a store as Parquet from each engine with two threads, and prints
-median seconds.
+Makes stores of one row and of several rows, with captures of one second in several rows, revisits, captures with
+unknown links between changes, gaps of one, two and three bytes, and several files of a layer. Every view must have the
+same rows, columns and types in both engines. Spark runs in ANSI mode, and for one store also without. The script first
+compares the views for DuckDB with exports, as sql.py does. spark-sql must accept the file unchanged, also for a store
+whose path is full of special characters. Exit code 1 at the first difference. With --time, writes `link_intervals` and
+`links` of a store as Parquet from each engine with two threads, and prints median seconds.
 
 Needs Java 17, pyspark 4 (400 MB, so .ci/run leaves this check out) and duckdb.
 """
@@ -50,8 +50,9 @@ def session():
 
 
 def warcs(directory):
-    """Batches of pages that come again and again, links coming and going: as responses, as revisits of payloads that are there
-    and of payloads that are not, and some in one second of two batches. One page has very many links, of which few change."""
+    """Batches with repeated captures of pages whose links appear and disappear. The captures are responses, and
+    revisits of payloads inside and outside the store; some pages have captures of one second in two batches. One page
+    has very many links, and few of these links change."""
     rng = random.Random(7)
     paths = [directory / f"again-{number}.warc.gz" for number in range(3)]
     outs = [gzip.open(path, "wt", newline="", compresslevel=1) for path in paths]
@@ -157,7 +158,8 @@ def measure(spark, con, directory, rounds):
             seconds["Spark"].append(time.perf_counter() - between)
         [count] = con.execute(f"select count(*) from '{directory}/spark/*.parquet'").fetchone()
         print(f"{view}, {count:,} rows:", ", ".join(
-            f"{engine} {statistics.median(own):.1f} s ({min(own):.1f} to {max(own):.1f})" for engine, own in seconds.items()))
+            f"{engine} {statistics.median(own):.1f} s ({min(own):.1f} to {max(own):.1f})"
+            for engine, own in seconds.items()))
 
 
 def main():

@@ -3,11 +3,11 @@
 
   sql.py [--webstrata BINARY]
 
-Makes a store of one row from a made-up crawl, and one of several rows whose updates have captures of the same pages, some of
-the same second with other links. In both, the views must say what exports say (which are compared with captures in
-exports.py), every query of docs/sql.md must run as it stands there and have rows, and some of them are compared with captures
-read as plain sets. Of revisits and unknown captures, a third store is made from WARC records. Exit code 1 at the first
-difference. Needs the packages of requirements.txt.
+Makes a store of one row from a generated crawl, and a store of several rows. The updates of the second store have
+captures of the same pages, some in the same second with different links. In both stores, the views must agree with
+exports (exports.py compares exports with captures), and every query of docs/sql.md must run unchanged and return rows.
+Some queries are also compared with captures read as plain sets. A third store, from WARC records, has revisits and
+unknown captures. Exit code 1 at the first difference. Needs the packages of requirements.txt.
 """
 import argparse
 import gzip
@@ -135,7 +135,8 @@ def warc(path):
     """Captures of two pages; the second of each is a revisit, of the other page's an original that is not there."""
     links = ["/b", "http://other.example/"]
     with gzip.open(path, "wt", newline="") as out:
-        for number, (url, first, second) in enumerate([("http://a.example/", "A", "A"), ("http://a.example/b", "B", "C")]):
+        pages = [("http://a.example/", "A", "A"), ("http://a.example/b", "B", "C")]
+        for number, (url, first, second) in enumerate(pages):
             out.write(record("response", url, f"2006-05-0{number + 1}T00:00:00Z", first * 32, links))
             out.write(record("revisit", url, f"2006-06-0{number + 1}T00:00:00Z", second * 32, []))
 

@@ -8,8 +8,8 @@ share     one capture in a hundred of that year as an update; and all captures o
 schedule  N updates of a month each, merged on schedule: what is written, against what is new
 rows      the same crawl in 1, 2, 4 and 8 rows: bytes, and the time of questions
 
-CPU seconds are user and system time of the processes. Bytes are those of layer files. WEBSTRATA: the binary, if it is not on
-the PATH; needs pyarrow.
+CPU seconds are user and system time of the processes. Bytes are the bytes of layer files. WEBSTRATA names the binary if
+webstrata is not on the PATH. Needs pyarrow.
 """
 import argparse, json, os, pathlib, random, resource, subprocess, sys, tempfile, time
 
@@ -83,7 +83,8 @@ def months(args, work):
     scratch = Costs(args, work / "scratch")
     cpu, wall = scratch.build(*parts)
     print(f"scratch: {cpu:.1f} CPU s, {wall:.1f} s")
-    files = lambda store: [file["checksum"] for row in manifest(store)["rows"] for part in row["partitions"] for file in part["files"]]
+    files = lambda store: [file["checksum"] for row in manifest(store)["rows"]
+                           for part in row["partitions"] for file in part["files"]]
     for name, groups in (("8 + 4", [parts[:3], parts[3:]]), ("4 x 3", [parts[:1], parts[1:2], parts[2:4], parts[4:]])):
         store = Costs(args, work / name.replace(" ", ""))
         steps = [("build", *store.build(*groups[0]))]
@@ -93,7 +94,8 @@ def months(args, work):
         print(f"{name}: " + ", ".join(f"{what} {c:.1f} CPU s, {w:.1f} s" for what, c, w in steps))
         new = sum(c for _, c, _ in steps[1:])
         new_wall = sum(w for *_, w in steps[1:])
-        print(f"  updates and merge: {new:.1f} CPU s = {new / cpu:.2f} of scratch, {new_wall:.1f} s = {new_wall / wall:.2f}")
+        print(f"  updates and merge: {new:.1f} CPU s = {new / cpu:.2f} of scratch, "
+              f"{new_wall:.1f} s = {new_wall / wall:.2f}")
         print(f"  merge alone: {steps[-1][1] / cpu:.2f} of scratch, wall {steps[-1][2] / wall:.2f}; same bytes: {same}")
 
 
@@ -116,9 +118,11 @@ def share(args, work):
         cpu, wall, spilled = store.spilled("build", "--out", store.store, parts[0])
         own, own_wall, own_spilled = store.spilled("update", "--no-merge", store.store, parts[1])
         base, new = [row_bytes(row) for row in manifest(store.store)["rows"]]
-        print(f"1 % of the {name}: {own:.2f} of {cpu:.1f} CPU s = {100 * own / cpu:.1f} %, {own_wall:.1f} of {wall:.1f} s")
+        print(f"1 % of the {name}: {own:.2f} of {cpu:.1f} CPU s = {100 * own / cpu:.1f} %, "
+              f"{own_wall:.1f} of {wall:.1f} s")
         print(f"  layers {new / 1e6:.1f} of {base / 1e6:.1f} MB = {100 * new / base:.1f} %, with temporary files "
-              f"{(new + own_spilled) / 1e6:.0f} of {(base + spilled) / 1e6:.0f} MB = {100 * (new + own_spilled) / (base + spilled):.1f} %")
+              f"{(new + own_spilled) / 1e6:.0f} of {(base + spilled) / 1e6:.0f} MB = "
+              f"{100 * (new + own_spilled) / (base + spilled):.1f} %")
 
 
 def schedule(args, work):
@@ -142,11 +146,13 @@ def schedule(args, work):
         run(webstrata, "gc", store, "--keep", "1")
         if number & (number - 1) == 0:
             rows = len(manifest(store)["rows"])
-            print(f"| {number} | {rows} | {written / new:.2f} | {links / new_links:.2f} | {number.bit_length() - 1} |", flush=True)
+            print(f"| {number} | {rows} | {written / new:.2f} | {links / new_links:.2f} | {number.bit_length() - 1} |",
+                  flush=True)
 
 
 def rows(args, work):
-    print("| rows | MB of layers | of one row | us a question, layers | MB of cells | us a question, cells |\n|---|---|---|---|---|---|")
+    print("| rows | MB of layers | of one row | us a question, layers | MB of cells | us a question, cells |\n"
+          "|---|---|---|---|---|---|")
     chance = random.Random(3)
     one = None
     for count in (1, 2, 4, 8):
@@ -181,7 +187,8 @@ def rows(args, work):
         first_answers = unordered(answers) if count == 1 else first_answers
         assert unordered(answers) == first_answers
         micro = lambda seconds: 1e6 * seconds / len(asked)
-        print(f"| {count} | {layers / 1e6:.1f} | {layers / one:.2f} | {micro(cpu):.1f} | {size / 1e6:.1f} | {micro(cell_cpu):.1f} |", flush=True)
+        print(f"| {count} | {layers / 1e6:.1f} | {layers / one:.2f} | {micro(cpu):.1f} | {size / 1e6:.1f} | "
+              f"{micro(cell_cpu):.1f} |", flush=True)
 
 
 def main():

@@ -3,12 +3,12 @@
 
   tests/interop/updates.py CAPTURES... [--batches N] [--questions N] [--seed K] [--cells]
 
-CAPTURES: *.jsonl or *.jsonl.gz, one capture a line. Every capture goes into one of N batches by chance, so captures of one
-page come in several of them, in any order of time. The first batch is built, the others are updates, merged on their
-schedule; now and then one batch comes again, and rows are merged by number. At the end all rows are merged, and the files
-must be those of a build of everything. Exit code 1 at the first wrong answer or byte. The oracle is tools/oracle.py in the
-directory of shared test data: WEBSTRATA_SHARED, or `shared` beside this workspace. WEBSTRATA: the binary, if it is not on
-the PATH.
+CAPTURES: *.jsonl or *.jsonl.gz, one capture a line. Every capture goes into one of N batches at random, so the captures
+of a page are spread over several batches, in any order of time. The script builds the first batch and adds the others
+as updates, merged on their schedule. Sometimes one batch is added again, and rows are merged by number. At the end all
+rows are merged, and the files must equal a build of all captures. Exit code 1 at the first wrong answer or byte. The
+oracle is tools/oracle.py in the directory of shared test data: WEBSTRATA_SHARED, or `shared` beside this workspace.
+WEBSTRATA names the binary if webstrata is not on the PATH.
 """
 import argparse, gzip, json, os, pathlib, random, subprocess, sys, tempfile
 
@@ -62,7 +62,8 @@ def main():
         def ask(what, directory):
             questions = (work / "q.queries.jsonl").read_text()
             (work / "answers.jsonl").write_text(run(webstrata, "query", directory, input=questions))
-            done = run(sys.executable, shared / "tools/oracle.py", "compare", work / "q.expected.jsonl", work / "answers.jsonl")
+            compare = [shared / "tools/oracle.py", "compare", work / "q.expected.jsonl", work / "answers.jsonl"]
+            done = run(sys.executable, *compare)
             print(f"  {what}: {len(manifest(directory)['rows'])} rows: {done.strip().splitlines()[-1]}", flush=True)
 
         for number, batch in enumerate(batches):
@@ -82,7 +83,8 @@ def main():
                 run(webstrata, "cells", store)
                 ask("cells", store)
             if chance.random() < 0.2:
-                again = json.loads(run(webstrata, "update", store, chance.choice(inside), "--format", "json").splitlines()[0])
+                output = run(webstrata, "update", store, chance.choice(inside), "--format", "json")
+                again = json.loads(output.splitlines()[0])
                 assert again["counts"]["captures"] == 0 and again["captures_stored"] > 0, again
                 print("  again: nothing new")
             if chance.random() < 0.2:

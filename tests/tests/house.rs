@@ -14,7 +14,7 @@ const LINES_MAX: usize = 600;
 /// No line is longer.
 const COLUMNS_MAX: usize = 120;
 /// Lines that are longer today, by the ending of their files: these numbers may only fall.
-const LONG_LINES: [(&str, usize); 4] = [(".rs", 101), (".py", 70), (".toml", 2), (".md", 44)];
+const LONG_LINES: [(&str, usize); 4] = [(".rs", 101), (".py", 0), (".toml", 0), (".md", 0)];
 /// No folder holds more source files.
 const FILES_MAX: usize = 14;
 /// Folders that may: their files are equals, of which a reader opens the one that is wanted.
@@ -138,7 +138,7 @@ fn folders_are_small_or_hold_equals() {
 #[test]
 fn crates_import_downwards_only() {
     let manifest = read(&workspace().join("Cargo.toml"));
-    let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).unwrap();
+    let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
     let mut problems = Vec::new();
     for member in members.split('"').skip(1).step_by(2) {
         let Some((_, below)) = BELOW.iter().find(|(name, _)| *name == member) else {

@@ -1,22 +1,23 @@
-//! Dates as crawl files and tables spell them, read into seconds since 1970, UTC. The same rule for every format:
+//! Reads the dates of crawl files and tables into seconds since 1970, UTC. All formats share these rules:
 //!
 //! | date | means |
 //! |---|---|
 //! | 14 digits, text or number | `YYYYMMDDhhmmss` |
 //! | text of 4, 6, 8, 10 or 12 digits | the beginning of that year, month, day, hour or minute |
 //! | text of 17 or 18 digits | 14 digits, then a fraction of a second |
-//! | text `2008-04-30T20:48:26.5Z` | with `T`, `t` or a space, any offset, and parts missing from the end: the beginning |
+//! | text `2008-04-30T20:48:26.5Z` | with `T`, `t` or a space, any offset; missing parts mean the beginning |
 //! | number of 10 digits | seconds since 1970 |
 //! | number of 13 digits | milliseconds since 1970 |
 //! | column of type timestamp or date (Parquet) | what the type says |
 //!
-//! Numbers are those of JSON and of integer columns, whole or not: 1.2e9 is a number of 10 digits. Digits of a text are
-//! never seconds. Everything else is damage, and so is what lies outside of [`TIMES`].
+//! Numbers come from JSON and from integer columns. A number may have a fraction: 1.2e9 is a number of 10 digits.
+//! Digits of a text never mean seconds. Every other date is damage, and so is a date outside of [`TIMES`].
 //!
-//! ClueWeb09 writes the day of the year behind the month (`2008-10-294T...`); that is understood where both agree.
+//! ClueWeb09 writes the day of the year after the month (`2008-10-294T...`). Such a date is accepted if day and month
+//! agree.
 //!
-//! Parts finer than a second are dropped and counted; so are dates that do not name their second. A leap second counts
-//! as the second after it.
+//! Fractions of a second are dropped and counted. Dates that do not name a second are counted too. A leap second counts
+//! as the next second.
 
 use crate::{Finding, Tally};
 use chrono::{Datelike, NaiveDate};
@@ -163,11 +164,11 @@ fn number(digits: &[u8]) -> Option<i64> {
 
 /// Seconds since 1970 of a date of the Gregorian calendar; `None` where there is no such date.
 pub(crate) fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
-    let part = |number: i64| u32::try_from(number).ok();
+    let unsigned = |number: i64| u32::try_from(number).ok();
     // The years that four digits name; a leap second is the second after 59.
     let year = i32::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
-    let date = NaiveDate::from_ymd_opt(year, part(month)?, part(day)?)?;
-    let time = date.and_hms_opt(part(hour)?, part(minute)?, part(second.min(59))?)?;
+    let date = NaiveDate::from_ymd_opt(year, unsigned(month)?, unsigned(day)?)?;
+    let time = date.and_hms_opt(unsigned(hour)?, unsigned(minute)?, unsigned(second.min(59))?)?;
     (second <= 60).then(|| time.and_utc().timestamp() + i64::from(second == 60))
 }
 

@@ -1,9 +1,9 @@
-//! Payload digests, so that every spelling of one digest compares equal.
+//! Payload digests. All spellings of one digest compare equal.
 //!
-//! Reads `algorithm:value` with the value in base 32 (what crawlers write) or hexadecimal, either case, with or without
-//! padding; `sha-1` is `sha1`. A value without an algorithm is taken for the one of its length: 40 hexadecimal digits
-//! or 32 of base 32 for sha1, 32 hexadecimal digits for md5, 64 for sha256. The digest is the xxh3-128 of the algorithm
-//! in lower case, `:`, and the bytes of the value.
+//! The form is `algorithm:value`. The value is in base 32 (as crawlers write digests) or hexadecimal, in either case,
+//! with or without padding. `sha-1` means `sha1`. Without an algorithm, the length of the value decides: 40 hexadecimal
+//! digits or 32 digits of base 32 are sha1, 32 hexadecimal digits are md5, and 64 are sha256. The digest is the
+//! xxh3-128 of the algorithm in lower case, `:`, and the bytes of the value.
 
 use crate::Digest;
 use xxhash_rust::xxh3::xxh3_128;

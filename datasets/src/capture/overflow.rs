@@ -1,18 +1,18 @@
-//! Texts that are too many for memory: on disk, in the order in which they were added.
+//! Spills texts that do not fit into memory to disk, and returns the texts in the order in which they were added.
 //!
-//! Writes chunks to a temporary file without a name, which goes when it is closed, whatever ends the process; reads
-//! them back one after the other. A chunk: length of the text and number of texts (8 bytes each), the end of each in
-//! the text (8 bytes each), the text. Memory: what its owner holds of it.
+//! An overflow writes chunks to an unnamed temporary file and reads the chunks back in order. The system removes the
+//! file when the file is closed, even if the process is killed. A chunk holds the length of the text and the number of
+//! texts (8 bytes each), the end of each text (8 bytes each), and the text. The caller holds the only chunk in memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// See the head of this file.
+/// See the header of this file.
 #[derive(Debug)]
 pub(crate) struct Overflow {
     directory: PathBuf,
-    /// Bytes that the owner may hold.
+    /// Bytes that the caller may keep in memory.
     pub(crate) bytes_max: usize,
     state: State,
 }
@@ -30,7 +30,7 @@ impl Overflow {
         Overflow { directory: directory.to_owned(), bytes_max, state: State::Empty }
     }
 
-    /// Whether nothing stands here.
+    /// Whether no texts are on disk.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self.state, State::Empty)
     }
@@ -39,7 +39,7 @@ impl Overflow {
         self.state = State::Empty;
     }
 
-    /// Adds a chunk. What the disk refuses, [`Overflow::next`] tells.
+    /// Adds a chunk. [`Overflow::next`] returns the I/O errors of this call.
     pub(crate) fn add(&mut self, text: &str, ends: &[usize]) {
         if matches!(self.state, State::Empty) {
             let file = tempfile::tempfile_in(&self.directory);

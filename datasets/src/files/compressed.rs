@@ -1,20 +1,20 @@
-//! The text of a crawl file, whatever its compression: plain, gzip (RFC 1952), zstd (RFC 8878, and the `.warc.zst`
-//! draft).
+//! The text of a crawl file for every compression: plain, gzip (RFC 1952), zstd (RFC 8878, and the `.warc.zst` draft).
 //!
-//! Reads: bytes of a file. Writes: the text as a [`BufRead`], and for every position the offset in the file of the
-//! member (gzip member, zstd frame) that holds it. A crawl file has one member per record or one for the whole file.
+//! Reads the bytes of a file. Writes the text as a [`BufRead`]. For every position of the text, [`Text::offsets`] gives
+//! the file offset of the member (gzip member, zstd frame) with the position. A crawl file has one member for each
+//! record, or one member for the whole file.
 //!
-//! Damage: a member that cannot be decoded is noted with its offset; what came out of it stays, and reading goes on at
-//! the next plausible member header. There the text has a *break*: [`Text::fill_buf`] gives nothing until
-//! [`Text::resume`] is called, so that a record cut by the damage does not swallow the next one. [`Lines`] passes over
-//! breaks.
+//! Damage: if a member cannot be decoded, the reader notes the offset, keeps the text decoded so far, and continues at
+//! the next plausible member header. The text has a *break* at this position: [`Text::fill_buf`] returns nothing until
+//! the caller calls [`Text::resume`]. Thus a record that the damage cuts off does not swallow the next record.
+//! [`Lines`] reads across breaks.
 //!
-//! Time: linear. Input is decoded a second time where a member is broken, but of a file no more than its size so far
-//! and [`KEPT_BYTES_MAX`] ([`Text::broken`]).
+//! Time: linear. Input of a broken member is decoded a second time, up to the file's size so far plus
+//! [`KEPT_BYTES_MAX`] in total ([`Text::broken`]).
 //!
-//! Memory: 64 KiB of output, or twice what a caller wants to see at once; 64 KiB of input and at most 1 MiB of the
-//! current member's input (to look for the next header inside a broken one). A zstd dictionary is at most 16 MiB, a
-//! zstd window at most 128 MiB.
+//! Memory: 64 KiB of output, or twice the bytes that a caller peeks at; 64 KiB of input, and at most 1 MiB of the
+//! input of the current member, for the search for the next header inside a broken member. A zstd dictionary has at
+//! most 16 MiB, a zstd window at most 128 MiB.
 
 mod members;
 
@@ -31,7 +31,7 @@ use crate::{EXAMPLES_PER_KIND_MAX, Finding, Tally};
 const CHUNK_BYTES: usize = 64 << 10;
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Damage of the container, for the tally of the reader above.
+/// Damage of the compression, for the tally of the reader above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) finding: Finding,
@@ -109,7 +109,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Text of a source; its compression is told by its first bytes.
+    /// Text of a source. The first bytes decide the compression.
     pub(crate) fn new(source: Box<dyn Read + Send>) -> io::Result<Text> {
         let mut text = Text {
             source,
@@ -143,9 +143,9 @@ impl Text {
         self.notes.clone()
     }
 
-    /// Place of the next byte: offset in the file of the member that holds it, and its distance from the member's first
-    /// byte, uncompressed. For plain text the offset alone. Forgets earlier members.
-    pub(crate) fn place(&mut self) -> (u64, u64) {
+    /// Offsets of the next byte: the file offset of its member, and the uncompressed bytes from the start of the
+    /// member. For plain text, the file offset of the byte and 0. Forgets earlier members.
+    pub(crate) fn offsets(&mut self) -> (u64, u64) {
         if matches!(self.coding, Coding::Plain) {
             return (self.position, 0);
         }
@@ -158,7 +158,7 @@ impl Text {
         }
     }
 
-    /// At least `len` bytes of what comes, fewer only before a break or the end.
+    /// At least the next `len` bytes, fewer only before a break or the end.
     pub(crate) fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.available() < len && self.open_ended() && self.more()? {}
         Ok(&self.out[self.start..self.start + self.available()])
@@ -213,9 +213,9 @@ impl Text {
             if text == 0 {
                 break;
             }
-            let part = text.min(usize::try_from(len).unwrap_or(usize::MAX));
-            self.consume(part);
-            len -= part as u64;
+            let bytes = text.min(usize::try_from(len).unwrap_or(usize::MAX));
+            self.consume(bytes);
+            len -= bytes as u64;
         }
         Ok(wanted - len)
     }
@@ -238,7 +238,7 @@ impl Text {
     }
 
     /// Offset in the file of the next byte of input.
-    fn input_place(&self) -> u64 {
+    fn next_input_offset(&self) -> u64 {
         self.input_offset + self.input_at as u64
     }
 
@@ -325,7 +325,7 @@ impl BufRead for Text {
     }
 }
 
-/// A text whose breaks do not show: for formats of lines, where a damaged line is all that damage can do.
+/// A text without visible breaks, for formats of lines: damage can only damage a line.
 pub(crate) struct Lines(pub(crate) Text);
 
 impl Read for Lines {

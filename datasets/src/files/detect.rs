@@ -1,4 +1,4 @@
-//! The format of a file by its first bytes, decompressed; never by its name.
+//! Detects the format of a file from the first decompressed bytes. The name of the file plays no role.
 
 use memchr::memmem;
 
@@ -31,12 +31,12 @@ pub(crate) fn format(head: &[u8]) -> Format {
         return Format::Parquet;
     }
     for (magic, name) in [
-        (&b"PK\x03\x04"[..], "ZIP (WACZ?)"),
-        (b"\x04\x22\x4d\x18", "LZ4"),
-        (b"BZh", "bzip2"),
-        (b"\xfd7zXZ", "xz"),
-        (b" CDX ", "CDX index"),
-        (b"!OpenWayback-CDXJ", "CDXJ index"),
+        (&b"PK\x03\x04"[..], "ZIP (unpack a WACZ file and read its WARC files)"),
+        (b"\x04\x22\x4d\x18", "LZ4 (compress with gzip or zstd instead)"),
+        (b"BZh", "bzip2 (compress with gzip or zstd instead)"),
+        (b"\xfd7zXZ", "xz (compress with gzip or zstd instead)"),
+        (b" CDX ", "CDX index (without links)"),
+        (b"!OpenWayback-CDXJ", "CDXJ index (without links)"),
     ] {
         if head.starts_with(magic) {
             return Format::Unknown(name);
@@ -44,7 +44,7 @@ pub(crate) fn format(head: &[u8]) -> Format {
     }
     let start = head.trim_ascii_start();
     if start.is_empty() {
-        return Format::Unknown("empty");
+        return Format::Unknown("the file is empty");
     }
     if start.starts_with(b"filedesc://") {
         return Format::Arc;
@@ -69,7 +69,7 @@ pub(crate) fn format(head: &[u8]) -> Format {
     if aut_header(line) {
         return Format::AutCsv;
     }
-    if links_file(start) { Format::LinksFile } else { Format::Unknown("not a known format") }
+    if links_file(start) { Format::LinksFile } else { Format::Unknown("the content matches no known format") }
 }
 
 /// `crawl_date, src, dest, ...` with any quotes and spaces.
@@ -123,11 +123,11 @@ mod tests {
             (b"http://a/\n\thttp://b/\n", Format::LinksFile),
             (b"http://a/ 20140102030405 http://b/\n", Format::LinksFile),
             (b"PAR1\0\0", Format::Parquet),
-            (b"PK\x03\x04", Format::Unknown("ZIP (WACZ?)")),
-            (b" CDX N b a", Format::Unknown("CDX index")),
-            (b"", Format::Unknown("empty")),
-            (b"http://a/\nhttp://b/\n", Format::Unknown("not a known format")),
-            (b"com,example)/ 20140101000000 {}", Format::Unknown("not a known format")),
+            (b"PK\x03\x04", Format::Unknown("ZIP (unpack a WACZ file and read its WARC files)")),
+            (b" CDX N b a", Format::Unknown("CDX index (without links)")),
+            (b"", Format::Unknown("the file is empty")),
+            (b"http://a/\nhttp://b/\n", Format::Unknown("the content matches no known format")),
+            (b"com,example)/ 20140101000000 {}", Format::Unknown("the content matches no known format")),
         ] {
             assert_eq!(format(head), expected, "{}", head.escape_ascii());
         }

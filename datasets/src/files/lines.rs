@@ -1,7 +1,10 @@
-//! The lines of a text, with the place of each, into one buffer.
+//! Reads the lines of a text into one buffer, with the offset of each line.
 //!
-//! Memory: the longest line, at most [`LINE_BYTES_MAX`]. A longer one is damage and passed over ([`Lines::read`]),
-//! comes in pieces that end between words ([`Lines::read_words`]), or as a stream ([`Lines::read_or_begin`]).
+//! Memory: the longest line, at most [`LINE_BYTES_MAX`]. There are three ways to read a longer line:
+//!
+//! - [`Lines::read`] counts the line as damage and skips the line;
+//! - [`Lines::read_words`] returns the line in pieces that end between words;
+//! - [`Lines::read_or_begin`] returns the line as a stream.
 
 use crate::files::long_line::LongLine;
 use crate::{Error, Finding, Tally};
@@ -41,7 +44,7 @@ impl Lines {
             let skipped = self.text.skip_until(b'\n');
             self.is_open = false;
             let bytes = self.line.len() as u64 + self.held_to(skipped.map(|bytes| bytes as u64), tally)?;
-            tally.damage(Finding::BadLength, &self.path, self.start, format!("a line of {bytes} bytes"));
+            tally.damage(Finding::BadLength, &self.path, self.start, format!("the line is too long: {bytes} bytes"));
         }
         Ok(false)
     }
@@ -114,8 +117,8 @@ impl Lines {
 
     /// Adds to the line held until it is whole or too long.
     fn fill(&mut self, tally: &mut Tally) -> Result<bool, Error> {
-        let room = (self.line_bytes_max + 1).saturating_sub(self.line.len()) as u64;
-        let read = self.text.by_ref().take(room).read_until(b'\n', &mut self.line).map(|bytes| bytes as u64);
+        let bytes_left = (self.line_bytes_max + 1).saturating_sub(self.line.len()) as u64;
+        let read = self.text.by_ref().take(bytes_left).read_until(b'\n', &mut self.line).map(|bytes| bytes as u64);
         let failed = read.is_err();
         let bytes = self.held_to(read, tally)?;
         if failed {
@@ -123,7 +126,7 @@ impl Lines {
             self.line.clear();
             return Ok(false);
         }
-        self.is_open = bytes == room && !self.line.ends_with(b"\n");
+        self.is_open = bytes == bytes_left && !self.line.ends_with(b"\n");
         Ok(!self.line.is_empty())
     }
 

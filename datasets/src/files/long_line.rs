@@ -1,15 +1,15 @@
-//! A line of JSON that is too long to hold, as a stream in which no string is long.
+//! A stream of a JSON line that is too long to hold in memory. No string in the stream is long.
 //!
-//! Reads: the beginning of the line that is held already, then the text up to the line feed. Writes the same bytes, but
-//! that of a string longer than [`STRING_BYTES_MAX`] only so much is there: more than of any URL that is kept, so that
-//! whoever reads it takes it for too long. Memory: none.
+//! Reads the beginning of the line, which is in memory already, then the text up to the line feed. Writes the same
+//! bytes, but cuts every string after [`STRING_BYTES_MAX`] bytes. A cut string is still longer than any URL that is
+//! kept, so the consumer rejects the string as too long. Memory: none.
 
 use std::io::{self, BufRead, Read};
 
 /// Bytes of a string as spelt, at most, about: escapes take six bytes for one.
 pub(crate) const STRING_BYTES_MAX: usize = 8 * crate::url::reference::URL_BYTES_MAX;
 
-/// See the head of this file.
+/// See the header of this file.
 pub(crate) struct LongLine<'a> {
     held: &'a [u8],
     text: &'a mut dyn BufRead,

@@ -1,15 +1,15 @@
-//! ARC 1 and 2, the Internet Archive's format before WARC.
+//! ARC 1 and 2, the format of the Internet Archive before WARC.
 //!
-//! Reads: `URL IP date type length`, a line, then the response; version 2 has more fields before the length. URLs may
-//! hold spaces, so the fields are found from the right, by the date behind an IP address. Writes: a capture for each
-//! response that is an HTML page. There is no digest.
+//! Reads records: a line `URL IP date type length`, then the response. Version 2 has more fields before the length.
+//! URLs may contain spaces, so the parser looks for the fields from the right: a date after an IP address. Writes a
+//! capture for each response that is an HTML page. ARC has no digests.
 //!
-//! The `filedesc` record that a file begins with may be missing.
+//! The `filedesc` record at the beginning of the file may be missing.
 //!
-//! Damage is passed over: where a length does not lead to the next header line, the record ends at the next one found.
+//! Damage: if a length does not lead to the next header line, the record ends at the next header line that is found.
 //!
-//! Memory: the block of one record, at most 64 MiB of it. Time: linear, however wrong the lengths are; a block is
-//! looked at where it lies in the text, as in [`crate::formats::warc`].
+//! Memory: at most 64 MiB of the block of one record. Time: linear, even if every length is wrong. The reader parses a
+//! block in the text buffer, as in [`crate::formats::warc`].
 
 use memchr::{memchr, memrchr_iter};
 use std::io::BufRead;
@@ -21,11 +21,11 @@ use crate::page::document::Documents;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Most fields of a header line behind its URL; version 2 has nine.
+/// Most fields of a header line after the URL; version 2 has nine.
 const FIELDS_MAX: usize = 24;
 /// How many line feeds may stand between a block and the next header line.
 const GAP_BYTES: usize = 4;
-/// How much more text is looked through at a time.
+/// Bytes of text that the search for a header line adds at a time.
 const STEP_BYTES: usize = 64 << 10;
 
 /// A header line, taken apart.
@@ -62,7 +62,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Whether a line is a header with all its fields, and a link of no other kind of file.
+/// Whether a line is a header with all fields, so that it cannot be a line of a links file.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     Header::parse(&String::from_utf8_lossy(line)).is_some_and(|header| header.len.is_some())
 }
@@ -72,7 +72,7 @@ fn ip(text: &str) -> bool {
     text == "-" || text.contains(['.', ':']) && text.bytes().all(digits)
 }
 
-/// Whether a header line begins so many bytes on.
+/// Whether a header line begins `at` bytes after the current offset.
 fn header_next(text: &mut Text, at: usize) -> std::io::Result<bool> {
     if !text.peek(at + 1)?.get(at).is_some_and(u8::is_ascii_alphabetic) {
         return Ok(false);
@@ -108,46 +108,46 @@ impl ArcReader {
         if !record::seek(text, path, tally, |text| header_next(text, 0))? {
             return Ok(None);
         }
-        let mut place = RecordSite { at: text.place(), tally, path };
+        let mut site = RecordSite { at: text.offsets(), tally, path };
         line.clear();
         text.line(line, LINE_BYTES_MAX)?;
         let line = String::from_utf8_lossy(line);
         let Some(header) = Header::parse(&line) else { return Ok(Some(false)) };
-        let Block { bytes, skipped } = block(text, header.len, &mut place)?;
-        let is_capture = header.capture(&text.peek(bytes)?[..bytes], documents, capture, &mut place);
+        let Block { bytes, skipped } = block(text, header.len, &mut site)?;
+        let is_capture = header.capture(&text.peek(bytes)?[..bytes], documents, capture, &mut site);
         text.consume(bytes);
         text.skip(skipped)?;
         Ok(Some(is_capture))
     }
 }
 
-/// The block of a record in the text that comes next.
+/// The block of a record at the current offset of the text.
 struct Block {
-    /// How many bytes are read; all of them are at hand.
+    /// Bytes to read; the text buffer holds all of them.
     bytes: usize,
-    /// How many more belong to it.
+    /// Further bytes of the block, which are skipped.
     skipped: u64,
 }
 
-/// Finds the block of a record by its length; where that is wrong, up to the next header line.
-fn block(text: &mut Text, len: Option<u64>, place: &mut RecordSite<'_>) -> std::io::Result<Block> {
+/// Finds the block of a record by its length. If the length is wrong, the block ends at the next header line.
+fn block(text: &mut Text, len: Option<u64>, site: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
-        place.damage(Finding::BadHeader, "no length");
+        site.damage(Finding::BadHeader, "the record length is missing or not a number");
         let next = next_header(text, 0, usize::MAX)?;
         return Ok(whole(next.unwrap_or_else(|end| end)));
     };
     let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(BODY_BYTES_MAX);
     let at_hand = text.peek(bytes)?.len();
     if at_hand < bytes {
-        let next = next_header_in(text, at_hand, place)?;
+        let next = next_header_in(text, at_hand, site)?;
         if next.is_none() && !text.ends_at_break() {
-            place.damage(Finding::Truncated, "record block");
+            site.damage(Finding::Truncated, "the record block is cut off");
         }
         return Ok(whole(next.unwrap_or(at_hand)));
     }
     if len > bytes as u64 {
-        place.damage(Finding::Truncated, "record block longer than 64 MiB");
+        site.damage(Finding::Truncated, "the record block is longer than 64 MiB");
         return Ok(Block { bytes, skipped: len - bytes as u64 });
     }
     let behind = &text.peek(bytes + GAP_BYTES + 1)?[bytes..];
@@ -155,25 +155,25 @@ fn block(text: &mut Text, len: Option<u64>, place: &mut RecordSite<'_>) -> std::
     if gap == behind.len() || header_next(text, bytes + gap)? {
         return Ok(whole(bytes));
     }
-    if let Some(next) = next_header_in(text, bytes, place)? {
+    if let Some(next) = next_header_in(text, bytes, site)? {
         return Ok(whole(next));
     }
-    place.damage(Finding::BadLength, "the block goes on behind its end");
+    site.damage(Finding::BadLength, "the block continues after the length that its header gives");
     let next = next_header(text, bytes, usize::MAX)?;
     Ok(whole(next.unwrap_or_else(|end| end)))
 }
 
 /// Where a header line begins inside a block, counted as damage.
-fn next_header_in(text: &mut Text, bytes: usize, place: &mut RecordSite<'_>) -> std::io::Result<Option<usize>> {
+fn next_header_in(text: &mut Text, bytes: usize, site: &mut RecordSite<'_>) -> std::io::Result<Option<usize>> {
     let next = next_header(text, 0, bytes)?.ok();
     if next.is_some() {
-        place.damage(Finding::BadLength, "the next record begins inside the block");
+        site.damage(Finding::BadLength, "the next record begins inside the block");
     }
     Ok(next)
 }
 
-/// Where the next line begins that is a header, at once or behind a line feed that is `from` or more bytes on, and
-/// before `end`; where there is none, how much of a block is read at most.
+/// The offset of the next header line before `end`: at the current offset if `from` is 0, or after a line feed `from`
+/// or more bytes on. Without a header line, the error is the number of bytes of the block to read.
 fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<Result<usize, usize>> {
     if from == 0 && header_next(text, 0)? {
         return Ok(Ok(0));
@@ -200,25 +200,25 @@ fn next_header(text: &mut Text, mut from: usize, end: usize) -> std::io::Result<
 }
 
 impl Header<'_> {
-    /// Makes the record a capture, or counts why it is none.
+    /// Turns the record into a capture, or counts why the record is not a capture.
     fn capture(
         &self,
         block: &[u8],
         documents: &mut Documents,
         capture: &mut Capture,
-        place: &mut RecordSite<'_>,
+        site: &mut RecordSite<'_>,
     ) -> bool {
         let finding = record::without_page("response", self.url);
         if finding != Finding::OtherRecord {
-            place.count(finding);
+            site.count(finding);
             return false;
         }
         capture.clear();
         capture.url.push_str(self.url);
-        if !documents.response(block, Some(self.media_type), capture, place) {
+        if !documents.response(block, Some(self.media_type), capture, site) {
             return false;
         }
-        let Some(time) = place.time(self.date) else { return false };
+        let Some(time) = site.time(self.date) else { return false };
         capture.time = time;
         true
     }

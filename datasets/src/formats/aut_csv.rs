@@ -1,9 +1,9 @@
-//! The web graph of the Archives Unleashed Toolkit and of ARCH as CSV: a link a row.
+//! The web graph of the Archives Unleashed Toolkit and of ARCH as CSV. Each row is a link.
 //!
-//! The header is `crawl_date,src,dest,anchor` or `crawl_date, source, target, anchor_text` (spaces and order do not
-//! matter), or missing, as Spark leaves it: then the columns are date, source, destination. Crawl dates have 8 or 14
-//! digits. Consecutive rows of one source and date are one capture. Offsets of damage are bytes of the uncompressed
-//! text.
+//! The header is `crawl_date,src,dest,anchor` or `crawl_date, source, target, anchor_text`. Spaces and order do not
+//! matter. Spark leaves the header out: then the columns are date, source, destination. Crawl dates have 8 or 14
+//! digits. Consecutive rows with one source and date form one capture. The offset of damage counts bytes of the
+//! uncompressed text.
 
 use crate::capture::date::{self, Date};
 use crate::files::lines::broken;
@@ -88,9 +88,10 @@ impl WebgraphCsv {
     fn begin(&mut self, tally: &mut Tally) -> Option<[usize; 3]> {
         let fields: Vec<String> =
             self.row.iter().map(|field| String::from_utf8_lossy(field).trim().to_ascii_lowercase()).collect();
-        let place = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
-        let places = [place("crawl_date"), place("src").or(place("source")), place("dest").or(place("target"))];
-        if let [Some(date), Some(source), Some(link)] = places {
+        let index_of = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
+        let indices =
+            [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))];
+        if let [Some(date), Some(source), Some(link)] = indices {
             self.columns = Some([date, source, link]);
             return None;
         }
@@ -98,7 +99,7 @@ impl WebgraphCsv {
             self.columns = Some([0, 1, 2]);
             return self.columns;
         }
-        self.damage(Finding::UnknownFormat, format!("a table with columns {}", fields.join(", ")), tally);
+        self.damage(Finding::UnknownFormat, format!("the table has the columns {}", fields.join(", ")), tally);
         self.ended = true;
         None
     }
@@ -112,8 +113,9 @@ impl WebgraphCsv {
 /// Date, source and destination of a row.
 fn link(row: &ByteRecord, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
     let field = |column: usize| {
-        let field =
-            row.get(columns[column]).ok_or_else(|| (Finding::BadRow, format!("a row of {} fields", row.len())))?;
+        let field = row
+            .get(columns[column])
+            .ok_or_else(|| (Finding::BadRow, format!("the row has only {} fields", row.len())))?;
         std::str::from_utf8(field).map(str::trim).map_err(|error| (Finding::BadRow, error.to_string()))
     };
     let [date, source, link] = [field(0)?, field(1)?, field(2)?];
@@ -141,7 +143,8 @@ mod tests {
 
     #[test]
     fn headers_of_both_tools_and_none() {
-        let rows = "20080430204826,http://a/,x,\"an \"\"anchor\"\", long\"\n20080430204826,http://a/,\"y,z\",\n20080501,http://a/,x,\n20080501,http://b/,x,\n";
+        let rows = "20080430204826,http://a/,x,\"an \"\"anchor\"\", long\"\n20080430204826,http://a/,\"y,z\",\n\
+            20080501,http://a/,x,\n20080501,http://b/,x,\n";
         for header in ["crawl_date,src,dest,anchor\n", "crawl_date, source, target, anchor_text\r\n", ""] {
             let (captures, tally) = read_all(&format!("{header}{rows}"));
             assert_eq!(captures, ["http://a/ 1209588506 x|y,z", "http://a/ 1209600000 x", "http://b/ 1209600000 x"]);
@@ -153,12 +156,13 @@ mod tests {
     #[test]
     fn damage_is_counted_where_it_stands() {
         let (captures, tally) = read_all(
-            "crawl_date,src,dest\n20080501,http://a/,x\n20080501,http://a/\nsoon,http://a/,y\n20080501,,y\n20080501,http://a/,z\n",
+            "crawl_date,src,dest\n20080501,http://a/,x\n20080501,http://a/\n\
+             soon,http://a/,y\n20080501,,y\n20080501,http://a/,z\n",
         );
         assert_eq!(captures, ["http://a/ 1209600000 x|z"]);
         assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (2, 1, 3));
-        let places: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
-        assert_eq!(places, [60, 41, 77]);
+        let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
+        assert_eq!(offsets, [60, 41, 77]);
         let (captures, tally) = read_all("a,b,c\n1,2,3\n4,5,6\n");
         assert_eq!((captures.len(), tally.of(Finding::UnknownFormat), tally.damaged()), (0, 1, 1));
     }

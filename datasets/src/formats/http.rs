@@ -1,8 +1,9 @@
 //! HTTP responses as crawlers store them: status line, header fields, transfer coding, content encoding.
 //!
-//! Reads: the block of a record. Writes: status, fields, and the body decoded. Tolerant: bodies flagged as compressed
-//! that are not are taken as they are, broken ones up to where they break; both are counted. A body flagged as chunked
-//! that begins with no chunk is sound: Webrecorder and others put the chunks together and leave the field.
+//! Reads the block of a record. Writes the status, the fields and the decoded body. The parser is tolerant and counts
+//! two faults: a body that is not compressed although the header says so is kept unchanged, and a broken body is kept
+//! up to the fault. A body without chunks is sound although the header says chunked: Webrecorder and other tools join
+//! the chunks and keep the header field.
 //!
 //! Memory: at most [`BODY_BYTES_MAX`] of decoded body.
 
@@ -12,7 +13,7 @@ use std::io::Read;
 use crate::Finding;
 use crate::formats::record::{BODY_BYTES_MAX, Fields, RecordSite};
 
-/// The status of a response whose block begins like one, its fields read into `fields`, and its raw body.
+/// The status and the raw body of a block that begins like a response. Reads the header into `fields`.
 pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16, &'a [u8])> {
     fields.clear();
     let block = block.trim_ascii_start();
@@ -29,7 +30,7 @@ pub(crate) fn response<'a>(block: &'a [u8], fields: &mut Fields) -> Option<(u16,
 }
 
 /// The body without transfer coding and content encoding.
-pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut RecordSite<'_>) -> Cow<'a, [u8]> {
+pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, site: &mut RecordSite<'_>) -> Cow<'a, [u8]> {
     let mut body = Cow::Borrowed(raw);
     let names = |value: &str| value.to_ascii_lowercase();
     if fields.get("transfer-encoding").is_some_and(|value| names(&value).contains("chunked"))
@@ -37,7 +38,7 @@ pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut RecordSite<'_
         && let (Some(whole), good) = unchunk(raw)
     {
         if !good {
-            place.damage(Finding::BadChunks, "broken chunk");
+            site.damage(Finding::BadChunks, "a chunk is broken");
         }
         body = Cow::Owned(whole);
     }
@@ -48,7 +49,7 @@ pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut RecordSite<'_
         }
         let (decoded, good) = decode(encoding, &body);
         if !good {
-            place.damage(Finding::BadContentEncoding, encoding.get(..40).unwrap_or(encoding));
+            site.damage(Finding::BadContentEncoding, encoding.get(..40).unwrap_or(encoding));
         }
         if let Some(decoded) = decoded.filter(|_| good || !looks_like_html(&body)) {
             body = Cow::Owned(decoded);
@@ -57,7 +58,7 @@ pub(crate) fn body<'a>(raw: &'a [u8], fields: &Fields, place: &mut RecordSite<'_
     body
 }
 
-/// The chunks put together (nothing if not even the first is one), and whether all of them were good.
+/// The joined chunks (empty if the body does not begin with a chunk), and whether all chunks were valid.
 fn unchunk(mut raw: &[u8]) -> (Option<Vec<u8>>, bool) {
     let mut whole: Option<Vec<u8>> = None;
     loop {
@@ -94,7 +95,7 @@ fn chunk_size(line: &[u8]) -> Option<usize> {
     usize::from_str_radix(std::str::from_utf8(size).ok()?, 16).ok()
 }
 
-/// The body decoded as far as it can be (nothing if it is not in that encoding), and whether all was good.
+/// The body decoded up to the first fault (empty if the body has another encoding), and whether there was no fault.
 fn decode(encoding: &str, body: &[u8]) -> (Option<Vec<u8>>, bool) {
     match encoding {
         "gzip" | "x-gzip" if body.starts_with(&[0x1f, 0x8b]) => read_all(flate2::bufread::MultiGzDecoder::new(body)),
@@ -134,7 +135,7 @@ pub(crate) fn charset(content_type: &str) -> Option<&str> {
     })
 }
 
-/// Whether a document with this media type is HTML; `None` where the type says nothing.
+/// Whether a document with this media type is HTML; `None` if the type does not decide.
 pub(crate) fn is_html(media_type: &str) -> Option<bool> {
     match media_type {
         "text/html" | "application/xhtml+xml" => Some(true),
@@ -183,8 +184,8 @@ mod tests {
         let mut tally = Tally::default();
         let mut fields = Fields::default();
         fields.read(head.as_bytes());
-        let mut place = RecordSite { tally: &mut tally, path: Path::new("test"), at: (0, 0) };
-        let body = body(raw, &fields, &mut place).into_owned();
+        let mut site = RecordSite { tally: &mut tally, path: Path::new("test"), at: (0, 0) };
+        let body = body(raw, &fields, &mut site).into_owned();
         (body, tally)
     }
 

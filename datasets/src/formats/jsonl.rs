@@ -1,12 +1,12 @@
 //! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
 //!
-//! `ts` is text (14 digits, or any form of [`crate::capture::date`]) or a number: of 14 digits, of 10 (seconds since
-//! 1970) or of 13 (milliseconds). `digest` is optional; other fields are passed over. Links may be relative to `url`. A
-//! line that is no such object is damage, counted with its offset in the uncompressed text, and reading goes on at the
-//! next.
+//! `ts` is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds since
+//! 1970) or 13 digits (milliseconds). `digest` is optional. The reader ignores other fields. Links may be relative to
+//! `url`. Any other line is damage: the reader counts the line with its offset in the uncompressed text, and continues
+//! with the next line.
 //!
-//! Fields go straight from the line into the capture. A line that is too long to hold is read as a stream, so memory is
-//! that of a line of [`crate::files::lines::LINE_BYTES_MAX`], and of the links where they have no bound.
+//! The parser writes fields directly into the capture, and reads a line that is too long to hold as a stream. Memory: a
+//! line of [`crate::files::lines::LINE_BYTES_MAX`], and the links if the capture sets no bound.
 
 use crate::capture::date::{self, Date};
 use crate::capture::digest::digest_of;
@@ -288,9 +288,9 @@ mod tests {
             r#"{"url":"u","ts":1209588506,"links":[]} x"#,
             r#"["u"]"#,
         ];
-        let (mut text, mut places) = (format!("{good}\n"), Vec::new());
+        let (mut text, mut offsets) = (format!("{good}\n"), Vec::new());
         for line in bad {
-            places.push(text.len() as u64);
+            offsets.push(text.len() as u64);
             text += &format!("{line}\n{good}\n");
         }
         text += "{\"url\":\"u\",\"ts\":\"soon\",\"links\":[]}\n";
@@ -299,7 +299,7 @@ mod tests {
         assert!(captures.iter().all(|capture| capture.links.len() == 1));
         let found: Vec<u64> =
             tally.examples().iter().filter(|e| e.finding == Finding::BadJson).map(|e| e.offset).collect();
-        assert_eq!(found, places);
+        assert_eq!(found, offsets);
         assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 10));
     }
 

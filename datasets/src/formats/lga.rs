@@ -1,11 +1,12 @@
-//! Longitudinal graphs of the Internet Archive: two files of JSON lines, side by side, plain or gzip.
+//! Longitudinal graphs of the Internet Archive: two files of JSON lines in one directory, plain or gzip.
 //!
 //! - `id.map`: `{"surt_url": "org,archive)/", "url": "http://archive.org/", "id": 7}`;
 //! - `id.graph`: `{"id": 7, "timestamp": "20080430204826", "outlink_ids": [1, 2]}`, a capture a line.
 //!
-//! The graph needs its map, which is found beside it by its name (`x.graph.gz`: `x.map.gz` or `x.map`) and
-//! held whole: about 40 bytes and the URL for each. A map read on its own has no captures, and its lines are no damage.
-//! Damage: broken lines, ids that the map does not have, a missing map (then nothing can be read).
+//! The graph needs the map. The reader finds the map by name in the same directory (`x.graph.gz`: `x.map.gz` or
+//! `x.map`) and keeps the whole map in memory: about 40 bytes and the URL for each id. A map that is an input itself
+//! has no captures, and its lines are no damage. Damage: broken lines, ids that the map does not contain, and a missing
+//! map, without which nothing can be read.
 
 use crate::capture::date;
 use crate::files::lines::Lines;
@@ -28,17 +29,17 @@ struct Graph {
     map: Option<Map>,
 }
 
-/// The URLs by id.
+/// URLs by id.
 #[derive(Default)]
 struct Map {
     text: String,
     /// Beginning and length of each URL in `text`.
-    places: HashMap<u64, (usize, usize)>,
+    offsets_by_id: HashMap<u64, (usize, usize)>,
 }
 
 impl Map {
     fn url(&self, id: u64) -> Option<&str> {
-        let (start, length) = *self.places.get(&id)?;
+        let (start, length) = *self.offsets_by_id.get(&id)?;
         self.text.get(start..start + length)
     }
 }
@@ -62,7 +63,7 @@ impl CaptureReader for Graph {
             let Some(line) = parse(&self.lines, tally) else { continue };
             let (Some(links), Some(timestamp)) = (line.outlink_ids, line.timestamp) else {
                 if line.url.is_none() {
-                    tally.damage(Finding::BadJson, path, start, "neither a capture nor a URL");
+                    tally.damage(Finding::BadJson, path, start, "the line is neither a capture nor a URL");
                 }
                 continue;
             };
@@ -70,8 +71,8 @@ impl CaptureReader for Graph {
                 Some(map) => map,
                 none => none.insert(load_map(path, tally)?),
             };
-            if map.places.is_empty() {
-                tally.damage(Finding::UnknownFormat, path, start, "no id map beside the graph");
+            if map.offsets_by_id.is_empty() {
+                tally.damage(Finding::UnknownFormat, path, start, "no id map next to the graph file");
                 return Ok(false);
             }
             let Some(date) = date::parse(&timestamp) else {
@@ -79,7 +80,7 @@ impl CaptureReader for Graph {
                 continue;
             };
             let Some(url) = map.url(line.id) else {
-                tally.damage(Finding::BadRow, path, start, format!("no URL of id {}", line.id));
+                tally.damage(Finding::BadRow, path, start, format!("the id map has no URL for id {}", line.id));
                 continue;
             };
             capture.url.push_str(url);
@@ -87,7 +88,7 @@ impl CaptureReader for Graph {
             for link in links {
                 match map.url(link) {
                     Some(url) => capture.links.push(url),
-                    None => tally.damage(Finding::BadRow, path, start, format!("no URL of id {link}")),
+                    None => tally.damage(Finding::BadRow, path, start, format!("the id map has no URL for id {link}")),
                 }
             }
             return Ok(true);
@@ -121,7 +122,7 @@ fn load_map(graph: &Path, tally: &mut Tally) -> Result<Map, Error> {
     let mut lines = Lines::new(text, &path);
     while lines.read(tally)? {
         let Some(Line { id, url: Some(url), .. }) = parse(&lines, tally) else { continue };
-        map.places.insert(id, (map.text.len(), url.len()));
+        map.offsets_by_id.insert(id, (map.text.len(), url.len()));
         map.text.push_str(&url);
     }
     Ok(map)
@@ -130,8 +131,8 @@ fn load_map(graph: &Path, tally: &mut Tally) -> Result<Map, Error> {
 /// Where the map of a graph may lie: the same name with the last `graph` replaced, as it is, with and without `.gz`.
 fn candidates(graph: &Path) -> Vec<PathBuf> {
     let name = graph.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let Some(place) = name.rfind("graph") else { return Vec::new() };
-    let name = format!("{}map{}", &name[..place], &name[place + "graph".len()..]);
+    let Some(offset) = name.rfind("graph") else { return Vec::new() };
+    let name = format!("{}map{}", &name[..offset], &name[offset + "graph".len()..]);
     let plain = name.strip_suffix(".gz").unwrap_or(&name);
     vec![graph.with_file_name(&name), graph.with_file_name(format!("{plain}.gz")), graph.with_file_name(plain)]
 }

@@ -1,4 +1,4 @@
-//! Links files: plain text, a page and what it links to.
+//! Links files: plain text with pages and their links.
 //!
 //! ```text
 //! http://a.example/            a page; its links stand indented on the lines below (the Link Database's form)
@@ -8,15 +8,15 @@
 //! # a comment
 //! ```
 //!
-//! Both forms mix: `SOURCE [TIME] [LINK...]`, then any number of indented lines of links. The time is any form of
-//! [`crate::capture::date`] text. A page without one has the time that the file's name tells (`crawl-20080430.links`:
-//! 14 or 8 digits), and otherwise it is undated: it stands at 1970-01-01 00:00:00, and of several undated records of a
-//! page the newest counts, the others are counted. Newer is what is in the file that was modified later, or, where that
-//! is the same, in the one with the later name, or stands later in a file. Modification times say nothing else: copying
-//! a file must not change when a page was captured.
+//! A file may mix both forms: `SOURCE [TIME] [LINK...]`, then any number of indented lines of links. The time is any
+//! text form of [`crate::capture::date`]. A page without a time has the time in the name of the file
+//! (`crawl-20080430.links`: 14 or 8 digits). Without such a name, the page is undated and has the time 1970-01-01
+//! 00:00:00. Of several undated records of a page the newest is kept, and the other records are counted. A record is
+//! newer if its file was modified later, then if the name of its file sorts later, then if the record is later in the
+//! file. Modification times have no other use: copying a file must not change when a page was captured.
 //!
-//! Damage: lines that are no UTF-8, pages with digits for a time that are no date, links before the first page. Offsets
-//! are bytes of the uncompressed text. Source: SRC-RR-175 (2001), section 2.
+//! Damage: lines that are not UTF-8, pages whose time has digits but is not a date, links before the first page.
+//! Offsets count bytes of the uncompressed text. Source: SRC-RR-175 (2001), section 2.
 
 use crate::capture::date::{self, Date};
 use crate::files::lines::Lines;
@@ -64,7 +64,7 @@ impl CaptureReader for LinksFile {
                 return Ok(true);
             }
             let text = match std::str::from_utf8(line) {
-                Ok(_) if is_indented && !is_begun => Err("links of no page".to_owned()),
+                Ok(_) if is_indented && !is_begun => Err("links before the first page".to_owned()),
                 Ok(text) => Ok(text),
                 Err(error) => Err(error.to_string()),
             };
@@ -109,8 +109,8 @@ impl LinksFile {
             }
             None => {
                 capture.time = self.time;
-                let place = |age: &Vec<u8>| [&age[..], &self.lines.start.to_be_bytes()].concat();
-                capture.undated = self.undated.as_ref().map(place);
+                let age_and_offset = |age: &Vec<u8>| [&age[..], &self.lines.start.to_be_bytes()].concat();
+                capture.undated = self.undated.as_ref().map(age_and_offset);
                 word.into_iter().for_each(|word| capture.links.push(word));
             }
         }
@@ -120,8 +120,8 @@ impl LinksFile {
 
 fn time_of_name(path: &Path) -> Option<i64> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let runs = name.split(|letter: char| !letter.is_ascii_digit()).filter(|run| matches!(run.len(), 8 | 14));
-    runs.filter_map(date::parse).map(Date::seconds).next()
+    let numbers = name.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| matches!(digits.len(), 8 | 14));
+    numbers.filter_map(date::parse).map(Date::seconds).next()
 }
 
 /// Bytes that are the greater the newer a file is: when it was modified, then its name. What is no file is newest.
@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn both_forms_mix() {
-        let text = b"# links\nhttp://a/\n\thttp://b/\n  x y\n\nhttp://c/\r\nhttp://d/\t20080430204826 x\ty \n http://z/\nhttp://e/ x";
+        let text = b"# links\nhttp://a/\n\thttp://b/\n  x y\n\nhttp://c/\r\n\
+            http://d/\t20080430204826 x\ty \n http://z/\nhttp://e/ x";
         let (captures, tally) = read_all(text, "links.txt");
         let expected = [
             row("http://a/", 0, &["http://b/", "x", "y"]),
@@ -195,9 +196,9 @@ mod tests {
             let path = dir.path().join(name);
             let file = std::fs::File::create(&path).unwrap();
             file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
-            let own = ages(text, &path);
-            assert_eq!(own.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
-            all.extend(own.into_iter().flatten());
+            let file_ages = ages(text, &path);
+            assert_eq!(file_ages.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+            all.extend(file_ages.into_iter().flatten());
         }
         all.extend(ages(text, Path::new("-")).into_iter().flatten());
         assert!(all.is_sorted_by(|one, other| one < other));
@@ -217,7 +218,7 @@ mod tests {
     fn damage_is_counted_where_it_stands() {
         let (captures, tally) = read_all(b" x\nhttp://a/\n x\nhttp://\xff/\n y\nhttp://b/\n", "links");
         assert_eq!(captures, [row("http://a/", 0, &["x"]), row("http://b/", 0, &[])]);
-        let places: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
-        assert_eq!((places, tally.of(Finding::BadRow)), (vec![0, 16, 26], 3));
+        let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
+        assert_eq!((offsets, tally.of(Finding::BadRow)), (vec![0, 16, 26], 3));
     }
 }

@@ -1,4 +1,5 @@
-//! What the record formats share: the way to the next record, header fields, and the place of a record for the tally.
+//! Shared code of the record formats: the search for the next record, header fields, and the location of a record for
+//! the tally.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -11,10 +12,10 @@ use crate::{Content, Finding, Profile, Revisit, Tally};
 
 /// Longest header block of a record or of an HTTP message.
 pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
-/// Most of a body that is read or decoded.
+/// Most bytes of a body that are read or decoded.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// The place of a record, and where to count what it holds.
+/// The location of a record, and the tally for its findings.
 pub(crate) struct RecordSite<'a> {
     pub(crate) tally: &'a mut Tally,
     pub(crate) path: &'a Path,
@@ -30,7 +31,7 @@ impl RecordSite<'_> {
         self.tally.damage(finding, self.path, offset, detail);
     }
 
-    /// Counts something left out by rule.
+    /// Counts a finding that is not damage.
     pub(crate) fn count(&mut self, finding: Finding) {
         self.tally.count(finding);
     }
@@ -45,7 +46,8 @@ impl RecordSite<'_> {
     }
 }
 
-/// Goes to the place where the next record `begins`; `false` at the end. What stands before it is damage, counted once.
+/// Moves to the offset at which the next record `begins`; `false` at the end. Text before the record is damage and
+/// counts once.
 pub(crate) fn seek(
     text: &mut Text,
     path: &Path,
@@ -66,7 +68,8 @@ pub(crate) fn seek(
             _ => {
                 if !lost {
                     lost = true;
-                    RecordSite { at: text.place(), tally, path }.damage(Finding::BadHeader, "no record begins here");
+                    RecordSite { at: text.offsets(), tally, path }
+                        .damage(Finding::BadHeader, "expected a record header");
                 }
                 line.clear();
                 text.line(&mut line, HEADER_BYTES_MAX)?;
@@ -75,7 +78,7 @@ pub(crate) fn seek(
     }
 }
 
-/// Header fields: of a WARC record, of an HTTP message, of `application/warc-fields`. Reused from record to record.
+/// Header fields of a WARC record, of an HTTP message, or of `application/warc-fields`. Records reuse the buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
     text: Vec<u8>,
@@ -111,8 +114,8 @@ impl Fields {
         true
     }
 
-    /// Adds the lines of a header block up to its empty line or the end; the offset of what follows. Where the empty
-    /// line is missing, a line that begins with `<` is what follows.
+    /// Adds the lines of a header block up to the empty line or the end, and returns the offset of the body. If the
+    /// empty line is missing, the body begins with the first line that starts with `<`.
     pub(crate) fn read(&mut self, block: &[u8]) -> usize {
         let mut at = 0;
         while at < block.len() {
@@ -148,7 +151,7 @@ impl Fields {
     }
 }
 
-/// What a record counts as that is no page by its type or by what it is of; [`Finding::OtherRecord`] for others.
+/// The finding for a record that cannot be a page by its type or its URL; [`Finding::OtherRecord`] for other records.
 pub(crate) fn without_page(kind: &str, url: &str) -> Finding {
     match kind {
         "request" => Finding::Request,
@@ -166,7 +169,7 @@ pub(crate) fn bare_uri(uri: &str) -> &str {
     uri.strip_prefix('<').map_or(uri, |uri| uri.strip_suffix('>').unwrap_or(uri)).trim()
 }
 
-/// What a revisit record says; a profile that is not known counts as one of equal digests.
+/// The content of a revisit record. An unknown profile counts as identical-payload-digest.
 pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Content {
     let not_modified =
         profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));

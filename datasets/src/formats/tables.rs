@@ -6,10 +6,10 @@
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
 //!
-//! Links whose pages are all dictionary coded stay keys: each text is decoded once a row group.
+//! If all pages of the links have dictionary encoding, links stay keys: each text is decoded once a row group.
 //!
-//! Only these columns are read, others (`anchor`) never. The Arrow schema that some writers store beside the Parquet
-//! one is passed over, so dictionaries, large and view types of the writer all arrive as plain strings and lists.
+//! The reader reads only these columns, never others such as `anchor`. Some writers store an Arrow schema in the file.
+//! The reader ignores the Arrow schema, so dictionary, large and view types arrive as plain strings and lists.
 //!
 //! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14
 //! (`YYYYMMDDhhmmss`), texts as in [`crate::capture::date`]; crawl dates are digits of a text or an integer, 8 or 14 of
@@ -36,11 +36,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows decoded at a time, at most; and bytes that they take on average, about.
+/// Most rows in a batch, and the approximate bytes of a batch.
 const BATCH_ROWS: usize = 1024;
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Bytes of each row group. A file that is no sound Parquet counts as one row group, so that [`open`] reports it.
+/// Bytes of each row group. An invalid Parquet file counts as one row group, so that [`open`] reports the file.
 pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
     let Ok(metadata) = metadata(&file) else {
@@ -62,18 +62,21 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
         Err(error) => return broken(Finding::BadHeader, format!("Parquet footer: {error}")),
     };
     let columns: Vec<&str> = metadata.schema().fields().iter().map(|field| field.name().as_str()).collect();
-    let place = |name: &str| columns.iter().position(|column| column.trim() == name);
+    let index_of = |name: &str| columns.iter().position(|column| column.trim() == name);
     let (roots, is_captures) = match (
-        [place("url"), place("ts"), place("links")],
-        [place("crawl_date"), place("src").or(place("source")), place("dest").or(place("target"))],
+        [index_of("url"), index_of("ts"), index_of("links")],
+        [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))],
     ) {
         ([Some(url), Some(time), Some(links)], _) => ([url, time, links], true),
         (_, [Some(date), Some(source), Some(target)]) => ([source, date, target], false),
-        _ => return broken(Finding::UnknownFormat, format!("a table with columns {}", columns.join(", "))),
+        _ => return broken(Finding::UnknownFormat, format!("the table has the columns {}", columns.join(", "))),
     };
     let groups = metadata.metadata().row_groups();
     let Some(group) = groups.get(row_group) else {
-        return broken(Finding::BadHeader, format!("no row group {row_group} of {}", groups.len()));
+        return broken(
+            Finding::BadHeader,
+            format!("row group {row_group} does not exist, the file has {}", groups.len()),
+        );
     };
     let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
@@ -104,7 +107,7 @@ fn metadata(file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
     ArrowReaderMetadata::load(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true))
 }
 
-/// Has a column of lists of texts read as keys into its dictionary; `None` where its pages are not all such keys.
+/// Makes the reader return a column of lists of texts as keys of a dictionary; `None` if a page has no keys.
 fn with_keys(metadata: &ArrowReaderMetadata, group: &RowGroupMetaData, root: usize) -> Option<ArrowReaderMetadata> {
     let schema = metadata.parquet_schema();
     let mut leaves = (0..schema.num_columns()).filter(|&leaf| schema.get_column_root_idx(leaf) == root);
@@ -118,14 +121,14 @@ fn with_keys(metadata: &ArrowReaderMetadata, group: &RowGroupMetaData, root: usi
     }
     let keys = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let list = DataType::List(Arc::new(Field::clone(item).with_data_type(keys)));
-    let fields = metadata.schema().fields().iter().enumerate().map(|(place, field)| {
-        if place == root { Arc::new(Field::clone(field).with_data_type(list.clone())) } else { Arc::clone(field) }
+    let fields = metadata.schema().fields().iter().enumerate().map(|(index, field)| {
+        if index == root { Arc::new(Field::clone(field).with_data_type(list.clone())) } else { Arc::clone(field) }
     });
     let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields.collect::<Fields>())));
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).ok()
 }
 
-/// The batches of one row group, with the columns in the order in which they are asked for.
+/// The batches of one row group, with the columns in the requested order.
 struct Batches {
     reader: ParquetRecordBatchReader,
     names: [String; 3],
@@ -133,13 +136,13 @@ struct Batches {
     /// Row number in the file of the next batch's first row.
     row: u64,
     row_end: u64,
-    /// What follows cannot be read.
+    /// The rest of the row group cannot be read.
     ended: bool,
 }
 
 impl Batches {
-    /// The next batch, and the row number in the file of its first row. What cannot be decoded is counted and ends
-    /// the row group.
+    /// The next batch, and the row number in the file of its first row. A batch that cannot be decoded counts as damage
+    /// and ends the row group.
     fn next(&mut self, tally: &mut Tally) -> Option<(u64, RecordBatch)> {
         let row = self.row;
         if self.ended {
@@ -167,7 +170,7 @@ impl Batches {
         let types: Vec<String> = batch.columns().iter().map(|column| column.data_type().to_string()).collect();
         self.give_up(
             Finding::UnknownFormat,
-            format!("columns {} are {}", self.names.join(", "), types.join(", ")),
+            format!("columns {} have the types {}", self.names.join(", "), types.join(", ")),
             tally,
         )
     }
@@ -179,7 +182,7 @@ impl Batches {
     }
 }
 
-/// A file without a capture that can be read: says why, once.
+/// A file without readable captures: reports the reason once.
 struct Broken {
     path: PathBuf,
     report: Option<(Finding, String)>,
@@ -336,8 +339,8 @@ mod tests {
         let (rows, tally) = read_all(file.path());
         assert_eq!(rows, [row("http://a/", 1_199_145_600, &["x"])]);
         assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (5, 1, 6));
-        let places: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
-        assert_eq!(places, [3, 0, 0, 1, 2, 4]);
+        let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
+        assert_eq!(offsets, [3, 0, 0, 1, 2, 4]);
     }
 
     #[test]

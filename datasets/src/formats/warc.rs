@@ -1,15 +1,16 @@
-//! WARC 0.17 to 1.1 (ISO 28500), and WAT files, which are WARCs of metadata records in JSON ([`crate::formats::wat`]).
+//! WARC 0.17 to 1.1 (ISO 28500), and WAT files: WARC files of metadata records in JSON ([`crate::formats::wat`]).
 //!
-//! Reads: records in the order of the file. Writes: a capture for each `response` and `resource` that is an HTML page,
-//! for each `revisit` that may be one, and, where asked for, for each `metadata` record with Heritrix's `outlink:`
-//! lines.
+//! Reads records in the order of the file. Writes a capture for each `response` and `resource` that is an HTML page,
+//! for each `revisit` that may be a page, and, if the options ask for outlinks, for each `metadata` record with
+//! `outlink:` lines of Heritrix.
 //!
-//! Damage is passed over. A record whose length does not lead to the next version line ends at the next one that is
-//! found, in the block or behind it. A record cut by the end or by a broken member keeps what there is.
+//! Damage: if the length of a record does not lead to the next version line, the record ends at the next version line
+//! that is found, inside the block or after the block. If the file ends or a member breaks inside a record, the reader
+//! keeps the available part.
 //!
-//! Memory: the block of one record, at most 64 MiB of it; a longer one is passed over and counted. Time: linear,
-//! however wrong the lengths are. A block is looked at where it lies in the text and never put back, so a length that
-//! leads too far costs no more than a look at its end, and the next version line is looked for from the front.
+//! Memory: at most 64 MiB of the block of one record. The rest of a longer block is skipped and counted. Time: linear,
+//! even if every length is wrong. The reader parses a block in the text buffer and never copies a block back. A length
+//! that is too large costs one look at the end of the block, then a search for the next version line from the front.
 
 use memchr::memmem;
 use std::io::BufRead;
@@ -22,12 +23,12 @@ use crate::formats::wat::{self, Flavour};
 use crate::page::document::{self, Documents};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
-/// Most of a block that is read where only the next record is of interest.
+/// Most bytes of a block that are read to find the next record.
 const OTHER_BYTES_MAX: usize = 1 << 20;
 
-/// How far the block of a record may be off before the next version line: line feeds.
+/// Most bytes of line feeds between a block and the next version line.
 const GAP_BYTES: usize = 10;
-/// Where the type of a record is looked for behind a version line that may be text of a block.
+/// Bytes after a version line that must contain the type of the record; otherwise the line is text of a block.
 const TYPE_BYTES_MAX: usize = 400;
 
 /// A reader of WARC and WAT records.
@@ -38,7 +39,7 @@ pub(crate) struct WarcReader {
     records: Records,
 }
 
-/// What makes captures of records.
+/// Turns records into captures.
 struct Records {
     documents: Documents,
     header: Fields,
@@ -53,13 +54,13 @@ impl WarcReader {
         WarcReader { text, path, line: Vec::new(), records }
     }
 
-    /// Finds the next version line and reads the header behind it; `false` at the end.
+    /// Finds the next version line and reads the header after the line; `false` at the end.
     fn header(&mut self, tally: &mut Tally, at: &mut (u64, u64)) -> std::io::Result<bool> {
         if !record::seek(&mut self.text, &self.path, tally, |text| Ok(version(text.peek(6)?)))? {
             return Ok(false);
         }
-        *at = self.text.place();
-        let mut place = RecordSite { at: *at, tally, path: &self.path };
+        *at = self.text.offsets();
+        let mut site = RecordSite { at: *at, tally, path: &self.path };
         self.records.header.clear();
         self.line.clear();
         self.text.line(&mut self.line, HEADER_BYTES_MAX)?;
@@ -67,7 +68,7 @@ impl WarcReader {
         let mut damaged = false;
         loop {
             if version(self.text.peek(6)?) {
-                place.damage(Finding::BadHeader, "the next record begins in the header");
+                site.damage(Finding::BadHeader, "the next record begins inside the header");
                 return Ok(true);
             }
             self.line.clear();
@@ -75,7 +76,7 @@ impl WarcReader {
             read += len;
             if len == 0 {
                 if !self.text.at_break() {
-                    place.damage(Finding::Truncated, "record header");
+                    site.damage(Finding::Truncated, "the record header is cut off");
                 }
                 return Ok(true);
             }
@@ -85,12 +86,12 @@ impl WarcReader {
                 return Ok(true);
             }
             if read > HEADER_BYTES_MAX {
-                place.damage(Finding::BadHeader, "longer than 1 MiB");
+                site.damage(Finding::BadHeader, "the header is longer than 1 MiB");
                 return Ok(true);
             }
             if !self.records.header.push(line) && !damaged {
                 damaged = true;
-                place.damage(Finding::BadHeader, "a line that is no field");
+                site.damage(Finding::BadHeader, "a header line is not a field");
             }
         }
     }
@@ -102,33 +103,33 @@ impl WarcReader {
             return Ok(None);
         }
         let WarcReader { text, path, records, .. } = self;
-        let mut place = RecordSite { tally, path, at };
+        let mut site = RecordSite { tally, path, at };
         let kind = records.header.get("warc-type").unwrap_or_default().to_ascii_lowercase();
         let wanted = matches!(&kind[..], "response" | "resource" | "revisit" | "metadata");
         let len = records.header.get("content-length").and_then(|len| len.parse().ok());
-        let Block { bytes, skipped } = block(text, len, wanted, &mut place)?;
-        let is_capture = records.capture(&kind, &text.peek(bytes)?[..bytes], capture, &mut place);
+        let Block { bytes, skipped } = block(text, len, wanted, &mut site)?;
+        let is_capture = records.capture(&kind, &text.peek(bytes)?[..bytes], capture, &mut site);
         text.consume(bytes);
         if text.skip(skipped)? < skipped && !text.at_break() {
-            place.damage(Finding::Truncated, "record block");
+            site.damage(Finding::Truncated, "the record block is cut off");
         }
         Ok(Some(is_capture))
     }
 }
 
-/// The block of a record in the text that comes next.
+/// The block of a record at the current offset of the text.
 struct Block {
-    /// How many bytes are read; all of them are at hand.
+    /// Bytes to read; the text buffer holds all of them.
     bytes: usize,
-    /// How many more belong to it.
+    /// Further bytes of the block, which are skipped.
     skipped: u64,
 }
 
-/// Finds the block of a record by its length; where that is wrong, up to the next version line.
-fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite<'_>) -> std::io::Result<Block> {
+/// Finds the block of a record by its length. If the length is wrong, the block ends at the next version line.
+fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<'_>) -> std::io::Result<Block> {
     let whole = |bytes| Block { bytes, skipped: 0 };
     let Some(len) = len else {
-        place.damage(Finding::BadHeader, "no Content-Length");
+        site.damage(Finding::BadHeader, "Content-Length is missing or not a number");
         return Ok(whole(next_version(text, 0)?));
     };
     let bytes_max = if wanted { BODY_BYTES_MAX } else { OTHER_BYTES_MAX };
@@ -137,25 +138,26 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite
     if ahead.len() < bytes {
         // The end, or a broken member, inside the block: the length may be too great all the same.
         if let Some(next) = version_line(ahead, 0) {
-            place.damage(Finding::BadLength, "the next record begins inside the block");
+            site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
         }
         let bytes = ahead.len();
         if !text.ends_at_break() {
-            place.damage(Finding::Truncated, "record block");
+            site.damage(Finding::Truncated, "the record block is cut off");
         }
         return Ok(whole(bytes));
     }
-    let (own, behind) = ahead.split_at(bytes);
+    let (block, behind) = ahead.split_at(bytes);
     if len > bytes as u64 {
-        let next = version_line(own, 0);
-        let is_record = |at: usize| memmem::find(&own[at..own.len().min(at + TYPE_BYTES_MAX)], b"WARC-Type:").is_some();
+        let next = version_line(block, 0);
+        let is_record =
+            |at: usize| memmem::find(&block[at..block.len().min(at + TYPE_BYTES_MAX)], b"WARC-Type:").is_some();
         if let Some(next) = next.filter(|&at| is_record(at)) {
-            place.damage(Finding::BadLength, "the next record begins inside the block");
+            site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
         }
         if wanted {
-            place.damage(Finding::Truncated, "record block longer than 64 MiB");
+            site.damage(Finding::Truncated, "the record block is longer than 64 MiB");
         }
         return Ok(Block { bytes, skipped: len - bytes as u64 });
     }
@@ -164,16 +166,16 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, place: &mut RecordSite
     {
         return Ok(whole(bytes));
     }
-    if let Some(next) = version_line(own, 0) {
-        place.damage(Finding::BadLength, "the next record begins inside the block");
+    if let Some(next) = version_line(block, 0) {
+        site.damage(Finding::BadLength, "the next record begins inside the block");
         return Ok(whole(next));
     }
-    place.damage(Finding::BadLength, "the block goes on behind its end");
+    site.damage(Finding::BadLength, "the block continues after the length that its header gives");
     Ok(whole(next_version(text, bytes)?))
 }
 
-/// Where the next version line begins, `from` or more bytes on; where there is none, how much of a block is read at
-/// most.
+/// The offset of the next version line, `from` or more bytes on. Without a version line, the number of bytes of
+/// the block to read.
 fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
     const STEP_BYTES: usize = 64 << 10;
     // What may be the beginning of a version line that is not all at hand, and the line feed before it.
@@ -193,20 +195,20 @@ fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
 
 /// The first version line in a text, `from` or more bytes on.
 fn version_line(text: &[u8], from: usize) -> Option<usize> {
-    let places = memmem::find_iter(text.get(from..)?, b"WARC/").map(|at| from + at);
-    places.into_iter().find(|&at| version(&text[at..]) && (at == 0 || text[at - 1] == b'\n'))
+    let offsets = memmem::find_iter(text.get(from..)?, b"WARC/").map(|at| from + at);
+    offsets.into_iter().find(|&at| version(&text[at..]) && (at == 0 || text[at - 1] == b'\n'))
 }
 
 impl Records {
-    /// Makes a record a capture, or counts why it is none.
-    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, place: &mut RecordSite<'_>) -> bool {
+    /// Turns a record into a capture, or counts why the record is not a capture.
+    fn capture(&mut self, kind: &str, block: &[u8], capture: &mut Capture, site: &mut RecordSite<'_>) -> bool {
         let content_type = self.header.get("content-type").unwrap_or_default();
         let json = crate::formats::http::media_type(&content_type) == "application/json";
         let url = self.header.get("warc-target-uri");
         let finding = record::without_page(kind, url.as_deref().map_or("", bare_uri));
         match kind {
             "metadata" if json => {
-                return wat::capture(block, self.flavour, &mut self.documents, capture, place);
+                return wat::capture(block, self.flavour, &mut self.documents, capture, site);
             }
             "response" | "resource" | "revisit" if finding == Finding::OtherRecord => {}
             "metadata" if self.documents.kinds.outlinks => {}
@@ -216,13 +218,13 @@ impl Records {
                     self.lines.read(block);
                     self.flavour = Flavour::of(&self.lines);
                 }
-                place.count(finding);
+                site.count(finding);
                 return false;
             }
         }
         capture.clear();
         let Some(url) = url else {
-            place.damage(Finding::BadHeader, "no WARC-Target-URI");
+            site.damage(Finding::BadHeader, "WARC-Target-URI is missing");
             return false;
         };
         capture.url.push_str(bare_uri(&url));
@@ -233,25 +235,26 @@ impl Records {
                 document::outlink(&String::from_utf8_lossy(value), capture);
             }
             if capture.links.is_empty() {
-                place.count(finding);
+                site.count(finding);
                 return false;
             }
         }
         let payload_type = self.header.get("warc-identified-payload-type");
         let is_capture = match kind {
             "metadata" => true,
-            "revisit" => self.documents.revisit(block, payload_type.as_deref(), capture, place),
-            "resource" => self.documents.resource(block, &content_type, capture, place),
+            "revisit" => self.documents.revisit(block, payload_type.as_deref(), capture, site),
+            "resource" => self.documents.resource(block, &content_type, capture, site),
             _ => {
-                let own = Some(&*content_type).filter(|text| !text.is_empty() && !text.starts_with("application/http"));
-                self.documents.response(block, payload_type.as_deref().or(own), capture, place)
+                let declared_type =
+                    Some(&*content_type).filter(|text| !text.is_empty() && !text.starts_with("application/http"));
+                self.documents.response(block, payload_type.as_deref().or(declared_type), capture, site)
             }
         };
         if !is_capture {
             return false;
         }
         let date = self.header.get("warc-date").unwrap_or_default();
-        let Some(time) = place.time(&date) else { return false };
+        let Some(time) = site.time(&date) else { return false };
         capture.time = time;
         if kind != "metadata" {
             capture.digest = self.header.get("warc-payload-digest").and_then(|digest| digest_of(&digest));

@@ -1,13 +1,14 @@
-//! WAT: metadata of WARC or ARC records in JSON, one `metadata` record of a WARC for each.
+//! WAT: metadata of WARC or ARC records in JSON. Each `metadata` record of the file describes one record.
 //!
-//! Reads: the JSON of one record. Writes: a capture by the same rules as for the record that it describes. URL and date
-//! are those of the envelope; the WAT record's own date is when the extractor ran.
+//! Reads the JSON of one record. Writes a capture by the same rules as for the described record. URL and date come from
+//! the envelope. The date of the WAT record is the time at which the extractor ran.
 //!
-//! Queries of links are in the charset that the HTTP header or a `<meta>` names, as in [`crate::page::charset`]; the
-//! text that a guess would need is not in a WAT.
+//! Queries of links use the charset of the HTTP header or of a `<meta>`, as in [`crate::page::charset`]. A WAT does not
+//! contain the text that a guess would need.
 //!
-//! Two flavours: the extractor of the IIPC and the Internet Archive leaves entities in URLs as they are, Common Crawl's
-//! decodes them. The `warcinfo` record tells: Common Crawl writes `Software-Info`, the others `software`.
+//! There are two flavours. The extractor of the IIPC and the Internet Archive keeps entities in URLs; the extractor of
+//! Common Crawl decodes entities. The `warcinfo` record distinguishes the flavours: Common Crawl writes
+//! `Software-Info`, the other extractor writes `software`.
 //!
 //! Memory: one JSON text and its links.
 
@@ -49,17 +50,17 @@ pub(crate) fn capture(
     flavour: Flavour,
     documents: &mut Documents,
     capture: &mut Capture,
-    place: &mut RecordSite<'_>,
+    site: &mut RecordSite<'_>,
 ) -> bool {
     let record: Record<'_> = match serde_json::from_slice(json) {
         Ok(record) => record,
         Err(error) => {
-            place.damage(Finding::BadJson, &format!("WAT: {error}"));
+            site.damage(Finding::BadJson, &format!("WAT: {error}"));
             return false;
         }
     };
     let Some(envelope) = record.envelope else {
-        place.count(Finding::Metadata);
+        site.count(Finding::Metadata);
         return false;
     };
     let header = if envelope.warc.0.is_empty() { &envelope.arc } else { &envelope.warc };
@@ -71,7 +72,7 @@ pub(crate) fn capture(
     let page = matches!(&kind[..], "response" | "resource" | "revisit") || outlinks.is_some();
     let finding = record::without_page(&kind, url);
     if !page || url.is_empty() || !matches!(finding, Finding::OtherRecord | Finding::Metadata) {
-        place.count(finding);
+        site.count(finding);
         return false;
     }
     capture.clear();
@@ -79,7 +80,7 @@ pub(crate) fn capture(
     let response = payload.response.as_ref();
     let status =
         response.map_or(0, |response| response.message.status.as_deref().and_then(|s| s.parse().ok()).unwrap_or(0));
-    let own_type = response.and_then(|response| response.headers.get("Content-Type")).filter(|text| !text.is_empty());
+    let http_type = response.and_then(|response| response.headers.get("Content-Type")).filter(|text| !text.is_empty());
     let record_type = header
         .get("WARC-Identified-Payload-Type")
         .or_else(|| header.get("Content-Type").filter(|_| kind == "resource" || envelope.warc.0.is_empty()));
@@ -89,20 +90,20 @@ pub(crate) fn capture(
             document::outlink(record.value.as_deref().unwrap_or_default(), capture);
         }
         if capture.links.is_empty() {
-            place.count(finding);
+            site.count(finding);
         }
         !capture.links.is_empty()
     } else if kind == "revisit" {
-        document::revisit(kinds, status, own_type.or(record_type), location, capture, place)
+        document::revisit(kinds, status, http_type.or(record_type), location, capture, site)
     } else if let Some(location) = document::redirect_target(kinds, status, location) {
         capture.links.push(location);
         true
     } else if response.is_some() && status != 200 {
-        place.count(Finding::OtherStatus);
+        site.count(Finding::OtherStatus);
         false
     } else {
         let html = response.and_then(|response| response.html.as_ref()).or(payload.html.as_ref());
-        let named = own_type.map(http::media_type).and_then(|text| http::is_html(&text));
+        let named = http_type.map(http::media_type).and_then(|text| http::is_html(&text));
         let named = named.or_else(|| record_type.map(http::media_type).and_then(|text| http::is_html(&text)));
         // Extractors leave resource records unread: without metadata of the HTML their links are not known.
         let known = response.is_some() || html.is_some();
@@ -113,12 +114,12 @@ pub(crate) fn capture(
                 html::refresh(refresh).into_iter().for_each(|url| capture.links.push(url));
             }
             if let Some(html) = html {
-                let encoding = own_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
+                let encoding = http_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
                 page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
             }
             true
         } else {
-            place.count(Finding::NotHtml);
+            site.count(Finding::NotHtml);
             false
         }
     };
@@ -126,7 +127,7 @@ pub(crate) fn capture(
         return false;
     }
     let date = header.get("WARC-Date").or_else(|| header.get("Date")).unwrap_or_default();
-    let Some(time) = place.time(date) else { return false };
+    let Some(time) = site.time(date) else { return false };
     capture.time = time;
     if kind != "metadata" {
         capture.digest = header.get("WARC-Payload-Digest").and_then(digest_of);

@@ -1,19 +1,19 @@
-//! The model: one host after the other, made up page by page.
+//! The model of a generated crawl. Hosts are generated one after the other, and each host page by page.
 //!
-//! What it imitates are the crawls of the UK in 2006 and 2007, and harder ones:
-//! - hosts of Zipf size, whose URLs form a tree of directories; a quarter of them is crawled, as is a quarter
-//!   of the hosts;
-//! - a page has the menu of its host and of its directory, and links of its own. Many pages copy links of the page
-//!   before them in URL order, as it is at that time, some with their whole fate; the rest is near by, anywhere in the
-//!   host, or outside;
-//! - a link stands in a place of the page. It lives for some months, short or long by its class, and another one
-//!   follows it there, or, now and then, the one that was there at first;
-//! - monthly crawls, on the first second of a month: pages are born and die, and now and then one is missed. Irregular
-//!   ones: Zipf numbers of captures a page, some of them hours apart and some months.
+//! The model imitates the crawls of the UK in 2006 and 2007, and harder crawls:
+//! - Host sizes follow Zipf's law. The URLs of a host form a tree of directories. A quarter of the URLs is crawled, and
+//!   a quarter of the hosts.
+//! - A page has the menu of its host, the menu of its directory, and body links. Many pages copy links of the preceding
+//!   page in URL order as of that time, some of the links with all later changes. The rest of the links lead to pages
+//!   near by, anywhere in the host, or outside.
+//! - A link fills a slot of the page. The link lives for some months, short or long by its class. Then another link
+//!   takes the slot, or sometimes the link that was there at first.
+//! - A monthly crawl captures pages in the first second of a month. Pages are born and die, and sometimes a capture is
+//!   missed. In an irregular crawl, the numbers of captures follow Zipf's law, some hours apart and some months apart.
 //!
-//! Links change with the months, whenever a page is captured. Whole numbers only, see `random`.
+//! Links change with the months, whenever a page is captured. The model uses integers only, see `random`.
 //!
-//! Order: host by host, inside by URL, inside by time. Memory: the URLs of one host, two pages and a menu.
+//! Order: by host, then by URL, then by time. Memory: the URLs of one host, two pages and a menu.
 
 use super::names::{DIRECTORY_URLS, Target, write_url};
 use super::random::Random;
@@ -33,7 +33,7 @@ const NEAR_GROUPS: u64 = 8;
 /// Of ten thousand links outside: to crawled hosts, to home pages.
 const TO_CRAWLED_HOSTS: u64 = 4_700;
 const TO_HOME: u64 = 3_000;
-/// Of ten thousand: links that die and make room for the one that their place had at first.
+/// Of ten thousand: links that die and are replaced by the first link of their slot.
 const RETURNS: u64 = 1_500;
 /// Of ten thousand a month: pages born, for each that was there at first; pages that die; captures that are missed.
 const BIRTHS: u64 = 80;
@@ -63,9 +63,9 @@ struct Constants {
     /// Links of a menu: of the host, of the directory.
     host_menu: u64,
     directory_menu: u64,
-    /// Links of a page besides, at least; two numbers below `own_spread` come to it.
-    own_min: u64,
-    own_spread: u64,
+    /// Links of a page besides, at least; two numbers below `body_spread` are added.
+    body_min: u64,
+    body_spread: u64,
     /// Pages that have more, and how many more at most.
     long: u64,
     long_more: u64,
@@ -86,8 +86,8 @@ struct Constants {
 const UK: Constants = Constants {
     host_menu: 6,
     directory_menu: 6,
-    own_min: 10,
-    own_spread: 17,
+    body_min: 10,
+    body_spread: 17,
     long: 600,
     long_more: 50,
     copying: 9_500,
@@ -103,8 +103,8 @@ const UK: Constants = Constants {
 const HARD: Constants = Constants {
     host_menu: 6,
     directory_menu: 6,
-    own_min: 4,
-    own_spread: 16,
+    body_min: 4,
+    body_spread: 16,
     long: 1_300,
     long_more: 110,
     copying: 5_900,
@@ -154,17 +154,17 @@ fn irregular_weights() -> Vec<u64> {
     (1..=u128::from(IRREGULAR_CAPTURES_MAX)).map(|captures| u64::try_from(power(captures)).unwrap_or(0)).collect()
 }
 
-/// A link that stands in a place of its page in the months `from..to`.
+/// A link that fills a slot of its page in the months `from..to`.
 #[derive(Clone, Copy)]
 struct Link {
     target: Target,
-    place: usize,
+    slot: usize,
     class: usize,
     from: u64,
     to: u64,
 }
 
-/// Links, place by place.
+/// Links, slot by slot.
 #[derive(Default)]
 struct Links {
     links: Vec<Link>,
@@ -224,8 +224,8 @@ pub struct Generator {
 #[derive(Default)]
 struct Page {
     number: u64,
-    /// Links of its own.
-    own: Links,
+    /// Links outside of the menus.
+    body: Links,
     /// Texts of all its links end to end, and their places in it with the months when they are there.
     texts: String,
     links: Vec<(Range<u64>, Range<usize>)>,
@@ -292,7 +292,7 @@ impl Generator {
     fn begin_host(&mut self) {
         self.host = self.next_host;
         self.next_host += 1;
-        self.page.own.clear();
+        self.page.body.clear();
         let pages = self.pages_of(self.host);
         self.urls.clear();
         for number in 0..pages * CRAWLED {
@@ -317,12 +317,12 @@ impl Generator {
 
     /// Makes up a page: its captures and its links over time.
     fn begin_page(&mut self, number: u64) {
-        std::mem::swap(&mut self.page.own, &mut self.neighbour);
+        std::mem::swap(&mut self.page.body, &mut self.neighbour);
         let mut page = std::mem::take(&mut self.page);
         let mut random = self.random(&[12, self.host, number]);
         page.number = number;
         self.captures(&mut random, &mut page.captures);
-        page.own.clear();
+        page.body.clear();
         page.links.clear();
         page.texts.clear();
         let (Some(&(_, first)), Some(&(_, last))) = (page.captures.last(), page.captures.first()) else { return };
@@ -331,10 +331,10 @@ impl Generator {
         }
         let is_empty = self.profile == Profile::Irregular && random.chance(EMPTY);
         if !is_empty {
-            self.own_links(number, first..last + 1, &mut random, &mut page.own);
+            self.body_links(number, first..last + 1, &mut random, &mut page.body);
         }
         let menu = self.menu.links.iter().filter(|_| !is_empty);
-        for link in menu.chain(&page.own.links) {
+        for link in menu.chain(&page.body.links) {
             if link.from <= last && link.to > first {
                 let start = page.texts.len();
                 if link.target.host == self.host {
@@ -349,16 +349,16 @@ impl Generator {
     }
 
     /// The links of a page that are not in the menu, in the months in which it is captured.
-    fn own_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Links) {
+    fn body_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Links) {
         let constants = self.profile.constants();
-        let mut places = constants.own_min + random.below(constants.own_spread) + random.below(constants.own_spread);
+        let mut slots = constants.body_min + random.below(constants.body_spread) + random.below(constants.body_spread);
         if random.chance(constants.long) {
-            places += random.below(constants.long_more);
+            slots += random.below(constants.long_more);
         }
         let copies = random.chance(constants.copying);
         let temper = self.temper(number / DIRECTORY_URLS);
-        let mut originals = self.neighbour.links.chunk_by(|one, other| one.place == other.place);
-        for place in 0..usize::try_from(places).unwrap_or(0) {
+        let mut originals = self.neighbour.links.chunk_by(|one, other| one.slot == other.slot);
+        for slot in 0..usize::try_from(slots).unwrap_or(0) {
             let original = originals.next().filter(|_| copies && random.chance(constants.copied)).unwrap_or(&[]);
             let shares = random.chance(constants.shared);
             let mut from = months.start;
@@ -369,28 +369,28 @@ impl Generator {
                 }
                 class = original.class;
                 let to = if shares { original.to } else { from + self.life(class, random) };
-                links.push(Link { target: original.target, place, class, from, to });
+                links.push(Link { target: original.target, slot, class, from, to });
                 from = to;
                 if !shares || from >= months.end {
                     break;
                 }
             }
             let next = |tried, random: &mut Random| self.target(number, tried, random);
-            self.follow(place, class, from..months.end, random, next, links);
+            self.follow(slot, class, from..months.end, random, next, links);
         }
     }
 
-    /// Fills a place of a page from a month on with one link after the other.
+    /// Fills a slot of a page from a month on with one link after the other.
     fn follow(
         &self,
-        place: usize,
+        slot: usize,
         class: usize,
         months: Range<u64>,
         random: &mut Random,
         next: impl Fn(u32, &mut Random) -> Target,
         links: &mut Links,
     ) {
-        let start = links.links.iter().rposition(|link| link.place != place).map_or(0, |before| before + 1);
+        let start = links.links.iter().rposition(|link| link.slot != slot).map_or(0, |before| before + 1);
         let mut from = months.start;
         while from < months.end {
             let first = links.links.get(start).filter(|_| links.links.len() > start + 1);
@@ -402,12 +402,12 @@ impl Generator {
                 }
             };
             let to = from + self.life(class, random);
-            links.push(Link { target, place, class, from, to });
+            links.push(Link { target, slot, class, from, to });
             from = to;
         }
     }
 
-    /// Whether the menu or a page's own links have a target.
+    /// Whether the menu or the body links of a page have a target.
     fn is_there(&self, target: Target, links: &Links) -> bool {
         self.menu.have(target) || links.have(target)
     }
@@ -415,22 +415,22 @@ impl Generator {
     /// Of a hundred: how many links of higher classes a directory has, where others have a hundred.
     fn temper(&self, directory: u64) -> u64 {
         match self.random(&[14, self.host, directory]).below(10_000) {
-            place if place < QUIET => TEMPERS[0],
-            place if place < 10_000 - LIVELY => TEMPERS[1],
+            rank if rank < QUIET => TEMPERS[0],
+            rank if rank < 10_000 - LIVELY => TEMPERS[1],
             _ => TEMPERS[2],
         }
     }
 
     fn class(&self, temper: u64, random: &mut Random) -> usize {
         let higher = self.profile.constants().higher_classes;
-        let place = random.below(10_000) * 100;
-        higher.iter().filter(|&&class| place < class * temper).count()
+        let draw = random.below(10_000) * 100;
+        higher.iter().filter(|&&class| draw < class * temper).count()
     }
 
     /// How many months a link lives, at least one.
     fn life(&self, class: usize, random: &mut Random) -> u64 {
-        let place = random.next();
-        1 + self.lives[class].partition_point(|&living| place < living) as u64
+        let draw = random.next();
+        1 + self.lives[class].partition_point(|&living| draw < living) as u64
     }
 
     /// Captures of a page, last first.
@@ -462,12 +462,12 @@ impl Generator {
         // What goes beyond the crawl is pressed together.
         let days = self.months * 28;
         let span = gaps.iter().sum::<u64>().max(1);
-        let room = span.min(days * DAY - 1);
-        let start = random.below(days * DAY - room);
+        let length = span.min(days * DAY - 1);
+        let start = random.below(days * DAY - length);
         let mut passed = 0;
         for gap in std::iter::once(0).chain(gaps) {
             passed += gap;
-            let second = start + u64::try_from(u128::from(passed) * u128::from(room) / u128::from(span)).unwrap_or(0);
+            let second = start + u64::try_from(u128::from(passed) * u128::from(length) / u128::from(span)).unwrap_or(0);
             let month = second / (28 * DAY);
             captures.push((time(month, second % (28 * DAY)), month));
         }
@@ -484,17 +484,17 @@ impl Generator {
             let mut random = self.random(&[13, self.host, key]);
             let first = directory * DIRECTORY_URLS / CRAWLED;
             for _ in 0..count {
-                let place = menu.links.len();
+                let slot = menu.links.len();
                 let next = |tried: u32, random: &mut Random| {
                     let group = match key {
-                        0 if place == 0 => 0,
+                        0 if slot == 0 => 0,
                         0 => random.small_below(pages),
                         _ => (first + random.below((DIRECTORY_URLS / CRAWLED) << tried)) % pages,
                     };
                     Target { host: self.host, number: self.crawled(self.host, group) }
                 };
                 let class = self.class(TEMPERS[1], &mut random).min(1);
-                self.follow(place, class, 0..self.months, &mut random, next, &mut menu);
+                self.follow(slot, class, 0..self.months, &mut random, next, &mut menu);
             }
         }
         self.menu = menu;

@@ -1,10 +1,10 @@
-//! What the URLs of a made-up crawl look like: every one a pure function of the seed, a host and a number.
+//! The URLs of a generated crawl: each URL is a pure function of the seed, a host and a number.
 //!
-//! The directories of a host form a tree. [`DIRECTORY_URLS`] consecutive numbers are one directory, the first of them
-//! its index page; what the others look like is the same for a directory: articles, numbered pages, directories of
-//! their own, or scripts with one parameter or two. A third of the URLs has a query.
+//! The directories of a host form a tree. [`DIRECTORY_URLS`] consecutive numbers are one directory, and the first
+//! number is the index page. All other pages of a directory look alike: articles, numbered pages, subdirectories, or
+//! scripts with one or two parameters. A third of the URLs has a query.
 //!
-//! Host, directory and page names hold their number, as digits or as syllables, so that no two URLs are the same.
+//! Names of hosts, directories and pages contain their number, as digits or as syllables, so that all URLs differ.
 
 use super::random::Random;
 
@@ -38,8 +38,8 @@ pub(super) fn write_url(seed: u64, Target { host, number }: Target, out: &mut St
     write_host(seed, host, out);
     let directory = number / DIRECTORY_URLS;
     write_directory(seed, host, directory, out);
-    let place = number % DIRECTORY_URLS;
-    if place == 0 {
+    let index = number % DIRECTORY_URLS;
+    if index == 0 {
         return;
     }
     let bits = Random::of(seed, &[3, host, number]).next();
@@ -48,7 +48,7 @@ pub(super) fn write_url(seed: u64, Target { host, number }: Target, out: &mut St
     match look % 20 {
         0..=1 => {
             word(bits, out);
-            syllable(place + BRANCHES, out); // no directory of the tree ends so
+            syllable(index + BRANCHES, out); // no directory of the tree ends so
             out.push('/');
         }
         2..=6 => {
@@ -74,7 +74,7 @@ pub(super) fn write_url(seed: u64, Target { host, number }: Target, out: &mut St
             word(bits, out);
             out.push('-');
             word(bits >> 32, out);
-            syllable(place, out);
+            syllable(index, out);
             out.push_str(".html");
         }
     }
@@ -84,8 +84,8 @@ fn write_host(seed: u64, host: u64, out: &mut String) {
     let bits = Random::of(seed, &[1, host]).next();
     out.push_str("http://");
     out.push_str(pick(&SUBDOMAINS, bits >> 32));
-    for place in 0..4 {
-        syllable(bits >> (6 * place), out);
+    for index in 0..4 {
+        syllable(bits >> (6 * index), out);
     }
     let mut rest = host;
     while rest > 0 {
@@ -115,8 +115,8 @@ fn write_directory(seed: u64, host: u64, directory: u64, out: &mut String) {
 
 /// Two to four syllables and an ending.
 fn word(bits: u64, out: &mut String) {
-    for place in 0..2 + bits % 3 {
-        syllable(bits >> (6 * place + 5), out);
+    for index in 0..2 + bits % 3 {
+        syllable(bits >> (6 * index + 5), out);
     }
     out.push_str(pick(&ENDINGS, bits >> 2));
 }

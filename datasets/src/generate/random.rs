@@ -1,14 +1,14 @@
-//! Numbers by chance, the same on every machine: SplitMix64, whole numbers only.
+//! Random numbers that are the same on every machine: SplitMix64, integers only.
 
 /// A stream of numbers.
 pub(super) struct Random(u64);
 
 impl Random {
     /// A stream for one thing of the model: `parts` name it.
-    pub(super) fn of(seed: u64, parts: &[u64]) -> Self {
+    pub(super) fn of(seed: u64, keys: &[u64]) -> Self {
         let mut random = Random(seed);
-        for part in parts {
-            random.0 = random.next() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        for key in keys {
+            random.0 = random.next() ^ key.wrapping_mul(0xd6e8_feb8_6659_fd93);
         }
         random
     }

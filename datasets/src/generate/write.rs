@@ -1,10 +1,10 @@
-//! A generated crawl as files: JSON lines, or WARC with pages of real HTML.
+//! Writes a generated crawl to a file: JSON lines, or WARC with pages in HTML.
 //!
-//! The WARC has one gzip member a record: `warcinfo`, then a `response` for each capture, or a `revisit` of the profile
-//! identical-payload-digest where the page is as it was at its capture before. Links inside the host stand as paths.
-//! The payload digest is `xxh128:` and 32 hexadecimal digits.
+//! The WARC has one gzip member for each record: `warcinfo`, then a `response` for each capture. If a page did not
+//! change since its last capture, the record is a `revisit` with the profile identical-payload-digest. Links inside the
+//! host are written as paths. The payload digest is `xxh128:` and 32 hexadecimal digits.
 //!
-//! Order is that of the captures. Memory: one capture and the one before it.
+//! The file keeps the order of the captures. Memory: one capture and the capture before.
 
 use super::Generator;
 use crate::{Capture, CaptureReader, Error, Tally};
@@ -114,7 +114,7 @@ impl<W: Write> Records<'_, W> {
 
 /// The page of a capture; links inside the host without it.
 fn html(capture: &Capture) -> String {
-    let host_end = capture.url.match_indices('/').nth(2).map_or(capture.url.len(), |(place, _)| place);
+    let host_end = capture.url.match_indices('/').nth(2).map_or(capture.url.len(), |(offset, _)| offset);
     let host = &capture.url[..host_end];
     let mut html = format!("<!DOCTYPE html>\n<html><head><title>{}</title></head><body>\n", escaped(&capture.url));
     for link in capture.links.iter() {

@@ -1,10 +1,10 @@
-//! A generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list of
-//! texts.
+//! Writes a generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list
+//! of texts.
 //!
-//! Dictionaries and zstd. Row groups of at most [`GROUP_CAPTURES_MAX`] captures, and of about [`GROUP_BYTES_MAX`] bytes
-//! of text at most.
+//! The columns use dictionaries and zstd. A row group has at most [`GROUP_CAPTURES_MAX`] captures, and at most about
+//! [`GROUP_BYTES_MAX`] bytes of text.
 //!
-//! Order is that of the captures. Memory: a row group, compressed, and the text of a batch.
+//! The file keeps the order of the captures. Memory: a compressed row group, and the text of a batch.
 
 use super::Generator;
 use super::write::next;

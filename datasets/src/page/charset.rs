@@ -1,9 +1,9 @@
-//! The character encoding of an HTML document, as the WHATWG finds it: byte order mark, HTTP header, `<meta>` in the
-//! first 1024 bytes, and where all say nothing usable a guess (chardetng).
+//! The charset of an HTML document, by the rules of the WHATWG: the byte order mark, the HTTP header, a `<meta>` in the
+//! first 1024 bytes, and a guess (chardetng) if none of these names a known charset.
 //!
-//! Reads: the bytes of a document. Writes: texts of it in UTF-8, the same bytes wherever they are ASCII or UTF-8
-//! already; and references with their queries in the encoding of the document, as browsers send them ([`with_query`]).
-//! Declared UTF-8 is not checked here: a broken sequence becomes U+FFFD where it stands in a link.
+//! Reads the bytes of a document. Writes texts of the document in UTF-8; ASCII and UTF-8 bytes stay unchanged. Writes
+//! references whose queries are in the charset of the document, as browsers send queries ([`with_query`]). Declared
+//! UTF-8 is not checked: a broken sequence in a link becomes U+FFFD.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};

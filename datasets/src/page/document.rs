@@ -1,7 +1,7 @@
-//! From the block of a record to a capture: the rules on status and type, the same for WARC, ARC and WAT.
+//! Turns the block of a record into a capture. WARC, ARC and WAT share the rules on status and type.
 //!
-//! A 200 response with an HTML type is a capture; where no type is given the body is looked at. With redirects asked
-//! for, a 3xx response with a `Location` is one too, and that is its only link.
+//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. If the
+//! options ask for redirects, a 3xx response with a `Location` is a capture with this single link.
 
 use std::borrow::Cow;
 
@@ -22,21 +22,21 @@ impl Documents {
         Documents { kinds, fields: Fields::default() }
     }
 
-    /// An HTTP response; `media_type` is what the record says of it where the response says nothing.
-    /// Whether it is a capture; what is left out is counted.
+    /// Reads an HTTP response. `media_type` is the media type in the record, for responses without a media type.
+    /// Returns whether the response is a capture, and counts why not.
     pub(crate) fn response(
         &mut self,
         block: &[u8],
         media_type: Option<&str>,
         capture: &mut Capture,
-        place: &mut RecordSite<'_>,
+        site: &mut RecordSite<'_>,
     ) -> bool {
         let Some((status, raw)) = http::response(block, &mut self.fields) else {
             // Some writers left the HTTP header out.
-            return self.resource(block, media_type.unwrap_or_default(), capture, place);
+            return self.resource(block, media_type.unwrap_or_default(), capture, site);
         };
         if status != 200 {
-            return self.redirect(status, capture, place);
+            return self.redirect(status, capture, site);
         }
         let fields = &self.fields;
         let content_type = fields.get("content-type").unwrap_or_default();
@@ -45,12 +45,12 @@ impl Documents {
             kind = media_type.and_then(|text| http::is_html(&http::media_type(text)));
         }
         if kind == Some(false) {
-            place.count(Finding::NotHtml);
+            site.count(Finding::NotHtml);
             return false;
         }
-        let body = http::body(raw, fields, place);
+        let body = http::body(raw, fields, site);
         if kind.is_none() && !http::looks_like_html(&body) {
-            place.count(Finding::NotHtml);
+            site.count(Finding::NotHtml);
             return false;
         }
         if self.kinds.redirects {
@@ -64,13 +64,13 @@ impl Documents {
         true
     }
 
-    fn redirect(&mut self, status: u16, capture: &mut Capture, place: &mut RecordSite<'_>) -> bool {
+    fn redirect(&mut self, status: u16, capture: &mut Capture, site: &mut RecordSite<'_>) -> bool {
         let location = self.fields.get("location");
         if let Some(location) = redirect_target(self.kinds, status, location.as_deref()) {
             capture.links.push(location);
             return true;
         }
-        place.count(Finding::OtherStatus);
+        site.count(Finding::OtherStatus);
         false
     }
 
@@ -80,11 +80,11 @@ impl Documents {
         block: &[u8],
         content_type: &str,
         capture: &mut Capture,
-        place: &mut RecordSite<'_>,
+        site: &mut RecordSite<'_>,
     ) -> bool {
         let media_type = http::media_type(content_type);
         if !http::is_html(&media_type).unwrap_or_else(|| http::looks_like_html(block)) {
-            place.count(Finding::NotHtml);
+            site.count(Finding::NotHtml);
             return false;
         }
         let xhtml = media_type == "application/xhtml+xml";
@@ -92,21 +92,21 @@ impl Documents {
         true
     }
 
-    /// A revisit with its HTTP header, where it has one: left out if that says another status or another type.
+    /// A revisit, with or without an HTTP header. A header with another status or type excludes the revisit.
     pub(crate) fn revisit(
         &mut self,
         block: &[u8],
         media_type: Option<&str>,
         capture: &mut Capture,
-        place: &mut RecordSite<'_>,
+        site: &mut RecordSite<'_>,
     ) -> bool {
         let fields = &mut self.fields;
         let status = http::response(block, fields).map_or(0, |(status, _)| status);
         if status == 0 {
             fields.clear();
         }
-        let own = fields.get("content-type").or(media_type.map(Cow::Borrowed));
-        revisit(self.kinds, status, own.as_deref(), fields.get("location").as_deref(), capture, place)
+        let content_type = fields.get("content-type").or(media_type.map(Cow::Borrowed));
+        revisit(self.kinds, status, content_type.as_deref(), fields.get("location").as_deref(), capture, site)
     }
 }
 
@@ -116,31 +116,31 @@ fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, 
     capture.url = url;
 }
 
-/// Whether a revisit with this status (0: not said) and content type is a capture. Adds the `Location` to its links.
+/// Whether a revisit with this status (0: unknown) and content type is a capture. Adds the `Location` to its links.
 pub(crate) fn revisit(
     kinds: LinkKinds,
     status: u16,
     content_type: Option<&str>,
     location: Option<&str>,
     capture: &mut Capture,
-    place: &mut RecordSite<'_>,
+    site: &mut RecordSite<'_>,
 ) -> bool {
     if let Some(location) = redirect_target(kinds, status, location) {
         capture.links.push(location);
         return true;
     }
     if !matches!(status, 0 | 200 | 304) {
-        place.count(Finding::OtherStatus);
+        site.count(Finding::OtherStatus);
         return false;
     }
     if content_type.is_some_and(|text| http::is_html(&http::media_type(text)) == Some(false)) {
-        place.count(Finding::NotHtml);
+        site.count(Finding::NotHtml);
         return false;
     }
     true
 }
 
-/// The `Location` of a redirect, where redirects are wanted.
+/// The `Location` of a redirect, if the options ask for redirects.
 pub(crate) fn redirect_target(kinds: LinkKinds, status: u16, location: Option<&str>) -> Option<&str> {
     location
         .map(html::trim)

@@ -1,13 +1,13 @@
-//! Links of an HTML document, from its tags as the WHATWG tokenizer finds them: no tree is built.
+//! Finds the links of an HTML document in the tags that the WHATWG tokenizer finds, without building a tree.
 //!
-//! Reads: a document. Writes: [`Capture::links`] in the order of the document, with repetitions, and [`Capture::base`],
-//! the `href` of the first `<base>` that has one. Values have their entities decoded once and white space trimmed; they
-//! are not resolved, and none is left out by scheme. The first of two attributes of one name counts.
+//! Reads a document. Writes [`Capture::links`] in document order, with repetitions, and [`Capture::base`]: the `href`
+//! of the first `<base>` that has one. Values have their entities decoded once and white space trimmed. The reader
+//! neither resolves links nor drops links by scheme. Of two attributes with one name, the first counts.
 //!
-//! Text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes` and after `plaintext` is no
-//! markup; that of `noscript` is, because an archive's reader runs no scripts. What stands inside `template` is no part
-//! of the document, unless the template is a declarative shadow root (`shadowrootmode`). In XHTML and in embedded SVG
-//! or MathML `<script/>` and its like end where they begin.
+//! The text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes`, and all text after
+//! `plaintext`, is not markup. The text of `noscript` is markup, because the reader of an archive runs no scripts. The
+//! content of `template` is not part of the document, unless the template is a declarative shadow root
+//! (`shadowrootmode`). In XHTML, and in embedded SVG or MathML, `<script/>` and similar tags end where they begin.
 //!
 //! Memory: one tag.
 
@@ -124,9 +124,9 @@ fn add(document: &Document<'_>, attributes: &[(Attribute, &[u8])], wanted: Wante
 pub(crate) fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
     let (mut ampersands, mut rest) = (Vec::new(), raw);
     // Most values have no references, or only this one.
-    while let Some(place) = memchr3(b'&', b'\r', b'\0', rest) {
-        let Some(after) = rest[place..].strip_prefix(b"&amp;") else { return Cow::Owned(tokenized(raw)) };
-        ampersands.extend_from_slice(&rest[..=place]);
+    while let Some(offset) = memchr3(b'&', b'\r', b'\0', rest) {
+        let Some(after) = rest[offset..].strip_prefix(b"&amp;") else { return Cow::Owned(tokenized(raw)) };
+        ampersands.extend_from_slice(&rest[..=offset]);
         rest = after;
     }
     if rest.len() == raw.len() {
@@ -304,7 +304,7 @@ const OTHER: [&[u8]; 16] = [
 
 /// An attribute with one URL beside `href` and `src`, where its tag has it.
 fn other(tag: &[u8], name: &[u8]) -> Option<Attribute> {
-    let place = OTHER.iter().position(|known| *known == name)?;
+    let index = OTHER.iter().position(|known| *known == name)?;
     let fits = match name {
         b"action" => tag == b"form",
         b"data" => tag == b"object",
@@ -320,7 +320,7 @@ fn other(tag: &[u8], name: &[u8]) -> Option<Attribute> {
         b"profile" => tag == b"head",
         _ => true, // background, data-href, data-uri: wherever they stand
     };
-    u8::try_from(place).ok().filter(|_| fits).map(Attribute::Other)
+    u8::try_from(index).ok().filter(|_| fits).map(Attribute::Other)
 }
 
 /// Without the C0 controls and spaces at both ends (WHATWG URL, basic parser, step 1).

@@ -1,13 +1,13 @@
-//! The tags of an HTML document, exactly those that the tokenizer of the WHATWG finds (HTML 13.2.5), and nothing else.
+//! Finds the tags of an HTML document: exactly the tags that the WHATWG tokenizer finds (HTML 13.2.5).
 //!
-//! Reads: a document in an encoding whose markup reads as ASCII. Writes: each tag's name and attributes as slices of
-//! the document, with case, character references and line ends as they stand there. Text and comments, nearly all of a
-//! document, are passed over by searching for the byte that can end them: a tokenizer spends its time on handing them
-//! on.
+//! Reads a document in a charset whose markup reads as ASCII. Writes the name and the attributes of each tag as slices
+//! of the document, with case, character references and line ends unchanged. Text and comments make up nearly all of a
+//! document. The reader skips them by searching for the byte that can end them, which saves the time that a tokenizer
+//! spends on returning text.
 //!
-//! Which elements hold raw text, and what is foreign (SVG, MathML), is for the caller to say: [`Tags::enter`].
+//! The caller says which elements hold raw text, and which elements are foreign (SVG, MathML): [`Tags::enter`].
 //!
-//! A tag that the end of the document cuts is none. Memory: none.
+//! A tag that is cut off by the end of the document does not count. Memory: none.
 
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 

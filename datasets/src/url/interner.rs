@@ -1,25 +1,26 @@
-//! From references to fingerprints: each text is parsed once, then known by its hash.
+//! Turns references into fingerprints. Each text is parsed once, and then found by its hash.
 //!
-//! A capture names some 40 links and nearly all of them were named by the capture before, so the way of a reference is
-//! one xxh3-128 of its raw text and one probe of a cache, in sets of four slots, the least lately used of which goes
-//! when a fifth comes. (Direct-mapped, a tenth of the slots in use already lost 9 % of look-ups to collisions.) Only a
-//! miss parses the URL.
+//! A capture has about 40 links, and the capture before had nearly all of them. A look-up therefore costs one xxh3-128
+//! of the raw text and one probe of a cache. The cache has sets of four slots; when a set is full, the least recently
+//! used slot is dropped. (A direct-mapped cache lost 9 % of look-ups to collisions with a tenth of the slots in use.)
+//! Only a miss parses the URL.
 //!
-//! Reads references (and the [`Base`] that relative ones resolve against), hands out [`Fingerprint`]s, and calls
-//! `fresh` with each canonical text before or when its fingerprint is handed out for the first time. The cache forgets,
-//! so `fresh` may be called again for a text; it is never left out.
+//! Reads references and the [`Base`] of relative references. Returns [`Fingerprint`]s. Calls `fresh` with each
+//! canonical text, at the latest when the fingerprint is returned for the first time. The cache forgets texts, so
+//! `fresh` may be called again for a text.
 //!
-//! What is cached under a raw hash:
-//! - `http://...` and `https://...` resolve alike against every base: their own hash;
-//! - other references depend on the base: their hash, exclusive or that of the base's directory, or of the whole base
-//!   where file name or query matter (empty, `?x`, `#x`, `scheme:x`). So menus of a directory are parsed once;
-//! - the canonical text is also cached under its own hash, which is the fingerprint itself: two spellings of one URL
-//!   call `fresh` once.
+//! Keys of the cache:
+//! - `http://...` and `https://...` resolve alike against every base: the hash of the reference;
+//! - other references depend on the base: the hash of the reference, xor the hash of the base's directory, or of the
+//!   whole base if file name or query matter (empty, `?x`, `#x`, `scheme:x`). Thus menus of a directory are parsed
+//!   once;
+//! - the canonical text is cached under its hash, which is the fingerprint, so that two spellings of one URL call
+//!   `fresh` once.
 //!
-//! Slots hold all 128 bits of the raw hash: an answer is wrong only where two texts of one crawl agree in 128 bits.
-//! Memory: 32 bytes a slot. The cache begins small and doubles while it loses what it may still need, up to its bound:
-//! a table larger than the crawl's hot URLs would only cost cache misses. Source: the fingerprints of SRC-RR-175
-//! (2001), section 2.
+//! Slots hold all 128 bits of the raw hash: an answer is wrong only if two texts of one crawl agree in 128 bits.
+//! Memory: 32 bytes a slot. The cache begins small and doubles while it loses slots that are still needed, up to the
+//! bound: a table larger than the frequent URLs of the crawl would only cost cache misses. Source: the fingerprints of
+//! SRC-RR-175 (2001), section 2.
 
 use crate::Finding;
 use crate::url::reference::{base_of, canonical_within};
@@ -38,14 +39,14 @@ impl Fingerprint {
     }
 }
 
-/// What the references of one capture are relative to.
+/// The base URL of the references of one capture.
 ///
 /// Cheap as long as no reference needs it: the URL is parsed at the first relative reference.
 #[derive(Clone, Debug)]
 pub struct Base {
     page_url: String,
     base_href: String,
-    /// Whatever is relative to it is too long a URL.
+    /// Every relative reference becomes a URL that is too long.
     is_long: bool,
     parsed: OnceCell<Option<ParsedBase>>,
 }
@@ -61,7 +62,7 @@ struct ParsedBase {
 
 /// Bases are hashed apart from references, so that a base and a reference with one text do not cancel out.
 const BASE_SEED: u64 = 0x6261_7365;
-/// What stands for all bases that are too long.
+/// The hash of all bases that are too long.
 const LONG_BASE: u128 = 0x6c6f_6e67;
 
 impl Base {
@@ -78,8 +79,7 @@ impl Base {
         Ok(Base { page_url, base_href, is_long: false, parsed: OnceCell::new() })
     }
 
-    /// As [`Base::new`]; a `<base>` longer than a URL may be is not looked at, and makes all that is relative to it too
-    /// long.
+    /// As [`Base::new`]. A `<base>` beyond the length limit is not parsed, and makes every relative reference too long.
     ///
     /// # Errors
     /// As [`Base::new`].
@@ -100,7 +100,7 @@ impl Base {
         self.parsed.get_or_init(parse).as_ref()
     }
 
-    /// What a relative reference's hash is combined with.
+    /// The hash that is combined with the hash of a relative reference.
     fn hash_for(&self, reference: &str) -> u128 {
         if self.is_long {
             return LONG_BASE;
@@ -113,7 +113,7 @@ impl Base {
     }
 }
 
-/// Whether a reference means the same against every base, told by its first letters.
+/// Whether a reference resolves alike against every base, by its first letters.
 fn is_absolute(reference: &str) -> bool {
     reference.starts_with("http://") || reference.starts_with("https://")
 }
@@ -132,25 +132,25 @@ const LONG_LINK: u128 = 3;
 /// Answers below this are no fingerprints; a URL with such a fingerprint is not cached.
 const FINGERPRINT_MIN: u128 = 4;
 
-/// Slots whose raw hashes end alike, lately used first; two cache lines.
+/// Slots whose raw hashes end alike, the most recently used first; two cache lines.
 #[derive(Clone, Copy)]
 #[repr(align(128))]
 struct Set([Slot; 4]);
 
 impl Set {
-    /// The answer to a raw hash, which becomes the most lately used.
+    /// The answer to a raw hash, whose slot becomes the most recently used.
     #[inline]
     fn get(&mut self, raw: u128) -> Option<u128> {
         let slots = &mut self.0;
         if slots[0].raw == raw {
             return Some(slots[0].answer);
         }
-        let place = 1 + slots[1..].iter().position(|slot| slot.raw == raw)?;
-        slots[..=place].rotate_right(1);
+        let index = 1 + slots[1..].iter().position(|slot| slot.raw == raw)?;
+        slots[..=index].rotate_right(1);
         Some(slots[0].answer)
     }
 
-    /// Puts a slot first; whether another one was lost for it.
+    /// Puts a slot first, and returns whether another slot was dropped.
     fn put(&mut self, slot: Slot) -> bool {
         let new = self.get(slot.raw).is_none();
         if new {
@@ -174,7 +174,7 @@ fn empty_sets(sets: usize) -> Box<[Set]> {
 pub struct Interner {
     sets: Box<[Set]>,
     sets_max: usize,
-    /// Slots lost since the cache has this size.
+    /// Slots dropped since the cache has this size.
     lost: usize,
     url_bytes_max: usize,
 }

@@ -1,5 +1,4 @@
-//! URLs of pages and links as readers take them: not too long, and relative to their base; what a URL is says
-//! [`webstrata_url`].
+//! References of pages and links: the length limit and the base URL. [`webstrata_url`] defines canonical URLs.
 
 use crate::Finding;
 use url::Url;
@@ -24,7 +23,7 @@ pub(crate) fn canonical_within(base: Option<&Url>, reference: &str, bytes_max: u
         .and_then(|url| if url.len() > bytes_max { Err(Finding::LongLink) } else { Ok(url) })
 }
 
-/// Whether a reference begins with a scheme, and neither http nor https, told by its first letters.
+/// Whether a reference begins with a scheme, and neither http nor https, by its first letters.
 fn has_other_scheme(reference: &str) -> bool {
     const SCHEME_BYTES_MAX: usize = 64;
     let head = &reference.as_bytes()[..reference.len().min(SCHEME_BYTES_MAX)];

@@ -1,23 +1,31 @@
-//! The `urlkey` of CDX indexes: SURT by the rules of the Internet Archive and pywb, for joins with what they made.
+//! The `urlkey` of CDX indexes: SURT by the rules of the Internet Archive and pywb, for joins with their indexes.
 //!
-//! It merges much (scheme, `www.`, letter case, session ids) and is no identity; that is [`webstrata_url::canonical`].
-//! Reads any URL as a crawl file spells it, writes `com,example)/path?query`. Never fails.
+//! A urlkey merges URLs that differ in scheme, `www.`, letter case or session id. It is not an identity; the identity
+//! of a URL is [`webstrata_url::canonical`]. Reads any URL as a crawl file spells it. Writes `com,example)/path?query`.
+//! Never fails.
 //!
-//! | step | rule |
-//! |---|---|
-//! | text | white space at the ends goes, as do tabs and line ends anywhere; empty is `-`; `filedesc`, `warcinfo` stay as they are |
-//! | scheme | none means http; `http:host` and `http:///host` mean `http://host` |
-//! | escapes | `%XX` are undone until none is left, then bytes up to 0x20, from 0x7f, `#` and `%` are escaped once: host, path and query apart |
-//! | host | IDNA, lower case, dots at the ends go, `..` is one dot (once); numeric IPv4 forms become four bytes; one `www` with digits goes |
-//! | user, port | user and password go; port 80 of http and 443 of https go, as does a port without digits |
-//! | path | `.` and empty segments go, `..` takes the segment before it (`..` too) or stays at the root, lower case, no slash at the end |
-//! | session | `/(S(24 letters))/x.aspx` goes; of the query `jsessionid`, `phpsessid`, `sid` with 32 letters, `aspsessionid********` with 24, `cfid&cftoken` |
-//! | query | lower case, arguments sorted by name and value, an empty one goes |
-//! | form | labels of the host (also of an IPv4 address) from the right with commas, `:port`, `)`, path, query; the scheme goes |
-//! | no host | `scheme:rest`: lower case, no slash at the end |
+//! The steps, in this order:
 //!
-//! Known oddities are kept, since the indexes have them: `%26` in a query is undone before arguments are sorted, `sid=`
-//! is found inside `foosid=`, `www1355544.com` becomes `com)/`.
+//! - Text: white space at the ends is dropped, and tabs and line ends everywhere. The empty text becomes `-`. URLs of
+//!   `filedesc` and `warcinfo` stay unchanged.
+//! - Scheme: a missing scheme means http. `http:host` and `http:///host` mean `http://host`.
+//! - Escapes: `%XX` are decoded until none is left. Then bytes up to 0x20, bytes from 0x7f, `#` and `%` are escaped
+//!   once. Host, path and query are decoded separately.
+//! - Host: IDNA and lower case. Dots at the ends are dropped, and `..` becomes one dot (once). Numeric IPv4 forms
+//!   become four bytes. One `www` with digits is dropped.
+//! - User and port: user and password are dropped, as are port 80 of http, port 443 of https, and a port without
+//!   digits.
+//! - Path: lower case, without a slash at the end. `.` and empty segments are dropped. `..` removes the segment before
+//!   (even a `..`), or stays at the root.
+//! - Session: `/(S(24 letters))/x.aspx` loses the part in brackets. The query loses `jsessionid`, `phpsessid` and `sid`
+//!   with 32 letters, `aspsessionid********` with 24 letters, and `cfid&cftoken`.
+//! - Query: lower case, arguments sorted by name and value. An empty query is dropped.
+//! - Form: the labels of the host (also of an IPv4 address) from the right, joined by commas, then `:port`, `)`, path
+//!   and query. The scheme is dropped.
+//! - A URL without a host: `scheme:rest` in lower case, without a slash at the end.
+//!
+//! Known oddities are kept, because the indexes have them: `%26` in a query is decoded before arguments are sorted,
+//! `sid=` is found inside `foosid=`, and `www1355544.com` becomes `com)/`.
 //! Source: the published behaviour of these tools on their test vectors.
 
 use std::fmt::Write;
@@ -148,16 +156,16 @@ fn unescape(text: &[u8]) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut text = text.to_vec();
     loop {
-        let (mut out, mut place) = (Vec::with_capacity(text.len()), 0);
-        while place < text.len() {
-            match (text[place], text.get(place + 1).and_then(digit), text.get(place + 2).and_then(digit)) {
+        let (mut out, mut offset) = (Vec::with_capacity(text.len()), 0);
+        while offset < text.len() {
+            match (text[offset], text.get(offset + 1).and_then(digit), text.get(offset + 2).and_then(digit)) {
                 (b'%', Some(high), Some(low)) => {
                     out.push(high * 16 + low);
-                    place += 3;
+                    offset += 3;
                 }
                 (byte, ..) => {
                     out.push(byte);
-                    place += 1;
+                    offset += 1;
                 }
             }
         }
@@ -247,8 +255,8 @@ fn without_path_session(path: String) -> String {
     let segments: Vec<&str> = path.split('/').collect();
     let found = segments.iter().rposition(|segment| is_session(segment));
     match found {
-        Some(place) if segments[place + 1..].join("/").find(".aspx").is_some_and(|name| name > 0) => {
-            [&segments[..place], &segments[place + 1..]].concat().join("/")
+        Some(index) if segments[index + 1..].join("/").find(".aspx").is_some_and(|name| name > 0) => {
+            [&segments[..index], &segments[index + 1..]].concat().join("/")
         }
         _ => path,
     }

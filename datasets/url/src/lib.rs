@@ -1,11 +1,10 @@
-//! What a URL is: its canonical text, and which URLs a person may mean. The one rule for readers, questions and
-//! servers.
+//! Canonical URLs, and the URLs that a person may mean. Readers, queries and servers all use these rules.
 //!
-//! Identity is the WHATWG serialisation without the fragment, of http and https URLs alone. Nothing else is merged:
-//! `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. White space at the ends and tabs and line
-//! ends inside are dropped by the WHATWG parser, as browsers do with an `href`.
+//! The canonical form is the WHATWG serialisation without the fragment, for http and https URLs only. No other URLs are
+//! merged: `http://a/`, `https://a/`, `http://www.a/` and `http://a/?` are four URLs. The WHATWG parser drops white
+//! space at the ends, and tabs and line ends inside, as browsers do with an `href`.
 //!
-//! The parser of the `url` crate is behind the standard in one thing: a `^` in a path is escaped since 2024.
+//! The parser of the `url` crate differs from the standard in one point: since 2024 a `^` in a path is escaped.
 //!
 //! ```
 //! use webstrata_url::{canonical, meant};
@@ -26,8 +25,8 @@ pub enum NotAUrl {
     OtherScheme,
 }
 
-/// The canonical text of a reference, resolved against `base` where there is one. It is a fixed point: its own
-/// canonical text.
+/// The canonical text of a reference, resolved against `base` if there is a base. The canonical text of a canonical
+/// text is the same text.
 ///
 /// # Errors
 /// [`NotAUrl::Unparsable`] where it does not parse (a relative reference without a base does not),
@@ -79,8 +78,8 @@ pub fn neighbours(urls: &[String]) -> Vec<String> {
     all
 }
 
-/// Whether a reference is a canonical URL of the most common kind, told without parsing: an absolute one of lower-case
-/// labels, with a path, without port, escapes, dots after slashes, or anything else that might be rewritten.
+/// Whether a reference is a canonical URL of the most common kind, without parsing: an absolute URL of lower-case
+/// labels with a path, without port, escapes, dots after slashes, or any character that might be rewritten.
 fn is_plain(reference: &str) -> bool {
     let rest = reference.strip_prefix("http://").or_else(|| reference.strip_prefix("https://"));
     let Some((host, path)) = rest.and_then(|rest| rest.split_at_checked(rest.find('/')?)) else { return false };

@@ -148,7 +148,7 @@ pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -
     let damaged = report.tally.damaged();
     if strict && damaged > 0 {
         out.flush()?;
-        writeln!(io::stderr(), "error: the input has {damaged} damaged places, and --strict is given")?;
+        writeln!(io::stderr(), "error: --strict, and the input has {damaged} damaged places")?;
         return Ok(Outcome::Failed);
     }
     Ok(Outcome::Done)

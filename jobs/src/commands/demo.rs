@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 
     let reader = Reader::new(Store::open(dir.join("store"))?, ask::READ_MEMORY);
     let Some(examples) = Examples::find(&reader)? else {
-        bail!("the crawl of the demo holds no page that changes; please report this");
+        bail!("no page of the demo crawl changes; please report this");
     };
     let Examples { page, from, to, target, at } = &examples;
     writeln!(out, "\n1. What did a page link to between two dates?\n")?;

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let update = newer.manifest().history.iter().rev().find(|past| past.translation.is_none());
     let from = args.from.unwrap_or_else(|| update.map_or(to - 1, |past| past.epoch));
     if from == 0 {
-        bail!("{}: epoch {to} is the first epoch, so there is no earlier one to compare with", args.store);
+        bail!("{}: epoch {to} is the first epoch, so there is no earlier epoch to compare with", args.store);
     }
     let older = Store::open_epoch(&args.store, from)?;
     let [older, newer] = [older, newer].map(|store| Reader::new(store, ask::READ_MEMORY / 2));

@@ -68,7 +68,8 @@ impl GenerateArgs {
         match (self.form, format_of(path)) {
             (None, named) => named.map_err(unfit),
             (Some(form), Ok(named)) if form != named => {
-                Err(Usage("--as and the ending of --out name different forms: omit --as, or change the ending").into())
+                Err(Usage("--as and the ending of --out name different formats: omit --as, or change the ending")
+                    .into())
             }
             (Some(form), _) => Ok(form),
         }

@@ -137,8 +137,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let in_cluster = args.advertise.is_some() || !args.join.is_empty();
     if in_cluster && args.advertise.is_none() && args.listen.ip().is_unspecified() {
-        let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers reach \
-                      this one)";
+        let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers \
+                      reach this one)";
         return Err(Usage(needed).into());
     }
     if in_cluster && args.tls_cert.is_some() && args.caller.tls_ca.is_none() {
@@ -299,7 +299,7 @@ fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
     let caches =
-        caches.ok_or(Usage("--data is needed: neither XDG_CACHE_HOME nor HOME is set for the copies of cells"))?;
+        caches.ok_or(Usage("give --data DIR for the copies of cells: neither XDG_CACHE_HOME nor HOME is set"))?;
     let mut name: String = store.to_string();
     if let Some(directory) = store.directory() {
         name = std::path::absolute(directory)?.display().to_string();

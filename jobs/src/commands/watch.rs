@@ -279,7 +279,7 @@ fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
         Start::After(EpochId { epoch, .. }) if lost => error.context(format!(
             "the changes since epoch {epoch} are no longer known; use --anew to start again with a whole result"
         )),
-        _ if lost => error.context("the changes are not known; use --anew to start again with a whole result"),
+        _ if lost => error.context("the changes are no longer known; use --anew to start again with a whole result"),
         _ => error,
     }
 }

@@ -1,8 +1,7 @@
-//! One compressed member after the other: where it begins, what comes out of it, and where the next one is when it is
-//! broken.
+//! Decodes one compressed member after the other, and finds the next member after a broken one.
 //!
-//! gzip: the header is taken apart here, the data is inflated raw, and the checksum compared, so that one decoder
-//! serves all members. zstd: frames, and skippable frames, the first of which may hold a dictionary.
+//! gzip: this module parses the header, inflates the raw data and compares the checksum, so that one decoder serves all
+//! members. zstd: frames and skippable frames. The first skippable frame may hold a dictionary.
 
 use flate2::{FlushDecompress, Status};
 use memchr::memmem;
@@ -42,7 +41,7 @@ impl Text {
                         crc.reset();
                     }
                 } else {
-                    self.broken("gzip header", looked);
+                    self.broken("invalid gzip header", looked);
                 }
             }
             Coding::Zstd { .. } if skippable(head) => self.skippable_frame()?,
@@ -52,7 +51,7 @@ impl Text {
                 self.enter();
             }
             _ => {
-                self.note(Finding::BadCompression, self.input_place(), "no member begins here");
+                self.note(Finding::BadCompression, self.next_input_offset(), "expected a compressed member");
                 self.state = State::Resync;
             }
         }
@@ -60,13 +59,13 @@ impl Text {
     }
 
     fn enter(&mut self) {
-        self.member = self.input_place();
-        let place = self.text_end();
+        self.member = self.next_input_offset();
+        let position = self.text_end();
         // Of members without text the last one counts.
-        if self.members.back().is_some_and(|last| last.0 == place) {
+        if self.members.back().is_some_and(|last| last.0 == position) {
             self.members.pop_back();
         }
-        self.members.push_back((place, self.member));
+        self.members.push_back((position, self.member));
         self.state = State::Inside;
     }
 
@@ -92,12 +91,12 @@ impl Text {
         let head = self.unread_input();
         let dictionary = head[0] == 0x5d;
         let Some(len) = head.get(4..8).and_then(|len| len.try_into().ok()).map(u32::from_le_bytes) else {
-            self.note(Finding::Truncated, self.input_place(), "zstd frame header");
+            self.note(Finding::Truncated, self.next_input_offset(), "the file ends inside a zstd frame header");
             self.state = State::End;
             return Ok(());
         };
         let first = matches!(self.coding, Coding::Zstd { begun: false, .. });
-        let place = self.input_place();
+        let frame_offset = self.next_input_offset();
         self.input_at += 8;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         if dictionary && first && len <= DICTIONARY_BYTES_MAX {
@@ -120,7 +119,7 @@ impl Text {
                     if let Coding::Zstd { begun, .. } = &mut self.coding {
                         *begun = true;
                     }
-                    self.note(Finding::BadCompression, place, "zstd dictionary");
+                    self.note(Finding::BadCompression, frame_offset, "invalid zstd dictionary");
                 }
             }
             self.input_at = self.input.len().min(self.input_at + len);
@@ -129,12 +128,12 @@ impl Text {
         let mut left = len;
         while left > 0 {
             if !self.need(1)? {
-                self.note(Finding::Truncated, place, "zstd frame");
+                self.note(Finding::Truncated, frame_offset, "the file ends inside a zstd frame");
                 break;
             }
-            let part = left.min(self.unread_input().len());
-            self.input_at += part;
-            left -= part;
+            let bytes = left.min(self.unread_input().len());
+            self.input_at += bytes;
+            left -= bytes;
         }
         Ok(())
     }
@@ -162,13 +161,13 @@ impl Text {
                 let sums = (crc.sum(), crc.amount());
                 match status {
                     Ok(Status::StreamEnd) => self.gzip_trailer(sums)?,
-                    Err(_) => self.broken("deflate data", 0),
+                    Err(_) => self.broken("invalid deflate data", 0),
                     Ok(_) if !more && taken == 0 && made == 0 => self.cut(),
                     Ok(_) => {}
                 }
             }
             Coding::Zstd { decoder, .. } => {
-                // Where it fails it does not say how far it came, so it comes only so far at a time.
+                // On failure the decoder does not say how much it read, so each call gets a small piece of input.
                 let step = input.len().min(ZSTD_STEP_BYTES);
                 let mut from = InBuffer::around(&input[..step]);
                 let mut to = OutBuffer::around(&mut self.piece[..]);
@@ -178,7 +177,7 @@ impl Text {
                 self.out.extend_from_slice(&self.piece[..made]);
                 match status {
                     Ok(0) => self.state = State::Between,
-                    Err(_) => self.broken("zstd data", step),
+                    Err(_) => self.broken("invalid zstd data", step),
                     Ok(_) if !more && taken == 0 && made == 0 => self.cut(),
                     Ok(_) => {}
                 }
@@ -198,7 +197,7 @@ impl Text {
             self.input_at += 8;
             self.state = State::Between;
         } else {
-            self.broken("gzip checksum", 0);
+            self.broken("wrong gzip checksum", 0);
         }
         Ok(())
     }
@@ -209,16 +208,17 @@ impl Text {
         self.state = State::End;
     }
 
-    /// The current member is broken; `ahead` bytes behind the place of the input were looked at.
+    /// The current member is broken; `ahead` bytes of unread input were looked at.
     ///
-    /// Looks for the next one from its second byte on, where that is still at hand: what was decoded may be the next
-    /// members. In a file made of headers inside of one another each byte would be decoded again and again; so it goes
-    /// back for as many bytes as the file had so far, and else looks on from where it is.
+    /// Looks for the next member from the second byte of the broken member on, if this byte is still in memory: the
+    /// decoded input may contain the next members. In a file of nested headers each byte would be decoded again and
+    /// again. The total of bytes that are read again is therefore limited to the bytes of the file so far; beyond the
+    /// limit, the search continues from the current offset.
     fn broken(&mut self, detail: &'static str, ahead: usize) {
         self.note(Finding::BadCompression, self.member, detail);
-        let place = self.input_place() + ahead as u64;
-        let looked_again = self.looked_again + (place - self.member);
-        if self.member < self.input_offset || looked_again > place + KEPT_BYTES_MAX as u64 {
+        let reached = self.next_input_offset() + ahead as u64;
+        let looked_again = self.looked_again + (reached - self.member);
+        if self.member < self.input_offset || looked_again > reached + KEPT_BYTES_MAX as u64 {
             self.input_at = self.input.len().min(self.input_at + ahead.max(1));
         } else {
             self.looked_again = looked_again;
@@ -340,7 +340,7 @@ mod tests {
         bytes[checksum] ^= 1;
         let (text, notes) = read(bytes);
         assert_eq!(text, b"one two three");
-        let note = Note { finding: Finding::BadCompression, offset: second as u64, detail: "gzip checksum" };
+        let note = Note { finding: Finding::BadCompression, offset: second as u64, detail: "wrong gzip checksum" };
         assert_eq!(notes, [note]);
 
         let mut bytes = parts.concat();
@@ -366,14 +366,14 @@ mod tests {
         let len = first.len();
         first[len - 1] ^= 1;
         let mut text = Text::new(Box::new(io::Cursor::new([first, gzip(b"two ")].concat()))).unwrap();
-        assert_eq!(text.place(), (0, 0));
+        assert_eq!(text.offsets(), (0, 0));
         assert_eq!(text.peek(100).unwrap(), b"one ");
         assert!(text.ends_at_break());
         assert_eq!((text.skip(100).unwrap(), text.at_break()), (4, true));
         assert!(text.resume() && !text.resume());
         assert_eq!(text.peek(100).unwrap(), b"two ");
-        assert_eq!(text.place(), (len as u64, 0));
+        assert_eq!(text.offsets(), (len as u64, 0));
         text.consume(2);
-        assert_eq!(text.place(), (len as u64, 2));
+        assert_eq!(text.offsets(), (len as u64, 2));
     }
 }

@@ -1,7 +1,7 @@
 //! The capture table: `url`, `ts`, `links`.
 //!
-//! The links of a row lie end to end in the batch's text buffer: a row without null links is one copy. Of a dictionary
-//! coded column it is a copy of keys.
+//! The links of a row are adjacent in the text buffer of the batch, so a row without null links is one copy. For a
+//! column with dictionary encoding, the reader copies keys.
 
 use super::Batches;
 use super::cells::{Times, texts};
@@ -67,10 +67,10 @@ impl Batch {
     /// Fills `capture` with a row; what stands against it otherwise.
     fn read(&self, row: usize, capture: &mut Capture, tally: &mut Tally) -> Result<(), (Finding, String)> {
         if self.urls.is_null(row) {
-            return Err((Finding::BadRow, "null url".to_owned()));
+            return Err((Finding::BadRow, "url is null".to_owned()));
         }
         if self.list_nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            return Err((Finding::BadRow, "null links".to_owned()));
+            return Err((Finding::BadRow, "links is null".to_owned()));
         }
         capture.time = self.times.get(row)?.counted(tally);
         capture.url.push_str(self.urls.value(row));
@@ -137,7 +137,7 @@ impl CaptureReader for Captures {
             let row = self.next;
             self.next += 1;
             for _ in 0..batch.null_links(row) {
-                tally.damage(Finding::BadRow, &self.batches.path, batch.row + row as u64, "null link");
+                tally.damage(Finding::BadRow, &self.batches.path, batch.row + row as u64, "a link is null");
             }
             match batch.read(row, capture, tally) {
                 Ok(()) => return Ok(true),

@@ -1,7 +1,7 @@
-//! Columns of a batch as texts and as times.
+//! Reads columns of a batch as texts and as times.
 //!
-//! The types are those that Parquet's own schema gives: [`super::metadata`] passes over the Arrow schema beside it, so
-//! no large, view or dictionary type comes here.
+//! [`super::metadata`] ignores the Arrow schema in the file, so the types are the types of the Parquet schema: large,
+//! view and dictionary types do not occur.
 
 use crate::Finding;
 use crate::capture::date::{self, Date};
@@ -93,7 +93,7 @@ impl Times {
     #[inline]
     pub(super) fn get(&self, row: usize) -> Result<Date, (Finding, String)> {
         let bad_date = |text: &dyn std::fmt::Display| (Finding::BadDate, text.to_string());
-        let null = || (Finding::BadRow, "null date".to_owned());
+        let null = || (Finding::BadRow, "the date is null".to_owned());
         match self {
             Times::Texts(texts) if texts.is_valid(row) => {
                 let text = texts.value(row);

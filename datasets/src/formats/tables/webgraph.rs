@@ -1,7 +1,8 @@
-//! The web graph table of the Archives Unleashed Toolkit and of ARCH: a link a row, `crawl_date`, source, destination.
+//! The web graph table of the Archives Unleashed Toolkit and of ARCH. Each row is a link: `crawl_date`, source,
+//! destination.
 //!
-//! Rows of one capture follow one another in what these tools write; where they do not, the page has several captures
-//! of one second, which later stages unite.
+//! These tools write the rows of one capture next to each other. If the rows are apart, the page has several captures
+//! of one second, and later stages merge the captures.
 
 use super::Batches;
 use super::cells::{Times, texts};
@@ -53,7 +54,7 @@ impl CaptureReader for Webgraph {
             let row = self.next;
             let read = || {
                 if batch.sources.is_null(row) || batch.links.is_null(row) {
-                    return Err((Finding::BadRow, "null source or destination".to_owned()));
+                    return Err((Finding::BadRow, "the source or the destination is null".to_owned()));
                 }
                 Ok((batch.sources.value(row), batch.times.get(row)?, batch.links.value(row)))
             };
