@@ -68,6 +68,7 @@ fn a_second_epoch_keeps_the_first() {
 
 #[test]
 fn what_dead_writers_leave_is_invisible_and_goes() {
+    const DRAFT: &str = ".CURRENT.7-0.webstrata-draft";
     let dir = tempfile::tempdir().unwrap();
     let dead = |current: Option<&str>| {
         let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
@@ -81,7 +82,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
                 fs::write(dir.path().join("CURRENT"), current).unwrap();
             }
         }
-        fs::write(dir.path().join("CURRENT.tmp"), "9").unwrap();
+        fs::write(dir.path().join(DRAFT), "9").unwrap();
         row
     };
     assert_eq!(dead(None), 1);
@@ -99,6 +100,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
     assert!(dir.path().join("rows/000001").exists());
     let epoch = model().write_row(&writer, 1);
     assert_eq!(writer.commit(epoch).unwrap(), 2);
+    assert!(!dir.path().join(DRAFT).exists());
     assert!(check(dir.path()).unwrap().is_sound());
 }
 
