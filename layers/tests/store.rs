@@ -6,15 +6,13 @@ mod files;
 mod small_store;
 
 use files::files_below;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use small_store::{Captures, Model};
+use small_store::{Captures, Model, links};
 use webstrata_layers::*;
 
 fn model() -> Model {
-    let links = |links: &[u64]| Some(links.iter().copied().collect::<BTreeSet<u64>>());
     let captures = Captures::from([
         ((0, 1_146_441_600), links(&[1, 2, 3])),
         ((0, 1_149_120_000), links(&[1, 3])),
