@@ -189,12 +189,11 @@ impl Run<'_> {
 
     /// Something happens to one server, and is over.
     fn event(&mut self) -> Result<(), String> {
-        let at = usize::try_from(self.random.below(SERVERS as u64)).unwrap();
+        let at = self.random.index(self.names.len());
         let name = self.names[at].clone();
         let mut others: Vec<String> = self.names.iter().filter(|own| **own != name).cloned().collect();
         others.push("clerk".to_owned());
-        let event = ["crashes", "cuts", "one-way cuts", "stalls", "slow links", "leaves"]
-            [usize::try_from(self.random.below(6)).unwrap()];
+        let event = *self.random.pick(&["crashes", "cuts", "one-way cuts", "stalls", "slow links", "leaves"]);
         *self.events.entry(event).or_default() += 1;
         let time = self.moment(0.1, 6.0);
         match event {
