@@ -185,13 +185,7 @@ fn wget_writes_brackets_around_target_uris() {
 fn random_damage_never_panics() {
     let directory = std::env::temp_dir().join(format!("webstrata-damage-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        usize::try_from(state % below as u64).unwrap()
-    };
+    let mut random = fastrand::Rng::with_seed(1);
     let mut damaged = 0;
     for file in std::fs::read_dir(fixture("")).unwrap() {
         let file = file.unwrap().path();
@@ -199,15 +193,15 @@ fn random_damage_never_panics() {
         let copy = directory.join(file.file_name().unwrap());
         for round in 0..40 {
             let mut bytes = whole.clone();
-            for _ in 0..=random(8) {
-                let at = random(bytes.len());
-                match random(4) {
-                    0 => bytes[at] = u8::try_from(random(256)).unwrap(),
-                    1 => bytes[at] ^= 1 << random(8),
-                    2 => drop(bytes.drain(at..whole.len().min(at + random(200)).min(bytes.len()).max(at))),
+            for _ in 0..=random.usize(..8) {
+                let at = random.usize(..bytes.len());
+                match random.usize(..4) {
+                    0 => bytes[at] = random.u8(..),
+                    1 => bytes[at] ^= 1 << random.usize(..8),
+                    2 => drop(bytes.drain(at..whole.len().min(at + random.usize(..200)).min(bytes.len()).max(at))),
                     _ => {
-                        let from = random(bytes.len());
-                        let piece = bytes[from..bytes.len().min(from + random(100))].to_vec();
+                        let from = random.usize(..bytes.len());
+                        let piece = bytes[from..bytes.len().min(from + random.usize(..100))].to_vec();
                         bytes.splice(at..at, piece);
                     }
                 }

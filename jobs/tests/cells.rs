@@ -3,32 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
 mod servers;
 
+use commands::{command, run, succeeds};
 use servers::Server;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
-
-/// A command line given as one text; `{}` stands for a directory.
-fn command(dir: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(line.split(' ').map(|word| word.replace("{}", &dir.display().to_string())));
-    command.env("TMPDIR", dir).stdin(Stdio::null());
-    command
-}
-
-fn run(dir: &Path, line: &str) -> Output {
-    command(dir, line).output().unwrap()
-}
-
-fn succeeds(dir: &Path, line: &str) -> String {
-    let output = run(dir, line);
-    assert!(output.status.success(), "{line}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 /// A store of so many pages that link to one hub.
 fn hub(dir: &Path, pages: usize) {

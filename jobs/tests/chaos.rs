@@ -83,8 +83,7 @@ struct Events {
 impl Events {
     /// Kills a server, and starts it again after a while, or another one.
     fn kill(&mut self, cluster: &mut Cluster, random: &mut Random) {
-        let at = usize::try_from(random.below(cluster.servers.len() as u64)).unwrap();
-        let name = cluster.servers[at].name.clone();
+        let name = random.pick(&cluster.servers).name.clone();
         *self.counts.entry("kills").or_default() += 1;
         self.failures.push(Instant::now());
         drop(cluster.take(&name));
@@ -99,7 +98,7 @@ fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Insta
     while Instant::now() < end {
         cluster.whole(clerk, REPLICAS, WHOLE);
         thread::sleep(random.moment(1.0));
-        let at = usize::try_from(random.below(cluster.servers.len() as u64)).unwrap();
+        let at = random.index(cluster.servers.len());
         let name = cluster.servers[at].name.clone();
         let event = match random.below(10) {
             0..5 => "kills",

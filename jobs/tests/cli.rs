@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
+
+use commands::{run, succeeds};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -42,18 +45,6 @@ fn webstrata<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Co
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Runs a command line given as one text; `{}` stands for a directory.
-fn run(dir: &Path, line: &str) -> Output {
-    let words = line.split(' ').map(|word| word.replace("{}", &dir.display().to_string()));
-    webstrata(words).env("TMPDIR", dir).stdin(Stdio::null()).output().unwrap()
-}
-
-fn succeeds(dir: &Path, line: &str) -> String {
-    let output = run(dir, line);
-    assert!(output.status.success(), "{line}: {output:?}");
-    text(&output.stdout)
 }
 
 /// The one line of error, without `error: `.

@@ -3,6 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
+#[path = "../../layers/tests/plain_rows/mod.rs"]
+mod plain_rows;
+
+use commands::command;
+use plain_rows::plain_row;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,13 +21,6 @@ use tempfile::TempDir;
 use webstrata_layers::*;
 
 const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/"]}"#;
-
-fn webstrata(dir: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(line.split(' ').map(|word| word.replace("{}", &dir.display().to_string())));
-    command.env("TMPDIR", dir).stdin(Stdio::null());
-    command
-}
 
 /// A child has the open files of this process until it runs its own program, and with them locks and leases. So none is
 /// started while a test has a store open itself.
@@ -41,13 +40,13 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn succeeds(dir: &Path, line: &str) -> String {
-    let output = start(&mut webstrata(dir, line)).wait_with_output().unwrap();
+    let output = start(&mut command(dir, line)).wait_with_output().unwrap();
     assert!(output.status.success(), "{line}: {output:?}");
     text(&output.stdout)
 }
 
 fn fails(dir: &Path, line: &str) -> String {
-    let output = start(&mut webstrata(dir, line)).wait_with_output().unwrap();
+    let output = start(&mut command(dir, line)).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
     text(&output.stderr).trim_start_matches("error: ").trim_end().to_owned()
 }
@@ -62,22 +61,6 @@ fn built() -> TempDir {
     fs::write(dir.path().join("crawl.jsonl"), CRAWL).unwrap();
     succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
     dir
-}
-
-/// A row of URLs without captures.
-fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
-    let mut file = UrlWriter::create(row, 0).unwrap();
-    for uid in first_uid..first_uid + urls {
-        file.push(uid, &format!("http://z.example/{uid:06}"), "example,z)/").unwrap();
-    }
-    let first_key = file.first_key();
-    let sides = [
-        OutlinksWriter::create(row, 0).unwrap().finish().unwrap(),
-        InlinksWriter::create(row, 0).unwrap().finish().unwrap(),
-    ];
-    let files = [file.finish().unwrap(), sides.concat()].concat();
-    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_record: 0, first_key, files }];
-    RowEntry { row: row.row(), first_uid, urls, updates: 1, partitions, counts: Counts { urls, ..Counts::default() } }
 }
 
 /// Commits an epoch in which the rows from `first` on are replaced by one of `urls` URLs, with a translation where
@@ -144,7 +127,7 @@ fn uids_go_through_merges_and_back() {
     // The epochs themselves may be gone.
     succeeds(dir.path(), "gc {}/store --keep 1");
     let from_input = |input: &[u8]| -> Output {
-        let mut child = start(webstrata(dir.path(), "uids {}/store --translate 2").stdin(Stdio::piped()));
+        let mut child = start(command(dir.path(), "uids {}/store --translate 2").stdin(Stdio::piped()));
         child.stdin.take().unwrap().write_all(input).unwrap();
         child.wait_with_output().unwrap()
     };
@@ -251,7 +234,7 @@ fn a_diff_shows_what_an_epoch_added() {
     assert!(title.ends_with("epoch 2 to 3") && counts.lines().all(|line| line.ends_with(" 0")), "{merged:?}");
     assert!(fails(dir.path(), "diff {}/store --to 1").contains("epoch 1 is the first epoch"));
     assert!(fails(dir.path(), "diff {}/store --from 4").contains("has no epoch 4"));
-    let usage = start(&mut webstrata(dir.path(), "diff {}/store --from 2 --to 1")).wait_with_output().unwrap();
+    let usage = start(&mut command(dir.path(), "diff {}/store --from 2 --to 1")).wait_with_output().unwrap();
     assert_eq!(usage.status.code(), Some(2), "{usage:?}");
     succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
     assert!(fails(dir.path(), "diff {}/store").contains("cannot translate UIDs of epoch 3: epoch "));
@@ -265,7 +248,7 @@ struct Asking(Child, BufReader<std::process::ChildStdout>);
 
 impl Asking {
     fn start(dir: &Path) -> Self {
-        let mut child = start(webstrata(dir, "query {}/store").stdin(Stdio::piped()));
+        let mut child = start(command(dir, "query {}/store").stdin(Stdio::piped()));
         let answers = BufReader::new(child.stdout.take().unwrap());
         let mut asking = Self(child, answers);
         asking.ask();
@@ -321,7 +304,7 @@ fn a_collection_killed_at_any_moment_leaves_whole_epochs() {
     for round in 0..4 {
         let current = (0..8).fold(0, |_, _| commit(&store, 0, 1, &[]));
         let oldest = fs::read_dir(store.join("epochs")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
-        let mut child = start(&mut webstrata(dir.path(), "gc {}/store --keep 1"));
+        let mut child = start(&mut command(dir.path(), "gc {}/store --keep 1"));
         while oldest.exists() && child.try_wait().unwrap().is_none() {
             std::hint::spin_loop();
         }

@@ -9,8 +9,10 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
 mod histories;
 
+use commands::{run, succeeds};
 use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
 use std::env;
 use std::fs;
@@ -101,27 +103,17 @@ fn a_full_disk_of_a_build_leaves_the_old_epoch() {
     with_own_mounts("a_full_disk_of_a_build_leaves_the_old_epoch", || {
         let dir = tempfile::tempdir().unwrap();
         let disk = Disk::mount(dir.path().join("disk"), 128);
-        let run = |words: &str| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-            command.args(words.replace("DIR", dir.path().to_str().unwrap()).split(' '));
-            command.output().unwrap()
-        };
-        let succeeds = |words: &str| {
-            let output = run(words);
-            assert!(output.status.success(), "{words}: {output:?}");
-            output.stdout
-        };
         let page = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x"]}"#;
         fs::write(dir.path().join("crawl.jsonl"), page).unwrap();
-        succeeds("build --out DIR/disk/store DIR/crawl.jsonl");
-        let before = succeeds("info DIR/disk/store");
-        succeeds("generate uk:occurrences=500000,seed=3 --out DIR/large.jsonl");
-        let output = run("build --out DIR/disk/store DIR/large.jsonl");
+        succeeds(dir.path(), "build --out {}/disk/store {}/crawl.jsonl");
+        let before = succeeds(dir.path(), "info {}/disk/store");
+        succeeds(dir.path(), "generate uk:occurrences=500000,seed=3 --out {}/large.jsonl");
+        let output = run(dir.path(), "build --out {}/disk/store {}/large.jsonl");
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(said.lines().count(), 1, "{said}");
         is_full(&(output.status.code(), said), &disk.0.join("store"), "");
-        assert_eq!(succeeds("info DIR/disk/store"), before);
-        succeeds("check DIR/disk/store");
+        assert_eq!(succeeds(dir.path(), "info {}/disk/store"), before);
+        succeeds(dir.path(), "check {}/disk/store");
     });
 }
 

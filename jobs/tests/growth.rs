@@ -28,6 +28,7 @@ use webstrata_serve::dial::Dialer;
 use webstrata_serve::protocol::proto::CellName;
 use webstrata_tests::crawls::Size;
 use webstrata_tests::load::Load;
+use webstrata_tests::number;
 use webstrata_tests::story::Story;
 
 const SIZE: Size = Size { pages: 600, captures: 4000, links: 12 };
@@ -87,7 +88,7 @@ fn settle(cluster: &Cluster, clerk: &Clerk, story: &Story) -> (Vec<String>, Plac
 
 #[test]
 fn a_cluster_grows_and_shrinks_under_load_and_moves_what_has_to_move() {
-    let seed = std::env::var("WEBSTRATA_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let seed = number("WEBSTRATA_SEED", 1);
     let story = Arc::new(Story::new(seed, SIZE, 2, PARTITION_URLS));
     let mut cluster =
         Cluster::new(story.dir(), "--gossip 0.1 --settle 2 --watch 0.2 --grace 20 --replicas 2 --drain 60");

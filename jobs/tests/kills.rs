@@ -11,7 +11,7 @@ mod histories;
 mod processes;
 
 use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
-use processes::{Process, chance, number};
+use processes::{Process, chance};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -19,6 +19,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_tests::crawls::Random;
+use webstrata_tests::number;
 
 /// When a job is killed: so long after one of its stages has begun (the first is its start), or after it has made or
 /// removed a manifest.
@@ -58,7 +59,7 @@ impl Undisturbed {
         match random.below(3) {
             0 => Moment::Stage(0, random.moment(self.end)),
             1 => {
-                let stage = usize::try_from(random.below(self.begins.len() as u64)).unwrap();
+                let stage = random.index(self.begins.len());
                 let end = self.begins.get(stage + 1).copied().unwrap_or(self.end);
                 Moment::Stage(stage, random.moment(end - self.begins[stage]))
             }

@@ -7,6 +7,9 @@
 #![expect(clippy::print_stdout, reason = "what it measures is for the reader of its output")]
 #![cfg(target_os = "linux")]
 
+mod commands;
+
+use commands::command;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -42,10 +45,7 @@ impl Place {
     }
 
     fn command(&self, words: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-        let words = words.split(' ').map(|word| word.replace("{}", &self.0.path().display().to_string()));
-        command.args(words).env("TMPDIR", self.0.path()).stdin(Stdio::null());
-        command
+        command(self.0.path(), words)
     }
 
     /// Builds or updates a store from an input; what was counted, and what was left out of which URL.

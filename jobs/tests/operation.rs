@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
 mod ports;
 
+use commands::command;
 use ports::addresses;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,10 +28,8 @@ impl Place {
 
     /// `webstrata build` into `store`, with words that stand in one text; `{}` stands for this place.
     fn build(&self, words: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-        let words = words.split(' ').map(|word| word.replace("{}", &self.0.path().display().to_string()));
-        command.args(["build", "--log", "info", "--out"]).arg(self.path("store")).args(words);
-        command.env("TMPDIR", self.0.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = command(self.0.path(), &format!("build --log info --out {{}}/store {words}"));
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         command
     }
 

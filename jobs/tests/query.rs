@@ -3,30 +3,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
 mod ports;
 mod servers;
 
+use commands::command;
 use servers::Server;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
 use std::time::{Duration, Instant};
 use webstrata_tests::crawls::{Crawl, Random, Size, digits};
-
-/// A command of the program; `{}` stands for a directory.
-fn program(dir: &Path, words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(words.split(' ').map(|word| word.replace("{}", &dir.display().to_string())));
-    command.env("TMPDIR", dir).stdin(Stdio::null());
-    command
-}
 
 /// What a command says, and how long it takes.
 fn said(dir: &Path, words: &str) -> (Output, Duration) {
     let begun = Instant::now();
-    (program(dir, words).output().unwrap(), begun.elapsed())
+    (command(dir, words).output().unwrap(), begun.elapsed())
 }
 
 fn crawl() -> Crawl {
@@ -51,14 +45,14 @@ fn built(crawl: &Crawl) -> tempfile::TempDir {
 /// A server of the store in a directory that is ready.
 fn serve(dir: &Path) -> Server {
     let words = "serve {}/store --listen 127.0.0.1:0 --data {}/data --settle 0.1 --gossip 0.1";
-    let server = Server::start(&mut program(dir, words), dir.join("log"));
+    let server = Server::start(&mut command(dir, words), dir.join("log"));
     server.until(200);
     server
 }
 
 /// `query` of a server, and its pipes.
 fn asking(dir: &Path, server: SocketAddr) -> (Child, ChildStdin, BufReader<ChildStdout>) {
-    let mut command = program(dir, &format!("query --server {server}"));
+    let mut command = command(dir, &format!("query --server {server}"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (questions, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     (child, questions, BufReader::new(answers))
@@ -77,8 +71,8 @@ fn questions(crawl: &Crawl, count: u64) -> String {
         (oracle.urls().into_iter().collect(), oracle.times().into_iter().collect());
     let mut text = String::new();
     for id in 0..count {
-        let url = urls[usize::try_from(random.below(urls.len() as u64)).unwrap()];
-        let mut time = || digits(times[usize::try_from(random.below(times.len() as u64)).unwrap()]);
+        let url = *random.pick(&urls);
+        let mut time = || digits(*random.pick(&times));
         let (one, other) = (time(), time());
         let (from, to) = (one.clone().min(other.clone()), one.clone().max(other));
         let way = if random.once_in(2) { "in" } else { "out" };
@@ -106,7 +100,7 @@ fn servers_answer_many_questions_as_the_store_does_in_the_same_order() {
     fs::write(&path, questions(&crawl, 3000)).unwrap();
     let server = serve(dir.path());
     let [of_store, of_server] = ["{}/store", &format!("--server {}", server.address)].map(|source| {
-        let mut command = program(dir.path(), &format!("query {source}"));
+        let mut command = command(dir.path(), &format!("query {source}"));
         let output = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()

@@ -8,18 +8,21 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
 
+mod commands;
+
+use commands::succeeds;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use webstrata_layers::check;
 use webstrata_layers::{Links, Reader, Store};
 use webstrata_tests::crawls::{Crawl, Random, Size};
-use webstrata_tests::oracle::{Oracle, When};
+use webstrata_tests::number;
+use webstrata_tests::oracle::Oracle;
 use webstrata_tests::stores::compare_url;
 
 const SMALL: Size = Size { pages: 60, captures: 900, links: 12 };
@@ -30,10 +33,6 @@ const MEMORY: usize = 64 << 10;
 const QUESTIONS_AT_ONCE: u64 = 5;
 /// So many epochs pass while a reader keeps one for long.
 const LONG: u64 = 3;
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
 
 /// What is known of the store, before and while it is written.
 struct Story {
@@ -86,11 +85,7 @@ fn story(dir: &Path, seed: u64, revisits: bool) -> Story {
 
 /// Runs a command on the store, and gives the lines that it prints.
 fn run(dir: &Path, words: &str) -> Vec<Value> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(words.split(' ').map(|word| word.replace("DIR", &dir.display().to_string())));
-    let output = command.env("TMPDIR", dir).stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{words}: {output:?}");
-    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    succeeds(dir, words).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 impl Story {
@@ -100,13 +95,13 @@ impl Story {
         let mut leased = BTreeSet::new();
         for batch in 1..self.oracles.len() {
             let workers = 1 + batch % 2;
-            let update = format!("update DIR/store DIR/batch-{batch} -w {workers} --partition-urls 40 --format json");
+            let update = format!("update {{}}/store {{}}/batch-{batch} -w {workers} --partition-urls 40 --format json");
             for made in run(dir, &update) {
                 let epoch = made["epoch"].as_u64().unwrap();
                 assert_eq!(self.written.lock().unwrap().insert(epoch, batch as u64), None, "epoch {epoch} comes twice");
                 self.epoch.store(epoch, SeqCst);
             }
-            let collected = &run(dir, "gc DIR/store --keep 1 --format json")[0];
+            let collected = &run(dir, "gc {}/store --keep 1 --format json")[0];
             leased.extend(collected["kept_for_readers"].as_array().unwrap().iter().filter_map(Value::as_u64));
         }
         leased
@@ -138,9 +133,9 @@ impl Story {
         let mut left = 1 + random.below(40);
         while left > 0 || long {
             left = left.saturating_sub(1);
-            let url = &self.urls[usize::try_from(random.below(self.urls.len() as u64)).unwrap()];
+            let url = random.pick(&self.urls);
             if urls.contains(url) {
-                let compared = compare_url(&reader, oracle, url, &[self.when(random)]);
+                let compared = compare_url(&reader, oracle, url, &[random.when(&self.times)]);
                 compared.unwrap_or_else(|difference| panic!("epoch {epoch}, batch {batch}: {difference}"));
                 *asked += QUESTIONS_AT_ONCE;
             } else {
@@ -153,17 +148,6 @@ impl Story {
             }
         }
     }
-
-    fn when(&self, random: &mut Random) -> When {
-        let mut time = || self.times[usize::try_from(random.below(self.times.len() as u64)).unwrap()];
-        let (one, other) = (time(), time());
-        match random.below(4) {
-            0 => When::AsOf(one),
-            1 => When::Seen(one, one),
-            2 => When::Seen(i64::MIN, i64::MAX),
-            _ => When::Seen(one.min(other), one.max(other)),
-        }
-    }
 }
 
 #[test]
@@ -173,7 +157,7 @@ fn readers_see_one_epoch_each_and_no_wrong_answer() {
         let temporary = tempfile::tempdir().unwrap();
         let dir = temporary.path();
         let story = story(dir, seed, revisits);
-        run(dir, "build --out DIR/store DIR/batch-0 --partition-urls 40 --format json");
+        run(dir, "build --out {}/store {}/batch-0 --partition-urls 40 --format json");
         let (leased, asked) = thread::scope(|scope| {
             let start = |long| {
                 let (story, first) = (&story, Store::open(dir.join("store")).unwrap());
@@ -190,7 +174,7 @@ fn readers_see_one_epoch_each_and_no_wrong_answer() {
         }
         assert!(leased.contains(&1) && found.len() > 1, "{leased:?} {found:?}");
         // Nobody reads any more.
-        let collected = &run(dir, "gc DIR/store --keep 1 --format json")[0];
+        let collected = &run(dir, "gc {}/store --keep 1 --format json")[0];
         assert_eq!(collected["kept_for_readers"].as_array().map(Vec::len), Some(0));
         assert_eq!(fs::read_dir(dir.join("store/epochs")).unwrap().count(), 1);
         assert!(check(dir.join("store")).unwrap().is_sound());

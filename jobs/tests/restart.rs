@@ -10,7 +10,7 @@ mod ports;
 mod processes;
 
 use ports::addresses;
-use processes::{Process, chance, number};
+use processes::{Process, chance};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use webstrata_tests::crawls::Random;
+use webstrata_tests::number;
 
 const STAGES: [&str; 8] = ["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks", "commit"];
 /// Processes of a cluster notice within this time that one has gone.

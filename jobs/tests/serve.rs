@@ -3,8 +3,10 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
 mod servers;
 
+use commands::{command, succeeds};
 use servers::{Server, get};
 use std::fs;
 use std::path::Path;
@@ -12,9 +14,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 fn program(dir: &Path, words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(words.split(' ').map(|word| word.replace("DIR", &dir.display().to_string())));
-    command.env("TMPDIR", dir).env("XDG_CACHE_HOME", dir).stdin(Stdio::null());
+    let mut command = command(dir, words);
+    command.env("XDG_CACHE_HOME", dir);
     command
 }
 
@@ -23,21 +24,20 @@ fn store() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let page = r#"{"url":"http://a.example/","ts":"20200101000000","links":["http://b.example/"]}"#;
     fs::write(dir.path().join("h.jsonl"), page).unwrap();
-    let built = program(dir.path(), "build DIR/h.jsonl --out DIR/store -w 1").output().unwrap();
-    assert!(built.status.success(), "{built:?}");
+    succeeds(dir.path(), "build {}/h.jsonl --out {}/store -w 1");
     dir
 }
 
 /// A server that is ready, with a port for those who look after it.
 fn serve(dir: &Path, words: &str) -> Server {
-    let words = format!("serve DIR/store --data DIR/data --admin 127.0.0.1:0 {words}");
+    let words = format!("serve {{}}/store --data {{}}/data --admin 127.0.0.1:0 {words}");
     let server = Server::start(&mut program(dir, &words), dir.join("log"));
     server.until(200);
     server
 }
 
 fn refused(dir: &Path, words: &str) -> (Option<i32>, String) {
-    let Output { status, stderr, .. } = program(dir, &format!("serve DIR/store {words}")).output().unwrap();
+    let Output { status, stderr, .. } = program(dir, &format!("serve {{}}/store {words}")).output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
 }
 
@@ -45,7 +45,7 @@ fn refused(dir: &Path, words: &str) -> (Option<i32>, String) {
 fn hangups_read_tokens_again_and_end_nothing() {
     let dir = store();
     fs::write(dir.path().join("tokens"), "first\n").unwrap();
-    let server = serve(dir.path(), "--listen 127.0.0.1:0 --tokens DIR/tokens --log error");
+    let server = serve(dir.path(), "--listen 127.0.0.1:0 --tokens {}/tokens --log error");
     assert_eq!(server.get("/metrics").unwrap().0, 401);
     let of_admin = |path: &str| get(server.admin.unwrap(), path).unwrap();
     assert!(of_admin("/metrics").1.contains("webstrata_connections_closed_idle_total"));
@@ -71,7 +71,7 @@ fn a_server_at_all_addresses_needs_no_other_and_says_that_it_is_open() {
     let asked = program(dir.path(), &format!("links --server {at} http://a.example/")).output().unwrap();
     assert_eq!(String::from_utf8(asked.stdout).unwrap(), "http://b.example/\n", "a clerk finds it where it asked");
     // Who would join it is told why not.
-    let joins = format!("serve DIR/store --data DIR/other --listen 127.0.0.1:0 --join {at}");
+    let joins = format!("serve {{}}/store --data {{}}/other --listen 127.0.0.1:0 --join {at}");
     let mut other = program(dir.path(), &joins).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     server.says("this server accepts no other servers: restart it with --advertise");
     other.kill().unwrap();

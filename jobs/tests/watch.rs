@@ -5,38 +5,29 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
+
+use commands::{command, run, succeeds};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::number;
 use webstrata_tests::oracle::{Time, When};
 
 const BATCHES: usize = 6;
 
-fn webstrata(dir: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-    command.args(line.split(' ').map(|word| word.replace("{}", &dir.display().to_string())));
-    command.env("TMPDIR", dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn output(dir: &Path, line: &str) -> Output {
-    webstrata(dir, line).output().unwrap()
-}
-
-fn succeeds(dir: &Path, line: &str) -> String {
-    let output = output(dir, line);
-    assert!(output.status.success(), "{line}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+fn start(dir: &Path, line: &str) -> Child {
+    command(dir, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn fails(dir: &Path, line: &str, code: i32) -> String {
-    let output = output(dir, line);
+    let output = run(dir, line);
     assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -46,7 +37,7 @@ struct Watch(Child, BufReader<ChildStdout>);
 
 impl Watch {
     fn start(dir: &Path, line: &str) -> Self {
-        let mut child = webstrata(dir, line).spawn().unwrap();
+        let mut child = start(dir, line);
         let said = BufReader::new(child.stdout.take().unwrap());
         Self(child, said)
     }
@@ -104,7 +95,7 @@ fn tables(dir: &Path, name: &str) -> BTreeMap<String, Vec<u8>> {
 fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let seed = std::env::var("WEBSTRATA_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let seed = number("WEBSTRATA_SEED", 1);
     let mut random = Random(seed);
     let crawl = Crawl::random(1, Size { pages: 60, captures: 600, links: 8 });
     let mut batches = vec![String::new(); BATCHES];
@@ -121,7 +112,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     assert!(watch.line().starts_with("epoch 1: "), "the first result is that of the first epoch");
     succeeds(dir, &update(1));
     // Killed somewhere in the update, or soon after.
-    let mut updating = webstrata(dir, &update(2)).spawn().unwrap();
+    let mut updating = start(dir, &update(2));
     thread::sleep(Duration::from_millis(random.below(500)));
     watch.kill();
     assert!(updating.wait().unwrap().success());

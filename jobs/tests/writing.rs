@@ -4,6 +4,9 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod commands;
+
+use commands::command;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -52,9 +55,8 @@ impl Place {
 
     /// A command line given as one text; `{}` stands for the place.
     fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-        command.args(line.split(' ').map(|word| word.replace("{}", self.0.path().to_str().unwrap())));
-        command.env("TMPDIR", self.path("tmp")).stdin(Stdio::null());
+        let mut command = command(self.0.path(), line);
+        command.env("TMPDIR", self.path("tmp"));
         command
     }
 

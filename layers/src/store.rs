@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::file::helpers::Helpers;
 use crate::file::schema::Layer;
 use crate::location::body::Body;
-use crate::location::{Location, Lock};
+use crate::location::{Location, Lock, draft};
 use crate::names::{CURRENT, EPOCHS, LOCK, ROWS, manifest_name, row_name};
 use crate::store::identity::{Digest, EpochId};
 use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
@@ -209,8 +209,9 @@ impl StoreWriter {
         }
         let made = location.place().prepare()?;
         if current(&location)?.is_none() {
-            let ours =
-                |name: &str| [LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS].contains(&name) || name.starts_with(CURRENT);
+            let ours = |name: &str| {
+                [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS].contains(&name) || draft::is_of(name, CURRENT)
+            };
             if let Some(found) = location.place().names("")?.into_iter().find(|name| !ours(name)) {
                 return Err(Error::NotEmpty { path: location.path(""), found });
             }

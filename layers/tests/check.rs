@@ -4,15 +4,12 @@
 
 mod small_store;
 
-use std::collections::BTreeSet;
-
-use small_store::{Captures, Model};
+use small_store::{Captures, Model, links};
 use webstrata_layers::*;
 
 const MONTH: i64 = 30 * 86_400;
 
 fn model() -> Model {
-    let links = |links: &[u64]| Some(links.iter().copied().collect::<BTreeSet<u64>>());
     let captures = Captures::from([
         ((0, 5), links(&[1, 2])),
         ((0, MONTH + 5), links(&[1])),

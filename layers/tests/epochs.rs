@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod places;
 mod plain_rows;
 
 use std::collections::BTreeSet;
@@ -10,21 +11,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use places::places;
 use plain_rows::*;
 use webstrata_layers::store::gc::{Collected, collect, foretell};
 use webstrata_layers::store::log::log;
 use webstrata_layers::*;
-
-/// Each kind of place, empty; the directory goes with the first value.
-fn places() -> (tempfile::TempDir, Vec<Location>) {
-    let dir = tempfile::tempdir().unwrap();
-    let places = vec![
-        Location::from(dir.path().join("store")),
-        #[cfg(feature = "s3")]
-        Location::in_memory(),
-    ];
-    (dir, places)
-}
 
 /// Epochs 1 to 5. Rows: 1; 1 2; 1 3 (2 merged); 1 3 4; 5 (all merged).
 fn five_epochs(place: &Location) {

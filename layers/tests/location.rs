@@ -4,16 +4,17 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod places;
 mod small_store;
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use small_store::{Captures, Model};
+use places::places;
+use small_store::{Captures, Model, links};
 use webstrata_layers::*;
 
 fn model() -> Model {
-    let links = |links: &[u64]| Some(links.iter().copied().collect::<BTreeSet<u64>>());
     let captures = Captures::from([
         ((0, 1_146_441_600), links(&[1, 2, 3])),
         ((0, 1_149_120_000), links(&[1, 3])),
@@ -21,17 +22,6 @@ fn model() -> Model {
         ((3, 1_149_120_000), None),
     ]);
     Model::new(captures, 6, RangeLength::Month)
-}
-
-/// Each kind of place, empty; the directory goes with the first value.
-fn places() -> (tempfile::TempDir, Vec<Location>) {
-    let dir = tempfile::tempdir().unwrap();
-    let places = vec![
-        Location::from(dir.path().join("store")),
-        #[cfg(feature = "s3")]
-        Location::in_memory(),
-    ];
-    (dir, places)
 }
 
 fn answers(location: &Location, memory_max: usize) -> Vec<String> {

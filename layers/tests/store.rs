@@ -6,15 +6,13 @@ mod files;
 mod small_store;
 
 use files::files_below;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use small_store::{Captures, Model};
+use small_store::{Captures, Model, links};
 use webstrata_layers::*;
 
 fn model() -> Model {
-    let links = |links: &[u64]| Some(links.iter().copied().collect::<BTreeSet<u64>>());
     let captures = Captures::from([
         ((0, 1_146_441_600), links(&[1, 2, 3])),
         ((0, 1_149_120_000), links(&[1, 3])),
@@ -68,6 +66,7 @@ fn a_second_epoch_keeps_the_first() {
 
 #[test]
 fn what_dead_writers_leave_is_invisible_and_goes() {
+    const DRAFT: &str = ".CURRENT.7-0.webstrata-draft";
     let dir = tempfile::tempdir().unwrap();
     let dead = |current: Option<&str>| {
         let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
@@ -81,7 +80,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
                 fs::write(dir.path().join("CURRENT"), current).unwrap();
             }
         }
-        fs::write(dir.path().join("CURRENT.tmp"), "9").unwrap();
+        fs::write(dir.path().join(DRAFT), "9").unwrap();
         row
     };
     assert_eq!(dead(None), 1);
@@ -99,6 +98,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
     assert!(dir.path().join("rows/000001").exists());
     let epoch = model().write_row(&writer, 1);
     assert_eq!(writer.commit(epoch).unwrap(), 2);
+    assert!(!dir.path().join(DRAFT).exists());
     assert!(check(dir.path()).unwrap().is_sound());
 }
 

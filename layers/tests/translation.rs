@@ -116,11 +116,16 @@ proptest! {
 
 /// Epoch 1: UIDs 0 to 2; 2: 3 to 5 more; 3: the second row in another order without UID 4.
 fn merged() -> (tempfile::TempDir, Location) {
+    merged_by(&[(3, 4, 1), (5, 3, 1)])
+}
+
+/// The same with these runs, right or wrong, from epoch 2 to 3.
+fn merged_by(runs: &[(u64, u64, u64)]) -> (tempfile::TempDir, Location) {
     let dir = tempfile::tempdir().unwrap();
     let place = Location::from(dir.path());
     update(&place, 3);
     update(&place, 3);
-    assert_eq!(merge(&place, 1, 2, &[(3, 4, 1), (5, 3, 1)]), 3);
+    assert_eq!(merge(&place, 1, 2, runs), 3);
     (dir, place)
 }
 
@@ -282,11 +287,7 @@ fn runs_that_cannot_be_are_damage() {
         (vec![(5, 3, 2)], "row 0: UID 6 is outside 3..6"),
         (vec![(3, 4, 2)], "row 0: UID 5 is outside 3..5"),
     ] {
-        let dir = tempfile::tempdir().unwrap();
-        let place = Location::from(dir.path());
-        update(&place, 3);
-        update(&place, 3);
-        merge(&place, 1, 2, &runs);
+        let (_dir, place) = merged_by(&runs);
         let store = Store::open(&place).unwrap();
         let text = Translations::between(&store, 2).unwrap_err().to_string();
         assert!(text.ends_with(expected), "{text}");

@@ -2,7 +2,7 @@
 //! captures in one second, the same capture twice, empty pages, links said twice, links to the page itself, fragments,
 //! other spellings of one URL, and (as WARC) revisits, also of captures that are not there.
 
-use crate::oracle::{Oracle, Time};
+use crate::oracle::{Oracle, Time, When};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -81,8 +81,28 @@ impl Random {
     /// Puts a list into another order.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
-            let other = usize::try_from(self.below(last as u64 + 1)).expect("an index");
-            list.swap(last, other);
+            list.swap(last, self.index(last + 1));
+        }
+    }
+
+    /// A place in a list of `length` items, which is not empty.
+    pub fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).expect("an index")
+    }
+
+    /// One of a list, which is not empty.
+    pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.index(list.len())]
+    }
+
+    /// A question about time, of each kind that there is, with times of captures.
+    pub fn when(&mut self, times: &[Time]) -> When {
+        let (one, other) = (*self.pick(times), *self.pick(times));
+        match self.below(4) {
+            0 => When::AsOf(one),
+            1 => When::Seen(one, one),
+            2 => When::Seen(i64::MIN, i64::MAX),
+            _ => When::Seen(one.min(other), one.max(other)),
         }
     }
 }

@@ -26,6 +26,15 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
+/// What an environment variable says, which is a number: how much of a test, or its seed.
+///
+/// # Panics
+/// Where it says something else.
+pub fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+}
+
 /// A file or directory of the shared test data: below `WEBSTRATA_SHARED`, else below `shared` beside the workspace.
 ///
 /// # Panics

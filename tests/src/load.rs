@@ -76,24 +76,14 @@ impl Question {
         let many = if random.once_in(2) { 1 } else { 1 + random.below(BATCH) };
         let any = |random: &mut Random| random.below(known.urls.len() as u64);
         let uids: Vec<u64> = (0..many).map(|_| any(random)).collect();
-        let mut time = || story.times[usize::try_from(random.below(story.times.len() as u64)).unwrap()];
-        let (one, other) = (time(), time());
-        let when = match random.below(4) {
-            0 => When::AsOf(one),
-            1 => When::Seen(one, one),
-            2 => When::Seen(i64::MIN, i64::MAX),
-            _ => When::Seen(one.min(other), one.max(other)),
-        };
+        let when = random.when(&story.times);
         match random.below(6) {
             0 => Question::Out(uids, when),
             1 => Question::In(uids, when),
             2 => Question::Captures(uids),
             3 => Question::Lifespans(uids),
             4 => Question::Urls(uids),
-            _ => {
-                let any = |_| story.urls[usize::try_from(random.below(story.urls.len() as u64)).unwrap()].clone();
-                Question::Uids((0..many).map(any).collect())
-            }
+            _ => Question::Uids((0..many).map(|_| random.pick(&story.urls).clone()).collect()),
         }
     }
 

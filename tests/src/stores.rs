@@ -4,7 +4,7 @@
 use crate::oracle::{Oracle, Totals, When};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::label::{directory, partitions};
@@ -13,7 +13,7 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::{Batch, Counts, Direction, Links, Precision, Reader, Sample, Sampling, Store, Window};
+use webstrata_layers::{Batch, Counts, Direction, Error, Links, Precision, Reader, Sample, Sampling, Store, Window};
 use webstrata_pipeline::{BuildOptions, RunOptions};
 
 /// Options of a plain build.
@@ -120,6 +120,19 @@ pub fn assert_answers(store: &Path, oracle: &Oracle) {
     assert_urls(store, oracle);
 }
 
+/// The pages of these UIDs with a capture in an interval, in the order in which they come.
+///
+/// # Errors
+/// See [`Links::uids`].
+pub fn uids_in(links: &dyn Links, uids: Range<u64>, interval: (i64, i64)) -> Result<Vec<u64>, Error> {
+    let mut found = Vec::new();
+    links.uids(uids, interval, &mut |uid| {
+        found.push(uid);
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
 /// Asks a store everything about every URL of the oracle, and how many there are.
 ///
 /// # Panics
@@ -212,12 +225,7 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
         let mut expected: Vec<u64> = expected.map(|url| reader.uid(url).expect("layers").expect("a UID")).collect();
         expected.sort_unstable();
         for links in [cells as &dyn Links, reader] {
-            let mut found = Vec::new();
-            let visit = &mut |uid| {
-                found.push(uid);
-                ControlFlow::Continue(())
-            };
-            links.uids(0..links.urls(), (from, to), visit).expect("an answer");
+            let found = uids_in(links, 0..links.urls(), (from, to)).expect("an answer");
             assert_eq!(found, expected, "{from} to {to}");
         }
     }

@@ -5,15 +5,13 @@
 //! answer (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a
 //! question.
 
-use std::ops::ControlFlow;
-
 use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
 use webstrata_serve::clerk::Remote;
 
 use crate::clusters::Cluster;
 use crate::crawls::Random;
 use crate::oracle::{Oracle, When};
-use crate::stores::{window, windows};
+use crate::stores::{uids_in, window, windows};
 
 /// A way to ask.
 pub struct Way<'a> {
@@ -62,7 +60,7 @@ impl Way<'_> {
         let failed = |error: webstrata_layers::Error| error.to_string();
         let uid = layers.uid(url).map_err(failed)?.ok_or("the layers do not know it")?;
         let all = windows(oracle, url);
-        let when = all[usize::try_from(random.below(all.len() as u64)).expect("an index")];
+        let when = *random.pick(&all);
         let window = window(when);
         // Names of UIDs are the layers', whose answers other tests compare with the oracle.
         let texts = |uids: Vec<u64>| -> Result<Vec<String>, String> {
@@ -74,7 +72,7 @@ impl Way<'_> {
             texts.sort();
             Ok(texts)
         };
-        let direction = DIRECTIONS[usize::try_from(random.below(3)).expect("an index")];
+        let direction = *random.pick(&DIRECTIONS);
         let list = || layers.links(uid, direction, window).map_err(failed);
         let what = format!("{direction:?} {window:?}");
         match number % 11 {
@@ -149,14 +147,8 @@ impl Way<'_> {
         };
         let first = random.below(known.layers.urls());
         let range = first..known.layers.urls() - random.below(2);
-        let [own, right] = [self.links, known.layers].map(|links| {
-            let mut found = Vec::new();
-            let visit = &mut |uid| {
-                found.push(uid);
-                ControlFlow::Continue(())
-            };
-            links.uids(range.clone(), (from, to), visit).map(|()| found).map_err(|error| error.to_string())
-        });
+        let [own, right] = [self.links, known.layers]
+            .map(|links| uids_in(links, range.clone(), (from, to)).map_err(|error| error.to_string()));
         same(&format!("pages of {range:?} in {from}..={to}"), &own?, &right?)
     }
 
@@ -205,7 +197,7 @@ pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[
         if random.once_in(2) {
             uids.sort_unstable();
         }
-        let mut time = || times[usize::try_from(random.below(times.len() as u64)).expect("an index")];
+        let mut time = || *random.pick(times);
         let (one, other) = (time(), time());
         let windows = [
             Window::ALWAYS,

@@ -137,13 +137,12 @@ pub fn altered(message: &[u8], random: &mut Random) -> Bytes {
     let Some(mut fields) = fields(message).filter(|fields| !fields.is_empty()) else {
         return mutated(message, &[], random);
     };
-    let any = |random: &mut Random, len: usize| usize::try_from(random.below(len as u64)).expect("an index");
-    let at = any(random, fields.len());
+    let at = random.index(fields.len());
     match random.below(8) {
         0 => drop(fields.remove(at)),
         1 => fields.push(fields[at].clone()),
         2 => {
-            let other = any(random, fields.len());
+            let other = random.index(fields.len());
             fields.swap(at, other);
         }
         _ => match &mut fields[at].1 {
@@ -154,7 +153,7 @@ pub fn altered(message: &[u8], random: &mut Random) -> Bytes {
                     bytes.clear();
                     (0..random.below(40)).for_each(|_| prost::encoding::encode_varint(strange(random), bytes));
                 }
-                1 => *bytes = bytes.repeat(any(random, 1 + (1 << 16) / (1 + bytes.len()).min(1 << 16))),
+                1 => *bytes = bytes.repeat(random.index(1 + (1 << 16) / (1 + bytes.len()).min(1 << 16))),
                 _ => *bytes = altered(bytes, random).to_vec(),
             },
         },

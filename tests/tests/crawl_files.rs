@@ -3,11 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+#[path = "../../datasets/tests/unclosed/mod.rs"]
+mod unclosed;
+
 use flate2::read::MultiGzDecoder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use unclosed::unclosed;
 use webstrata_layers::{Links, Reader, Window, parse_time};
 use webstrata_pipeline::{Progress, build};
 use webstrata_tests::shared;
@@ -15,19 +19,6 @@ use webstrata_tests::stores::{options, reader};
 
 /// Links of each capture, by page and time.
 type Captures = BTreeMap<(String, i64), BTreeSet<String>>;
-
-/// Links that the WATs lack, with the number of captures: the extractor that wrote them loses an anchor that is not
-/// closed before the next one begins. The WARCs lack none.
-const NOT_IN_WAT: [(&str, &str, usize); 4] = [
-    ("https://gcc.gnu.org/faq.html", "http://gcc.gnu.org/cgi-bin/fom", 1),
-    ("https://openbsd-ru.github.io/faq/current.html", "https://man.openbsd.org/acme-client.1", 1),
-    (
-        "https://openbsd-ru.github.io/openssh/users.html",
-        "https://www.cisco.com/c/en/us/obsolete/application-networking-services/cisco-css-11500-series-content-services-switches.html",
-        2,
-    ),
-    ("https://openbsd-ru.github.io/ru-community/articles.html", "https://habr.com/en/post/332694/", 12),
-];
 
 fn store_of(dir: &Path, name: &str, file: &Path) -> Reader {
     let store = dir.join(name);
@@ -95,8 +86,7 @@ fn warc_and_wat_give_the_links_of_the_capture_files() {
             }
         }
     }
-    let expected = NOT_IN_WAT.map(|(page, link, captures)| ((page.to_owned(), link.to_owned()), captures));
-    assert_eq!(lost, expected.into());
+    assert_eq!(lost, unclosed());
 }
 
 /// Pages whose timeline counts links that are none here: page, count of the timeline, count here, reason. The counts

@@ -181,7 +181,7 @@ fn after_random_damage_answers_are_right_or_errors() {
     assert!(rights.len() == 4 && check::check(store.as_path()).unwrap().is_sound());
     let (mut refused, mut failed, mut unseen, mut seen_by_check) = (0, 0, 0, 0);
     for trial in 0..count {
-        let at = usize::try_from(random.below(files.len() as u64)).unwrap();
+        let at = random.index(files.len());
         let mut bytes = sound[at].clone();
         let how = damaged(&mut bytes, &sound, &mut random);
         if bytes == sound[at] {

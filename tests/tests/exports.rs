@@ -63,7 +63,7 @@ fn store_of(seed: u64) -> (tempfile::TempDir, PathBuf, Oracle) {
 /// All time, and pieces of it.
 fn windows(oracle: &Oracle, random: &mut Random) -> Vec<Window> {
     let times: Vec<Time> = oracle.times().into_iter().collect();
-    let mut any = || times[usize::try_from(random.below(times.len() as u64)).unwrap()];
+    let mut any = || *random.pick(&times);
     let mut windows =
         vec![Window::ALWAYS, Window::AsOf(any()), Window::AsOf(any() - 1), Window::Seen { from: 1, to: 0 }];
     for _ in 0..3 {

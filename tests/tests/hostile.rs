@@ -253,8 +253,7 @@ async fn hostile(
     valid: &[(&'static str, Vec<u8>)],
     random: &mut Random,
 ) -> Result<String, String> {
-    let any = |random: &mut Random| &valid[usize::try_from(random.below(valid.len() as u64)).unwrap()];
-    let ((path, message), (_, other)) = (any(random), any(random));
+    let ((path, message), (_, other)) = (random.pick(valid), random.pick(valid));
     match random.below(40) {
         0 => {
             let _ = noise(address, random).await;

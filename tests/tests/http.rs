@@ -13,6 +13,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 use webstrata_layers::record::key::key_of;
@@ -123,8 +124,11 @@ fn parameters(when: When) -> (String, Value) {
     (text, fields)
 }
 
-/// The example of the format's description: two captures of one page, and one of another whose links are unknown.
-fn example(store: &Path) {
+/// A server of the example of the format's description: two captures of one page, and one of another whose links are
+/// unknown.
+async fn example() -> (TempDir, Served) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
     let text = str::to_owned;
     let (a, b, x) = (text("http://a.example/"), text("http://b.example/"), text("http://b.example/x"));
     let row = BTreeMap::from([
@@ -132,7 +136,9 @@ fn example(store: &Path) {
         ((a.clone(), time("20060601")), Some(BTreeSet::from([a]))),
         ((x, time("20060601")), None),
     ]);
-    Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(store, 1, RangeLength::Month);
+    Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
+    let served = Served::start(&store, 1 << 24).await;
+    (dir, served)
 }
 
 fn random(store: &Path, seed: u64) -> Oracle {
@@ -384,10 +390,7 @@ async fn what_is_not_understood_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_port_of_a_server_answers() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("store");
-    example(&store);
-    let served = Served::start(&store, 1 << 24).await;
+    let (_dir, served) = example().await;
     let call = async |request: String| {
         let address = served.server.address();
         let answered = tokio::task::spawn_blocking(move || {
@@ -415,10 +418,7 @@ async fn the_port_of_a_server_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_are_answered_while_others_are_still_to_come() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("store");
-    example(&store);
-    let served = Served::start(&store, 1 << 24).await;
+    let (_dir, served) = example().await;
     let (sender, receiver) = mpsc::unbounded_channel::<Result<Bytes, std::io::Error>>();
     let send = |text: &str| sender.send(Ok(Bytes::from(text.to_owned()))).unwrap();
     let receiver = unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
@@ -457,10 +457,7 @@ fn as_query(name: &str, example: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_has_examples_that_are_answered_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("store");
-    example(&store);
-    let served = Served::start(&store, 1 << 24).await;
+    let (_dir, served) = example().await;
     let document = served.get("/v1/openapi.json").await;
     let resolved = |value: &Value| match value["$ref"].as_str() {
         Some(place) => document.pointer(&place[1..]).unwrap().clone(),

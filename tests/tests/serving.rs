@@ -27,6 +27,7 @@ use webstrata_serve::protocol::proto::{
 use webstrata_serve::protocol::status::Reason;
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::number;
 use webstrata_tests::oracle::Oracle;
 use webstrata_tests::raw::Raw;
 use webstrata_tests::rows::{self, Rows};
@@ -35,7 +36,7 @@ use webstrata_tests::suite::{DIRECTIONS, Known, Way, batches};
 
 /// Questions for each way in a test that asks `default` of them.
 fn questions(default: u64) -> u64 {
-    std::env::var("WEBSTRATA_QUESTIONS").map_or(default, |text| text.parse().expect("WEBSTRATA_QUESTIONS is a number"))
+    number("WEBSTRATA_QUESTIONS", default)
 }
 
 /// A store, and all that is right of it.

@@ -31,7 +31,7 @@ use tonic::codegen::http::Uri;
 use tonic::transport::server::Connected;
 use turmoil::Sim;
 use turmoil::net::{TcpListener, TcpStream};
-use webstrata_layers::{Digest, Store};
+use webstrata_layers::{Digest, Draft, Store};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::{Connect, Dialer};
@@ -129,10 +129,9 @@ async fn serve(story: Arc<Story>, options: ServerOptions, leave: Arc<Notify>) ->
 
 /// Names the current epoch.
 fn set_current(story: &Story, epoch: u64) {
-    let new = story.dir().join("current");
     let manifest = std::fs::read(story.store().join(format!("epochs/{epoch:06}.json"))).unwrap();
-    std::fs::write(&new, format!("{epoch} {}\n", Digest::of(&manifest))).unwrap();
-    std::fs::rename(new, story.store().join("CURRENT")).unwrap();
+    let text = format!("{epoch} {}\n", Digest::of(&manifest));
+    Draft::write(&story.store().join("CURRENT"), text.as_bytes()).unwrap();
 }
 
 /// One run.
@@ -190,12 +189,11 @@ impl Run<'_> {
 
     /// Something happens to one server, and is over.
     fn event(&mut self) -> Result<(), String> {
-        let at = usize::try_from(self.random.below(SERVERS as u64)).unwrap();
+        let at = self.random.index(self.names.len());
         let name = self.names[at].clone();
         let mut others: Vec<String> = self.names.iter().filter(|own| **own != name).cloned().collect();
         others.push("clerk".to_owned());
-        let event = ["crashes", "cuts", "one-way cuts", "stalls", "slow links", "leaves"]
-            [usize::try_from(self.random.below(6)).unwrap()];
+        let event = *self.random.pick(&["crashes", "cuts", "one-way cuts", "stalls", "slow links", "leaves"]);
         *self.events.entry(event).or_default() += 1;
         let time = self.moment(0.1, 6.0);
         match event {

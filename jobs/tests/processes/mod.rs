@@ -1,5 +1,5 @@
-//! What tests have in common that run the program as processes, and kill them: numbers from the environment, chance,
-//! and a running process with what it says.
+//! What tests have in common that run the program as processes, and kill them: chance, and a running process with what
+//! it says.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -8,11 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 use webstrata_tests::crawls::Random;
-
-/// A number that an environment variable says.
-pub(crate) fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
-}
+use webstrata_tests::number;
 
 /// Chance, as `WEBSTRATA_SEED` says (1).
 pub(crate) fn chance() -> Random {

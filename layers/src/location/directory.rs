@@ -1,4 +1,4 @@
-//! A store in a directory: files written in place, synced before they count.
+//! A store in a directory: files written in place, synced before they count; what is replaced is a [`Draft`] first.
 //!
 //! The lock is one of the operating system on the file LOCK, so it goes with its process however that ends. The file
 //! holds the text of the writer while it works, for the message to a second one, and nothing afterwards. Leases are
@@ -11,6 +11,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::error::Error;
 use crate::location::body::Body;
+use crate::location::draft::Draft;
 use crate::location::regular;
 use crate::location::{Lock, Storage};
 use crate::names::{LOCK, manifest_name};
@@ -106,15 +107,10 @@ impl Storage for Directory {
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let (path, temporary) = (self.path(name), self.path(&format!("{name}.tmp")));
+        let path = self.path(name);
         self.make_room(&path)?;
-        let write = || -> io::Result<()> {
-            let mut file = create(&temporary)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        write().map_err(Error::io(&temporary))?;
-        fs::rename(&temporary, &path).map_err(Error::io(&path))?;
+        Draft::write(&path, bytes).map_err(Error::io(&path))?;
+        // A draft may lie where directories cannot be synced, and a store may not.
         self.sync_up(&path)
     }
 

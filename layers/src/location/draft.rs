@@ -14,7 +14,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,7 +61,21 @@ impl Draft {
             let file = File::options().write(true).open(place)?;
             return Ok(Self { file, path: place.to_owned(), place: place.to_owned(), kind: Kind::Place });
         }
-        let place = if place.is_symlink() && found.is_some() { fs::canonicalize(place)? } else { place.to_owned() };
+        Self::over(if place.is_symlink() && found.is_some() { fs::canonicalize(place)? } else { place.to_owned() })
+    }
+
+    /// Writes a small file over what is there. Of a link, the link is replaced, and a named pipe or a device too.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn write(place: &Path, bytes: &[u8]) -> io::Result<()> {
+        let draft = Self::over(place.to_owned())?;
+        draft.file().write_all(bytes)?;
+        draft.finish()
+    }
+
+    /// Begins a file that will take the place of what has its name then.
+    fn over(place: PathBuf) -> io::Result<Self> {
         clear(directory_of(&place))?;
         loop {
             let path = beside(&place, &format!(".{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed)));
@@ -145,16 +159,35 @@ impl Draft {
     /// # Errors
     /// What the system refuses.
     pub fn finish(mut self) -> io::Result<()> {
+        if self.kind == Kind::File {
+            self.file.sync_all()?;
+        }
+        if self.put()? {
+            // Where directories cannot be synced, a crash of the machine may take the name away.
+            let _ = File::open(directory_of(&self.place)).and_then(|directory| directory.sync_all());
+        }
+        Ok(())
+    }
+
+    /// Puts it in its place without waiting for the disk. It outlives this process, however that ends; a crash of the
+    /// machine may take it away, or leave only a part of it.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn finish_unsynced(mut self) -> io::Result<()> {
+        self.put().map(drop)
+    }
+
+    /// Puts it in its place; says whether that is another one.
+    fn put(&mut self) -> io::Result<bool> {
         match self.kind {
-            Kind::Place => return Ok(()),
-            Kind::File => self.file.sync_all()?,
+            Kind::Place => return Ok(false),
+            Kind::File => {}
             Kind::Directory => fs::remove_file(self.path.join(LOCK))?,
         }
         fs::rename(&self.path, &self.place)?;
         self.kind = Kind::Place;
-        // Where directories cannot be synced, a crash of the machine may take the name away.
-        let _ = File::open(directory_of(&self.place)).and_then(|directory| directory.sync_all());
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -167,6 +200,12 @@ impl Drop for Draft {
             Kind::Directory => fs::remove_dir_all(&self.path),
         };
     }
+}
+
+/// Whether this is the name of a draft of a file with the name `place` in the same directory.
+pub(crate) fn is_of(name: &str, place: &str) -> bool {
+    let own = name.strip_prefix('.').and_then(|name| name.strip_prefix(place)?.strip_suffix(ENDING));
+    own.is_some_and(|own| own.starts_with('.'))
 }
 
 /// Removes the drafts in a directory that nobody writes any more.
@@ -222,7 +261,6 @@ fn directory_of(place: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
@@ -277,6 +315,31 @@ mod tests {
         assert!(held.path().exists() && next.0.path().exists() && next.1.path().exists());
         drop((held, next));
         assert_eq!(names(directory.path()), others);
+    }
+
+    #[test]
+    fn a_file_that_is_written_whole_takes_the_place_of_what_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("file");
+        Draft::write(&place, b"before").unwrap();
+        let draft = Draft::create(&place).unwrap();
+        let name = draft.path().file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(is_of(&name, "file") && !is_of(&name, "fil") && !is_of("file", "file") && !is_of(&name[1..], "file"));
+        draft.file().write_all(b"unsynced").unwrap();
+        draft.finish_unsynced().unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"unsynced");
+        #[cfg(unix)]
+        {
+            let link = directory.path().join("link");
+            std::os::unix::fs::symlink("file", &link).unwrap();
+            Draft::write(&link, b"after").unwrap();
+            assert!(!link.is_symlink() && fs::read(&link).unwrap() == b"after");
+            fs::remove_file(link).unwrap();
+        }
+        fs::create_dir(directory.path().join("other")).unwrap();
+        assert!(Draft::write(&directory.path().join("other"), b"").is_err());
+        assert_eq!(names(directory.path()), ["file", "other"]);
+        assert_eq!(fs::read(&place).unwrap(), b"unsynced");
     }
 
     #[cfg(unix)]

@@ -8,7 +8,7 @@ use webstrata_layers::*;
 pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
     let mut file = UrlWriter::create(row, 0).unwrap();
     for uid in first_uid..first_uid + urls {
-        file.push(Uid(uid), &format!("http://a.example/{uid:06}"), "example,a)/").unwrap();
+        file.push(Uid(uid), &format!("http://z.example/{uid:06}"), "example,z)/").unwrap();
     }
     let first_key = file.first_key();
     let sides = [

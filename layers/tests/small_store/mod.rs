@@ -9,6 +9,11 @@ use webstrata_layers::*;
 /// The links of each (page, time); `None` where they are unknown.
 pub(crate) type Captures = BTreeMap<(u64, i64), Option<BTreeSet<u64>>>;
 
+/// The links of a capture.
+pub(crate) fn links(links: &[u64]) -> Option<BTreeSet<u64>> {
+    Some(links.iter().copied().collect())
+}
+
 pub(crate) struct Model {
     pub(crate) captures: Captures,
     pub(crate) urls: u64,

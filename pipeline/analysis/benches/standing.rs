@@ -11,6 +11,7 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of what is in memory")]
 
+use fastrand::Rng;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::hint::black_box;
@@ -201,26 +202,13 @@ fn components(pairs: &[(u32, u32)], urls: usize) -> Vec<u32> {
     (0..urls as u32).map(|url| root(&mut above, url)).collect()
 }
 
-/// Numbers that are the same each time (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// A link of a page: half of the URLs are never captured, three in five links stay on the host, the others prefer few
 /// URLs.
-fn draw(page: u64, pages: u64, random: &mut Random) -> u64 {
-    if random.below(5) < 3 {
-        return page - page % 200 + random.below(200);
+fn draw(page: u64, pages: u64, random: &mut Rng) -> u64 {
+    if random.u64(..5) < 3 {
+        return page - page % 200 + random.u64(..200);
     }
-    let part = random.below(1 << 30) as f64 / f64::from(1 << 30);
-    (part.powi(3) * (2 * pages) as f64) as u64
+    (random.f64().powi(3) * (2 * pages) as f64) as u64
 }
 
 fn url(n: u64, pages: u64) -> String {
@@ -233,7 +221,7 @@ fn url(n: u64, pages: u64) -> String {
 
 /// Makes a store and its twelve updates; says how many pairs an update takes and gives.
 fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(1);
     let mut links: Vec<Vec<u64>> =
         (0..pages).map(|page| (0..LINKS_OF_PAGE).map(|_| draw(page, pages, &mut random)).collect()).collect();
     let replaced = (churn * (pages * LINKS_OF_PAGE) as f64).round() as u64;
@@ -241,9 +229,9 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
     for month in 0..=UPDATES {
         let mut changed = vec![month == 0 || recrawl; links.len()];
         for _ in 0..if month == 0 { 0 } else { replaced } {
-            let page = random.below(pages);
+            let page = random.u64(..pages);
             let link = draw(page, pages, &mut random);
-            links[page as usize][random.below(LINKS_OF_PAGE) as usize] = link;
+            links[page as usize][random.u64(..LINKS_OF_PAGE) as usize] = link;
             changed[page as usize] = true;
         }
         let mut text = String::new();

@@ -17,11 +17,12 @@ use crate::engine::state::{JobState, runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use webstrata_layers::EpochId;
+use webstrata_layers::{Draft, EpochId};
 
 const LOCK: &str = "LOCK";
 const JOB: &str = "job.json";
@@ -200,10 +201,13 @@ impl Scratch {
     }
 
     fn replace(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
-        let path = self.0.directory.join(name);
-        let temporary = path.with_extension("tmp");
         let bytes = serde_json::to_vec(value).map_err(|error| self.error(error.into()))?;
-        fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path)).map_err(|source| self.error(source))
+        let write = || {
+            let draft = Draft::create(&self.0.directory.join(name))?;
+            draft.file().write_all(&bytes)?;
+            draft.finish_unsynced()
+        };
+        write().map_err(|source| self.error(source))
     }
 
     /// Removes all files but the lock and those in `kept`.

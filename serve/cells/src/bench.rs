@@ -157,4 +157,14 @@ impl Random {
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
+
+    /// A place in a list of `length` items, which is not empty.
+    pub fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap_or(0)
+    }
+
+    /// Puts items in random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        (1..items.len()).for_each(|at| items.swap(at, self.index(at + 1)));
+    }
 }

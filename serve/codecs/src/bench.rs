@@ -18,6 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::codec::{self, CodecTag, snode};
+use webstrata_cells::bench::Random;
 use webstrata_cells::links::lists::{LinkCodec, Lists};
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError, Error};
@@ -159,17 +160,10 @@ fn ns_a_link(links: usize, mut work: impl FnMut() -> u64) -> f64 {
     measured[1]
 }
 
-/// All nodes in an order drawn from a fixed seed (SplitMix64: Steele, Lea & Flood 2014).
+/// All nodes in an order drawn from a fixed seed.
 fn random_order(nodes: usize) -> Vec<usize> {
-    let mut state = 1u64;
     let mut order: Vec<usize> = (0..nodes).collect();
-    for at in (1..nodes).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let other = (mixed ^ mixed >> 31) % (at as u64 + 1);
-        order.swap(at, usize::try_from(other).unwrap_or(at));
-    }
+    Random::new(1).shuffle(&mut order);
     order
 }
 

@@ -6,9 +6,10 @@
 mod graphs;
 
 use bytes::Bytes;
-use graphs::{Random, clustered, lists, uniform};
+use graphs::{clustered, lists, uniform};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
+use webstrata_cells::bench::Random;
 use webstrata_cells::links::lists::{LinkCodec, Lists};
 use webstrata_codecs::codec::{self, CodecTag, snode};
 
@@ -17,7 +18,7 @@ fn compare(name: &str, codec: &dyn LinkCodec, lists: &Lists) {
     assert_eq!(codec.nodes(), lists.nodes(), "{name}");
     let mut links = vec![1, 2, 3];
     let mut order: Vec<usize> = (0..lists.nodes()).collect();
-    Random(7).shuffle(&mut order);
+    Random::new(7).shuffle(&mut order);
     for node in order {
         codec.list(node, &mut links).unwrap_or_else(|damage| panic!("{name}, node {node}: {damage}"));
         assert!(links == lists.list(node), "{name}, node {node}: {links:?} is not {:?}", lists.list(node));
@@ -79,7 +80,7 @@ fn no_nodes_and_no_links() {
 #[test]
 fn a_list_of_a_million_links() {
     let mut lists = Lists { first: 9, ..Lists::default() };
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for node in 0..40u64 {
         let length = if node == 20 || node == 22 { 1_000_000 } else { node };
         let mut uid = random.below(1 << 30);
@@ -172,7 +173,7 @@ fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
 #[test]
 fn damaged_bytes_are_errors_or_other_lists() {
     let graphs = [clustered(1, 300, 0), clustered(2, 90, 1 << 40), uniform(3, 100, 0), Lists::default()];
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for tag in CodecTag::ALL {
         let (mut refused, mut slowest) = (0, Duration::ZERO);
         for lists in &graphs {

@@ -2,35 +2,8 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use webstrata_cells::bench::Random;
 use webstrata_cells::links::lists::Lists;
-
-/// Numbers from a seed (SplitMix64: Steele, Lea & Flood 2014).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// The next number.
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// A number below `bound`.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// A place in a list of `length` items.
-    pub(crate) fn index(&mut self, length: usize) -> usize {
-        usize::try_from(self.below(length as u64)).unwrap()
-    }
-
-    /// Puts items in random order.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        (1..items.len()).for_each(|at| items.swap(at, self.index(at + 1)));
-    }
-}
 
 /// Any lists, with UIDs far apart and near.
 pub(crate) fn lists() -> impl Strategy<Value = Vec<Vec<u64>>> {
@@ -41,7 +14,7 @@ pub(crate) fn lists() -> impl Strategy<Value = Vec<Vec<u64>>> {
 
 /// Lists of links drawn evenly.
 pub(crate) fn uniform(seed: u64, nodes: usize, first: u64) -> Lists {
-    let (mut random, mut lists) = (Random(seed), Lists { first, ..Lists::default() });
+    let (mut random, mut lists) = (Random::new(seed), Lists { first, ..Lists::default() });
     for _ in 0..nodes {
         let list: BTreeSet<u64> = (0..random.below(30)).map(|_| random.below(1 << 34)).collect();
         lists.push(&list.into_iter().collect::<Vec<_>>());
@@ -51,7 +24,7 @@ pub(crate) fn uniform(seed: u64, nodes: usize, first: u64) -> Lists {
 
 /// Lists that take most of their links from one before them; others lie near the node, in runs, or far away.
 pub(crate) fn clustered(seed: u64, nodes: usize, first: u64) -> Lists {
-    let (mut random, mut lists) = (Random(seed), Lists { first, ..Lists::default() });
+    let (mut random, mut lists) = (Random::new(seed), Lists { first, ..Lists::default() });
     for (at, node) in (0..nodes).zip(0u64..) {
         let mut list = BTreeSet::new();
         if at > 0 && random.below(4) > 0 {
