@@ -292,7 +292,17 @@ mod tests {
     fn label(row: u32, partition: u32) -> Label {
         let (first_uid, urls, first_record, end_record) = (7, 9, 3, 16);
         let in_range = RangeLength::Days(10);
-        Label { row, partition, encoding: Tag(7), first_uid, urls, first_record, end_record, in_range, source: 5 }
+        Label {
+            row,
+            partition,
+            encoding: Tag(7),
+            first_uid: Uid(first_uid),
+            urls,
+            first_record: Uid(first_record),
+            end_record: Uid(end_record),
+            in_range,
+            source: 5,
+        }
     }
 
     #[test]

@@ -360,18 +360,18 @@ mod tests {
 
     #[test]
     fn bytes_are_as_documented() {
-        let bytes = encode(&[103, 104, 113], &(100..116));
+        let bytes = encode(&[103, 104, 113].map(Uid), &(Uid(100)..Uid(116)));
         let mut expected = Vec::new();
         push_words(&mut expected, &[3, 2, 1, 0b10_0101]);
         expected.push(0b01_0011);
         assert_eq!(bytes, expected);
-        assert!(encode(&[5, 6], &(5..7)).is_empty());
+        assert!(encode(&[5, 6].map(Uid), &(Uid(5)..Uid(7))).is_empty());
     }
 
     #[test]
     fn few_of_many_take_few_bytes() {
-        let uids: Vec<u64> = (0..10_000).map(|at| at * 100 + at % 83).collect();
-        let bytes = encode(&uids, &(0..1_000_000)).len();
+        let uids: Vec<Uid> = (0..10_000).map(|at| Uid(at * 100 + at % 83)).collect();
+        let bytes = encode(&uids, &(Uid(0)..Uid(1_000_000))).len();
         assert!(bytes < 11_000, "{bytes}");
     }
 
@@ -383,19 +383,21 @@ mod tests {
                 (Just(span), proptest::collection::btree_set(prop_oneof![0..span, 0..span.min(90)], 0..200))
             }),
         ) {
-            let interval = first..first + span;
-            let uids: Vec<u64> = some.iter().map(|at| first + at).collect();
+            let interval = Uid(first)..Uid(first + span);
+            let uids: Vec<Uid> = some.iter().map(|at| Uid(first + at)).collect();
             let numbers = Numbers::open(encode(&uids, &interval).into(), interval.clone()).unwrap();
             prop_assert_eq!(numbers.len(), uids.len());
-            let near = uids.iter().flat_map(|&uid| [uid.saturating_sub(1), uid, uid + 1]);
-            for uid in near.chain([0, first, interval.end, interval.end + 7]) {
-                prop_assert_eq!(numbers.node(uid), uids.binary_search(&uid).ok());
+            let near = uids.iter().flat_map(|&Uid(uid)| [uid.saturating_sub(1), uid, uid + 1].map(Uid));
+            for uid in near.chain([Uid(0), Uid(first), interval.end, interval.end + 7]) {
+                prop_assert_eq!(numbers.node(uid), uids.binary_search(&uid).ok().map(Node));
             }
-            let known: Vec<u64> = (0..first).chain(uids.iter().copied()).chain(interval.end..interval.end + 9).collect();
-            let mut own: Vec<u64> = known.iter().map(|&uid| numbers.number(uid).unwrap()).collect();
-            prop_assert!(own.iter().copied().eq(0..known.len() as u64));
-            numbers.turn(&mut own);
-            prop_assert_eq!(own, known);
+            let after = Uid::each(interval.end..interval.end + 9);
+            let known: Vec<Uid> = Uid::each(Uid(0)..Uid(first)).chain(uids.iter().copied()).chain(after).collect();
+            let all: Vec<Number> = known.iter().map(|&uid| numbers.number(uid).unwrap()).collect();
+            prop_assert!(all.iter().copied().eq((0..known.len() as u64).map(Number)));
+            let mut back = Vec::new();
+            numbers.uids_into(&all, &mut back);
+            prop_assert_eq!(back, known);
         }
 
         #[test]
@@ -403,14 +405,14 @@ mod tests {
             edits in proptest::collection::vec((0usize..400, any::<u8>()), 1..4),
             cut in 0usize..400,
         ) {
-            let uids: Vec<u64> = (0..300).map(|at| 50 + at * at).collect();
-            let mut bytes = encode(&uids, &(0..100_000));
+            let uids: Vec<Uid> = (0..300).map(|at| Uid(50 + at * at)).collect();
+            let mut bytes = encode(&uids, &(Uid(0)..Uid(100_000)));
             let len = bytes.len();
             edits.into_iter().for_each(|(at, value)| bytes[at % len] = value);
             bytes.truncate(len - cut.saturating_sub(300).min(len - 1));
-            if let Ok(numbers) = Numbers::open(bytes.into(), 0..100_000) {
+            if let Ok(numbers) = Numbers::open(bytes.into(), Uid(0)..Uid(100_000)) {
                 for number in (0..100_100).step_by(7) {
-                    let _ = (numbers.node(number), numbers.number(number), numbers.uid(number));
+                    let _ = (numbers.node(Uid(number)), numbers.number(Uid(number)), numbers.uid(Number(number)));
                 }
             }
         }

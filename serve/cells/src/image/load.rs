@@ -206,6 +206,7 @@ pub fn keys_of<'a>(
 mod tests {
     use super::*;
     use crate::links::encoding::STRATA;
+    use crate::numbers::Number;
     use webstrata_layers::{InLinks, Page, RangeLength};
 
     /// A cell of one page that links to itself, in sections, and what it says.
@@ -213,15 +214,17 @@ mod tests {
         let (mut own_key, mut content) = (Vec::new(), Content::default());
         let url = "http://a.example/";
         key(url, &mut own_key);
-        let page = Page { uid: 7, timestamps: vec![0], links: [7].map(Uid).to_vec(), ..Page::default() };
-        let record = InLinks { uid: 7, ranges: vec![0], sources: [7].map(Uid).to_vec(), changes: Vec::new() };
+        let page = Page { uid: Uid(7), timestamps: vec![0], links: vec![Uid(7)], ..Page::default() };
+        let record = InLinks { uid: Uid(7), ranges: vec![0], sources: vec![Uid(7)], changes: Vec::new() };
         content.add_url(url);
         content.add_page(&page);
         content.add_in_links(&record);
         let urls = url_store::encode(|visit| visit(&own_key).map_err(Error::from), url_store::Options::default());
-        let given = CellShape { first: 7, nodes: 1, count: 1, keys: None };
-        let pages = || -> Records<'_, Page> { Box::new(std::iter::once(Ok(page.clone()))) };
-        let records = || -> Records<'_, InLinks> { Box::new(std::iter::once(Ok(record.clone()))) };
+        let given = CellShape { first: Number(7), nodes: 1, count: 1, keys: None };
+        // All UIDs are nodes, so each is its own number.
+        let (page, record) = (page.renumbered(|uid| Number(uid.0)), record.renumbered(|uid| Number(uid.0)));
+        let pages = || -> Records<'_, Page<Number>> { Box::new(std::iter::once(Ok(page.clone()))) };
+        let records = || -> Records<'_, InLinks<Number>> { Box::new(std::iter::once(Ok(record.clone()))) };
         let (out, into) = (STRATA.encode_forward(given, &pages), STRATA.encode_backward(given, &records));
         ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap()], content)
     }
@@ -234,10 +237,10 @@ mod tests {
             row: 3,
             partition: 5,
             encoding: STRATA.tag(),
-            first_uid: 7,
+            first_uid: Uid(7),
             urls: 1,
-            first_record: 7,
-            end_record: 8,
+            first_record: Uid(7),
+            end_record: Uid(8),
             in_range: RangeLength::Month,
             source: 1,
         };
@@ -264,7 +267,12 @@ mod tests {
             assert!(matches!(why, Error::Damaged { .. }), "section {section}: {why}");
         }
         let mut other = said.clone();
-        other.add_in_links(&InLinks { uid: 8, ranges: vec![0], sources: [7].map(Uid).to_vec(), changes: Vec::new() });
+        other.add_in_links(&InLinks {
+            uid: Uid(8),
+            ranges: vec![0],
+            sources: [7].map(Uid).to_vec(),
+            changes: Vec::new(),
+        });
         assert!(matches!(refused(&whole, &other), Error::Differs { part: "in-links", .. }));
         let mut other = Content::default();
         other.add_url("http://b.example/");

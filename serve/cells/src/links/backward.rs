@@ -395,14 +395,14 @@ mod tests {
     const NODES: usize = 300;
 
     /// In-links of half the nodes, from nodes here and elsewhere, over up to 90 ranges.
-    fn records() -> Vec<InLinks> {
+    fn records() -> Vec<InLinks<Number>> {
         let mut random = Random::new(9);
         let mut all = Vec::new();
         for node in (0..NODES as u64).step_by(2) {
             let count = 1 + random.below(90);
             let ranges: Vec<i64> =
                 (0..count).map(|range| 86_400 * i64::try_from(range * 3 + node % 3).unwrap()).collect();
-            let mut sources: Vec<u64> = (0..1 + random.below(15)).map(|_| random.below(500)).collect();
+            let mut sources: Vec<Number> = (0..1 + random.below(15)).map(|_| Number(random.below(500))).collect();
             sources.sort_unstable();
             sources.dedup();
             let mut changes = Vec::new();
@@ -417,7 +417,7 @@ mod tests {
                     changes.push(Change { link, capture: from + 1 });
                 }
             }
-            let record = InLinks { uid: FIRST + node, ranges, sources, changes };
+            let record = InLinks { uid: Number(FIRST + node), ranges, sources, changes };
             assert_eq!(record.flaw(), None, "{record:?}");
             all.push(record);
         }
@@ -425,11 +425,12 @@ mod tests {
     }
 
     /// Bytes with sets of ranges, and without.
-    fn encoded(records: &[InLinks]) -> [Vec<u8>; 2] {
-        let again =
-            || -> Box<dyn Iterator<Item = Result<InLinks, Infallible>>> { Box::new(records.iter().cloned().map(Ok)) };
+    fn encoded(records: &[InLinks<Number>]) -> [Vec<u8>; 2] {
+        let again = || -> Box<dyn Iterator<Item = Result<InLinks<Number>, Infallible>>> {
+            Box::new(records.iter().cloned().map(Ok))
+        };
         [SETS_BYTES_MAX, 8 * NODES].map(|sets_bytes_max| {
-            match encode_within(sets_bytes_max, FIRST, (NODES, records.len()), &again, Profile::ARCHIVE) {
+            match encode_within(sets_bytes_max, Number(FIRST), (NODES, records.len()), &again, Profile::ARCHIVE) {
                 Ok(bytes) => bytes,
                 Err(never) => match never {},
             }
@@ -439,15 +440,15 @@ mod tests {
     #[test]
     fn records_come_back_and_sources_by_range_are_theirs() {
         let records = records();
-        let [loose, whole] = encoded(&records).map(|bytes| Backward::open(bytes.into(), FIRST, NODES).unwrap());
+        let [loose, whole] = encoded(&records).map(|bytes| Backward::open(bytes.into(), Number(FIRST), NODES).unwrap());
         assert!(loose.words > 1 && whole.words == 0 && whole.table.is_empty());
         [loose, whole].iter().for_each(|backward| assert_answers(backward, &records));
     }
 
-    fn assert_answers(backward: &Backward, records: &[InLinks]) {
-        let mut room = AnswerBuffers::default();
+    fn assert_answers(backward: &Backward, records: &[InLinks<Number>]) {
+        let mut scratch = StoreScratch::default();
         for record in records {
-            let node = usize::try_from(record.uid - FIRST).unwrap();
+            let node = Node(usize::try_from(record.uid.0 - FIRST).unwrap());
             assert_eq!(backward.record(node).unwrap().as_ref(), Some(record));
             let last = record.ranges.len() - 1;
             for (from, to) in [(0, last), (0, 0), (last / 2, last), (last / 3, last / 2)] {
@@ -455,33 +456,33 @@ mod tests {
                 let mut found = Vec::new();
                 let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some(inner) });
                 backward
-                    .sources(node, &mut room, wanted, &mut |source, how| found.push((source, how == Found::Inner)))
+                    .sources(node, &mut scratch, wanted, &mut |source, how| found.push((source, how == Found::Inner)))
                     .unwrap();
                 let bound = |at: usize| u32::try_from(at).unwrap();
                 let present =
                     |(from, to)| presence::in_any(&record.changes, record.sources.len(), bound(from), bound(to));
                 let sure = present(inner);
                 let present = present((from, to)).into_iter();
-                let expected: Vec<(u64, bool)> =
+                let expected: Vec<(Number, bool)> =
                     present.map(|at| (record.sources[at as usize], sure.contains(&at))).collect();
                 assert_eq!(found, expected, "{from} to {to} of {record:?}");
             }
         }
-        assert_eq!(backward.record(1).unwrap(), None);
+        assert_eq!(backward.record(Node(1)).unwrap(), None);
     }
 
     #[test]
     fn urls_without_in_links_are_a_store_too() {
         for bytes in encoded(&[]) {
-            let backward = Backward::open(bytes.into(), FIRST, NODES).unwrap();
-            assert!((0..NODES).all(|node| backward.record(node).unwrap().is_none()));
+            let backward = Backward::open(bytes.into(), Number(FIRST), NODES).unwrap();
+            assert!((0..NODES).all(|node| backward.record(Node(node)).unwrap().is_none()));
         }
     }
 
     #[test]
     fn damaged_bytes_give_errors_or_other_answers() {
         let whole = encoded(&records());
-        let (mut random, mut room) = (Random::new(3), AnswerBuffers::default());
+        let (mut random, mut scratch) = (Random::new(3), StoreScratch::default());
         for round in 0..2000 {
             let mut bytes = whole[round % 2].clone();
             for _ in 0..=random.below(3) {
@@ -490,11 +491,11 @@ mod tests {
                 let at = usize::try_from(random.below(end)).unwrap();
                 bytes[at] ^= 1 << random.below(8);
             }
-            let Ok(backward) = Backward::open(Bytes::from(bytes), FIRST, NODES) else { continue };
+            let Ok(backward) = Backward::open(Bytes::from(bytes), Number(FIRST), NODES) else { continue };
             for node in (0..NODES).step_by(6) {
-                let _ = backward.record(node);
+                let _ = backward.record(Node(node));
                 let half = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len() / 2), inner: None });
-                let _ = backward.sources(node, &mut room, half, &mut |_, _| {});
+                let _ = backward.sources(Node(node), &mut scratch, half, &mut |_, _| {});
             }
         }
     }

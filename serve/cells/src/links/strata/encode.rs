@@ -300,6 +300,7 @@ mod tests {
     use crate::bench::Random;
     use crate::links::lists::LinkCodec;
     use crate::links::strata::Strata;
+    use crate::scratch::StoreScratch;
 
     /// Lists that copy parts of earlier ones, not always of near ones.
     fn lists(nodes: u64) -> Lists {
@@ -344,9 +345,9 @@ mod tests {
             // Codes of a fifth of the lists, open to any symbol.
             assert!(bytes.len() * 100 <= held.len() * 110, "{} for {}", bytes.len(), held.len());
             let strata = Strata::open(bytes.into()).unwrap();
-            let mut found = Vec::new();
+            let (mut scratch, mut found) = (StoreScratch::default(), Vec::new());
             for node in 0..lists.nodes() {
-                strata.list(node, &mut found).unwrap();
+                strata.list(node, &mut scratch, &mut found).unwrap();
                 assert_eq!(found, lists.list(node));
             }
         }

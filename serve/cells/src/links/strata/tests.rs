@@ -10,6 +10,7 @@ use webstrata_layers::{Change, Page, Window, captures_in};
 use super::{Profile, Strata, encode_lists, encode_pages};
 use crate::bench::Random;
 use crate::links::lists::{LinkCodec, Lists};
+use crate::scratch::StoreScratch;
 
 const FIRST: u64 = 1000;
 const NODES: usize = 600;
@@ -19,9 +20,9 @@ fn index(random: &mut Random, end: usize) -> usize {
 }
 
 /// Pages that share links with their neighbours, with up to `captures` captures.
-fn pages(seed: u64, captures: u32) -> Vec<Page> {
+fn pages(seed: u64, captures: u32) -> Vec<Page<u64>> {
     let mut random = Random::new(seed);
-    let mut all: Vec<Page> = Vec::new();
+    let mut all: Vec<Page<u64>> = Vec::new();
     for node in 0..NODES as u64 {
         if random.below(3) == 0 {
             continue;
@@ -75,8 +76,9 @@ fn pages(seed: u64, captures: u32) -> Vec<Page> {
     all
 }
 
-fn encode(pages: &[Page], profile: Profile) -> Bytes {
-    let again = || -> Box<dyn Iterator<Item = Result<Page, Infallible>>> { Box::new(pages.iter().cloned().map(Ok)) };
+fn encode(pages: &[Page<u64>], profile: Profile) -> Bytes {
+    let again =
+        || -> Box<dyn Iterator<Item = Result<Page<u64>, Infallible>>> { Box::new(pages.iter().cloned().map(Ok)) };
     match encode_pages(FIRST, (NODES, pages.len()), &again, profile) {
         Ok(bytes) => Bytes::from(bytes),
         Err(never) => match never {},
@@ -84,7 +86,7 @@ fn encode(pages: &[Page], profile: Profile) -> Bytes {
 }
 
 /// The slow answer.
-fn window_of(page: &Page, window: Window) -> Vec<u64> {
+fn window_of(page: &Page<u64>, window: Window) -> Vec<u64> {
     let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Vec::new() };
     let present = presence::in_any(&page.changes, page.links.len(), first, last);
     present.into_iter().map(|at| page.links[at as usize]).collect()
@@ -103,12 +105,12 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
         let pages = pages(seed, captures);
         for profile in profiles {
             let strata = Strata::open(encode(&pages, profile)).unwrap();
-            let mut links = Vec::new();
+            let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
             let mut expected = pages.iter().peekable();
             for node in 0..NODES {
                 let page = expected.next_if(|page| page.uid == FIRST + node as u64);
                 assert_eq!(strata.page(node).unwrap().as_ref(), page, "seed {seed}, {profile:?}");
-                strata.list(node, &mut links).unwrap();
+                strata.list(node, &mut scratch, &mut links).unwrap();
                 assert_eq!(links, page.map_or(&[][..], |page| &page.links));
                 let Some(page) = page else { continue };
                 let times = &page.timestamps;
@@ -119,7 +121,7 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
                     windows.extend([Window::Seen { from, to }, Window::AsOf(to)]);
                 }
                 for window in windows {
-                    strata.window(node, window, &mut links).unwrap();
+                    strata.window(node, window, &mut scratch.strata, &mut links).unwrap();
                     assert_eq!(links, window_of(page, window), "{window:?} of {page:?}");
                 }
             }
@@ -133,7 +135,8 @@ fn damaged_bytes_give_errors_or_other_answers() {
     let pages = pages(5, 40);
     let whole = encode(&pages, Profile::ARCHIVE);
     let mut random = Random::new(77);
-    let (mut opened, mut refused, mut links) = (0, 0, Vec::new());
+    let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
+    let (mut opened, mut refused) = (0, 0);
     for round in 0..3000 {
         let mut bytes = whole.to_vec();
         if round % 10 == 0 {
@@ -152,8 +155,13 @@ fn damaged_bytes_give_errors_or_other_answers() {
         opened += 1;
         // Answers may be wrong or errors; images carry checksums, so this is the second wall.
         for node in (0..NODES).step_by(7) {
-            let _ = strata.list(node, &mut links);
-            let _ = strata.window(node, Window::Seen { from: 1_110_000_000, to: 1_120_000_000 }, &mut links);
+            let _ = strata.list(node, &mut scratch, &mut links);
+            let _ = strata.window(
+                node,
+                Window::Seen { from: 1_110_000_000, to: 1_120_000_000 },
+                &mut scratch.strata,
+                &mut links,
+            );
             let _ = strata.page(node);
         }
     }
@@ -168,9 +176,9 @@ proptest! {
         lists.iter().for_each(|list| all.push(&list.iter().copied().collect::<Vec<_>>()));
         for profile in [Profile::ARCHIVE, Profile::SPEED] {
             let strata = Strata::open(Bytes::from(encode_lists(&all, profile))).unwrap();
-            let mut links = Vec::new();
+            let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
             for node in 0..all.nodes() {
-                strata.list(node, &mut links).unwrap();
+                strata.list(node, &mut scratch, &mut links).unwrap();
                 prop_assert_eq!(&links, all.list(node));
             }
         }
