@@ -11,16 +11,17 @@ use proptest::prelude::*;
 use std::time::{Duration, Instant};
 use webstrata_cells::bench::Random;
 use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_codecs::codec::{self, CodecTag, snode};
 
 /// Panics at the first list that differs.
 fn compare(name: &str, codec: &dyn LinkCodec, lists: &Lists) {
     assert_eq!(codec.nodes(), lists.nodes(), "{name}");
-    let mut links = vec![1, 2, 3];
+    let (mut scratch, mut links) = (StoreScratch::default(), vec![1, 2, 3]);
     let mut order: Vec<usize> = (0..lists.nodes()).collect();
     Random::new(7).shuffle(&mut order);
     for node in order {
-        codec.list(node, &mut links).unwrap_or_else(|damage| panic!("{name}, node {node}: {damage}"));
+        codec.list(node, &mut scratch, &mut links).unwrap_or_else(|damage| panic!("{name}, node {node}: {damage}"));
         assert!(links == lists.list(node), "{name}, node {node}: {links:?} is not {:?}", lists.list(node));
         assert_eq!(codec.degree(node).unwrap(), links.len(), "{name}, node {node}");
     }
@@ -33,7 +34,7 @@ fn compare(name: &str, codec: &dyn LinkCodec, lists: &Lists) {
         })
         .unwrap_or_else(|damage| panic!("{name}: {damage}"));
     assert_eq!(next, lists.nodes(), "{name}");
-    assert!(codec.list(lists.nodes(), &mut links).is_err(), "{name}");
+    assert!(codec.list(lists.nodes(), &mut scratch, &mut links).is_err(), "{name}");
     assert!(codec.degree(usize::MAX).is_err(), "{name}");
 }
 

@@ -19,12 +19,10 @@ mod shapes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use webstrata_layers::key;
-use webstrata_layers::{CaptureTime, InLinks, Links, Page, Window};
+use webstrata_layers::{CaptureTime, InLinks, Links, Page, Uid, Window};
 
 use plain::{Capture, Plain, RANGE, in_links_of, lifespans, links_in, page_of, union};
 use shapes::Shape;
-use webstrata_cells::Cells;
-use webstrata_cells::Error;
 use webstrata_cells::bench::Random;
 use webstrata_cells::image::label::Label;
 use webstrata_cells::image::{Counts, bytes_of};
@@ -32,7 +30,9 @@ use webstrata_cells::links::backward::{Found, Wanted};
 use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::numbers::{self, Numbers};
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::url_store::{self, UrlStore};
+use webstrata_cells::{Cells, Error, Node, Number};
 use webstrata_codecs::ENCODINGS;
 use webstrata_codecs::codec::{self, CodecTag};
 
@@ -64,9 +64,9 @@ fn lists(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>]) {
     let keys = tag.reads_keys().then_some(keys);
     let codec = codec::open(tag, codec::encode(tag, &lists, keys).unwrap().into()).unwrap();
     assert_eq!(codec.nodes(), plain.nodes);
-    let mut links = Vec::new();
+    let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
     for node in some(plain.nodes) {
-        codec.list(node, &mut links).unwrap();
+        codec.list(node, &mut scratch, &mut links).unwrap();
         assert_eq!(links, lists.list(node), "list of node {node}");
         assert_eq!(codec.degree(node).unwrap(), links.len());
     }
@@ -80,46 +80,52 @@ fn lists(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>]) {
 }
 
 fn forward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
-    let pages = || -> Records<'_, Page> { Box::new(plain.own().map(|(uid, captures)| Ok(page_of(*uid, captures)))) };
+    let page = |(uid, captures): &(u64, Vec<Capture>)| page_of(*uid, captures).renumbered(Number);
+    let pages = || -> Records<'_, Page<Number>> { Box::new(plain.own().map(|own| Ok(page(own)))) };
     let bytes = tag.encoding().encode_forward(CellShape { count: plain.own().count(), ..given }, &pages).unwrap();
-    let store = tag.encoding().open_forward(bytes.clone().into(), plain.first, plain.nodes).unwrap();
+    let store = tag.encoding().open_forward(bytes.clone().into(), Number(plain.first), plain.nodes).unwrap();
     let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+    let mut scratch = StoreScratch::default();
     let by_uid: BTreeMap<u64, &Vec<Capture>> = plain.own().map(|(uid, captures)| (*uid, captures)).collect();
     for node in 0..plain.nodes {
         let uid = plain.first + node as u64;
         let own = by_uid.get(&uid).copied();
-        let page = own.map(|captures| page_of(uid, captures));
-        assert_eq!(store.page(node).unwrap(), page, "page of node {node}");
-        assert_eq!(store.has(node).unwrap(), own.is_some());
+        let page = own.map(|captures| page_of(uid, captures).renumbered(Number));
+        assert_eq!(store.page(Node(node)).unwrap(), page, "page of node {node}");
+        assert_eq!(store.has(Node(node)).unwrap(), own.is_some());
     }
     for node in some(plain.nodes) {
         let own = by_uid.get(&(plain.first + node as u64)).map_or(&[][..], |captures| captures);
         for window in windows(own) {
-            store.window(node, window, &mut links).unwrap();
-            assert_eq!(links, links_in(own, window), "node {node} in {window:?}");
+            store.window(Node(node), window, &mut scratch, &mut links).unwrap();
+            let expected: Vec<Number> = links_in(own, window).into_iter().map(Number).collect();
+            assert_eq!(links, expected, "node {node} in {window:?}");
         }
-        store.captures(node, &mut captures).unwrap();
+        store.captures(Node(node), &mut scratch, &mut captures).unwrap();
         let expected = own.iter().map(|(time, links)| CaptureTime { time: *time, known: links.is_some() });
         assert!(captures.iter().copied().eq(expected), "captures of node {node}");
-        store.lifespans(node, &mut spans).unwrap();
+        store.lifespans(Node(node), &mut scratch, &mut spans).unwrap();
         assert_eq!(spans, lifespans(own), "lifespans of node {node}");
         let (first, last) = own.first().zip(own.last()).map_or((0, 0), |(first, last)| (first.0, last.0));
-        assert_eq!(store.captured(node, last, i64::MAX).unwrap(), !own.is_empty());
-        assert!(!store.captured(node, i64::MIN, first - 1).unwrap());
+        assert_eq!(store.captured(Node(node), (last, i64::MAX), &mut scratch).unwrap(), !own.is_empty());
+        assert!(!store.captured(Node(node), (i64::MIN, first - 1), &mut scratch).unwrap());
     }
     bytes
 }
 
 fn backward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
     let own = || plain.sources.range(plain.uids());
-    let records = || -> Records<'_, InLinks> { Box::new(own().map(|(uid, sources)| Ok(in_links_of(*uid, sources)))) };
+    let records = || -> Records<'_, InLinks<Number>> {
+        Box::new(own().map(|(uid, sources)| Ok(in_links_of(*uid, sources).renumbered(Number))))
+    };
     let bytes = tag.encoding().encode_backward(CellShape { count: own().count(), ..given }, &records).unwrap();
-    let store = tag.encoding().open_backward(bytes.clone().into(), plain.first, plain.nodes).unwrap();
+    let store = tag.encoding().open_backward(bytes.clone().into(), Number(plain.first), plain.nodes).unwrap();
     for node in 0..plain.nodes {
         let uid = plain.first + node as u64;
-        let record = plain.sources.get(&uid).map(|sources| in_links_of(uid, sources));
-        assert_eq!(store.record(node).unwrap(), record, "in-links of node {node}");
+        let record = plain.sources.get(&uid).map(|sources| in_links_of(uid, sources).renumbered(Number));
+        assert_eq!(store.record(Node(node)).unwrap(), record, "in-links of node {node}");
     }
+    let mut scratch = StoreScratch::default();
     for (uid, sources) in own() {
         let ranges: BTreeSet<i64> = sources.values().flatten().copied().collect();
         let ranges: Vec<i64> = ranges.into_iter().collect();
@@ -130,12 +136,13 @@ fn backward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
                 let mut found = Vec::new();
                 let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner });
                 let mut visit = |source, how| found.push((source, how == Found::Inner));
-                store.sources(node, &wanted, &mut visit).unwrap();
+                store.sources(Node(node), &wanted, &mut scratch, &mut visit).unwrap();
                 let in_any = |set: &BTreeSet<i64>, (from, to): (usize, usize)| {
                     set.range(ranges[from]..=ranges[to]).next().is_some()
                 };
                 let expected = sources.iter().filter(|(_, set)| in_any(set, (from, to)));
-                let expected = expected.map(|(&source, set)| (source, inner.is_some_and(|inner| in_any(set, inner))));
+                let expected =
+                    expected.map(|(&source, set)| (Number(source), inner.is_some_and(|inner| in_any(set, inner))));
                 assert!(found.iter().copied().eq(expected), "sources of node {node}, {from} to {to}, {inner:?}");
             }
         }
@@ -172,11 +179,12 @@ fn urls(keys: &[Vec<u8>], block: usize) -> Vec<u8> {
 
 /// Numbers of a cell in which every so many-th UID is a node, the first of them at `from`.
 fn numbers(interval: std::ops::Range<u64>, from: u64, every: usize) {
-    let uids: Vec<u64> = (interval.start + from..interval.end).step_by(every).collect();
+    let uids: Vec<Uid> = (interval.start + from..interval.end).step_by(every).map(Uid).collect();
+    let interval = Uid(interval.start)..Uid(interval.end);
     let numbers = Numbers::open(numbers::encode(&uids, &interval).into(), interval).unwrap();
     assert_eq!(numbers.len(), uids.len());
     for node in some(uids.len()) {
-        assert_eq!(numbers.node(uids[node]), Some(node));
+        assert_eq!(numbers.node(uids[node]), Some(Node(node)));
         assert_eq!(numbers.uid(numbers.number(uids[node]).unwrap()), uids[node]);
     }
 }
@@ -188,10 +196,10 @@ fn cell(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>], sections: [&[u8]; 4]) {
         row: 1,
         partition: 0,
         encoding: tag.encoding().tag(),
-        first_uid: uids.start,
+        first_uid: Uid(uids.start),
         urls: plain.nodes as u64,
-        first_record: uids.start,
-        end_record: uids.end,
+        first_record: Uid(uids.start),
+        end_record: Uid(uids.end),
         in_range: RANGE,
         source: 0,
     };
@@ -199,14 +207,14 @@ fn cell(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>], sections: [&[u8]; 4]) {
     let mut own = Vec::new();
     for node in some(plain.nodes) {
         let uid = plain.first + node as u64;
-        let url = cells.url(uid).unwrap();
+        let url = cells.url(Uid(uid)).unwrap();
         own.clear();
         key(&url, &mut own);
-        assert_eq!((cells.uid(&url).unwrap(), &own), (Some(uid), &keys[node]));
-        let page = plain.own().find(|page| page.0 == uid).map(|(_, captures)| page_of(uid, captures));
-        assert_eq!(cells.page(uid).unwrap().as_deref(), page.as_ref());
-        let record = plain.sources.get(&uid).map(|sources| in_links_of(uid, sources));
-        assert_eq!(cells.in_record(uid).unwrap().as_deref(), record.as_ref());
+        assert_eq!((cells.uid(&url).unwrap(), &own), (Some(Uid(uid)), &keys[node]));
+        let page = plain.own().find(|page| page.0 == uid).map(|(_, captures)| page_of(uid, captures).renumbered(Uid));
+        assert_eq!(cells.page(Uid(uid)).unwrap().as_deref(), page.as_ref());
+        let record = plain.sources.get(&uid).map(|sources| in_links_of(uid, sources).renumbered(Uid));
+        assert_eq!(cells.in_record(Uid(uid)).unwrap().as_deref(), record.as_ref());
     }
 }
 
@@ -223,7 +231,7 @@ fn conforms(shape: &Shape, tags: &[CodecTag]) {
         let whole = std::panic::AssertUnwindSafe(|| {
             lists(&plain, tag, &keys);
             let keys_of = tag.reads_keys().then_some(&keys[..]);
-            let given = CellShape { first: plain.first, nodes: plain.nodes, count: 0, keys: keys_of };
+            let given = CellShape { first: Number(plain.first), nodes: plain.nodes, count: 0, keys: keys_of };
             let (out, into) = (forward(&plain, tag, given), backward(&plain, tag, given));
             cell(&plain, tag, &keys, [&urls, &[], &out, &into]);
         });

@@ -13,6 +13,7 @@ mod shared;
 use shared::shared;
 use std::collections::BTreeMap;
 use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::scratch::StoreScratch;
 use webstrata_codecs::bench::transpose;
 use webstrata_codecs::codec::{self, CodecTag, bv_files};
 
@@ -24,18 +25,19 @@ fn open(tag: CodecTag, lists: &Lists) -> Box<dyn LinkCodec> {
 fn sizes(name: &str, lists: &Lists) -> BTreeMap<&'static str, f64> {
     let plain = open(CodecTag::Link1, lists);
     let (mut wanted, mut links, mut bits) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let mut scratch = StoreScratch::default();
     for tag in CodecTag::ALL {
         let codec = open(tag, lists);
         codec
             .scan(&mut |node, links| {
-                plain.list(node, &mut wanted).unwrap();
+                plain.list(node, &mut scratch, &mut wanted).unwrap();
                 assert!(links == wanted, "{name}, {}, node {node} in order", tag.name());
             })
             .unwrap();
         // Far from one another, so that no list is made of what was just read.
         for node in (0..lists.nodes()).map(|at| at * 7919 % lists.nodes()).step_by(7) {
-            plain.list(node, &mut wanted).unwrap();
-            codec.list(node, &mut links).unwrap();
+            plain.list(node, &mut scratch, &mut wanted).unwrap();
+            codec.list(node, &mut scratch, &mut links).unwrap();
             assert!(links == wanted, "{name}, {}, node {node}", tag.name());
         }
         let sizes = codec.sizes();

@@ -218,12 +218,8 @@ mod tests {
     #[test]
     fn bytes_are_as_documented() {
         let at = |capture| Change { link: 1, capture };
-        let page = Page {
-            timestamps: vec![100, 130],
-            links: [4, 5].map(Uid).to_vec(),
-            changes: vec![at(0), at(1)],
-            ..Page::default()
-        };
+        let page =
+            Page { timestamps: vec![100, 130], links: vec![4, 5], changes: vec![at(0), at(1)], ..Page::default() };
         let mut writer = SideWriter::default();
         writer.push(Some(&page));
         writer.push(None);
@@ -239,7 +235,7 @@ mod tests {
         assert_eq!(bytes, expected);
 
         let side = Side::open(bytes.into()).unwrap();
-        let mut captures = Captures::default();
+        let mut captures = StoreScratch::default();
         side.captures(0, &mut captures).unwrap();
         assert_eq!((&captures.times[..], &captures.unknown[..]), (&[100, 130][..], &[][..]));
         assert!(side.changes(0).unwrap().eq(page.changes));

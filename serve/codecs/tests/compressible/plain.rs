@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use webstrata_cells::Number;
 use webstrata_layers::{Change, InLinks, Lifespan, Page, RangeLength, Window};
 
 /// A capture: its time and its links, where they are known.
@@ -10,7 +11,7 @@ pub(super) type Capture = (i64, Option<Rc<[u64]>>);
 
 /// Pages, capture by capture.
 pub(super) struct Plain {
-    /// The URLs of the cell: from this UID on, so many.
+    /// The URLs of the cell: from this UID on, so many. All are nodes, so each UID is its own number.
     pub(super) first: u64,
     pub(super) nodes: usize,
     /// Pages of this cell and of others; UIDs and times rise.
@@ -63,15 +64,16 @@ pub(super) fn links_in(captures: &[Capture], window: Window) -> Vec<u64> {
     }
 }
 
-pub(super) fn lifespans(captures: &[Capture]) -> Vec<Lifespan> {
+pub(super) fn lifespans(captures: &[Capture]) -> Vec<Lifespan<Number>> {
     let mut spans = Vec::new();
     for link in union(captures) {
-        let mut open: Option<Lifespan> = None;
+        let mut open: Option<Lifespan<Number>> = None;
         for (time, links) in captures.iter().filter_map(|(time, links)| Some((*time, links.as_deref()?))) {
             if links.binary_search(&link).is_err() {
                 spans.extend(open.take());
             } else {
-                open = Some(Lifespan { last: time, ..open.unwrap_or(Lifespan { link, first: time, last: time }) });
+                let first = open.map_or(time, |lifespan| lifespan.first);
+                open = Some(Lifespan { link: Number(link), first, last: time });
             }
         }
         spans.extend(open);
@@ -97,7 +99,7 @@ fn changes(items: usize, count: usize, there: impl Fn(usize, usize) -> Option<bo
     changes
 }
 
-pub(super) fn page_of(uid: u64, captures: &[Capture]) -> Page {
+pub(super) fn page_of(uid: u64, captures: &[Capture]) -> Page<u64> {
     let links = union(captures);
     let there = |link: usize, at: usize| captures[at].1.as_ref().map(|own| own.binary_search(&links[link]).is_ok());
     let changes = changes(links.len(), captures.len(), there);
@@ -107,7 +109,7 @@ pub(super) fn page_of(uid: u64, captures: &[Capture]) -> Page {
     page
 }
 
-pub(super) fn in_links_of(uid: u64, sources: &BTreeMap<u64, BTreeSet<i64>>) -> InLinks {
+pub(super) fn in_links_of(uid: u64, sources: &BTreeMap<u64, BTreeSet<i64>>) -> InLinks<u64> {
     let ranges: BTreeSet<i64> = sources.values().flatten().copied().collect();
     let ranges: Vec<i64> = ranges.into_iter().collect();
     let sets: Vec<&BTreeSet<i64>> = sources.values().collect();
