@@ -65,9 +65,9 @@ fn built() -> TempDir {
 }
 
 /// A row of URLs without captures.
-fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
+fn plain_row(row: &RowDir, first_uid: Uid, urls: u64) -> RowEntry {
     let mut file = UrlWriter::create(row, 0).unwrap();
-    for uid in first_uid..first_uid + urls {
+    for uid in Uid::each(first_uid..first_uid + urls) {
         file.push(uid, &format!("http://z.example/{uid:06}"), "example,z)/").unwrap();
     }
     let first_key = file.first_key();
@@ -76,7 +76,7 @@ fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
         InlinksWriter::create(row, 0).unwrap().finish().unwrap(),
     ];
     let files = [file.finish().unwrap(), sides.concat()].concat();
-    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_record: 0, first_key, files }];
+    let partitions = vec![PartitionEntry { partition: 0, first_uid, urls, first_record: Uid(0), first_key, files }];
     RowEntry { row: row.row(), first_uid, urls, updates: 1, partitions, counts: Counts { urls, ..Counts::default() } }
 }
 
@@ -87,11 +87,11 @@ fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u6
     let writer = StoreWriter::open(store, "test", None).unwrap();
     let mut rows = Store::open(store).unwrap().manifest().rows.clone();
     rows.truncate(first);
-    let below = rows.iter().map(|row| row.urls).sum();
+    let below = Uid(rows.iter().map(|row| row.urls).sum());
     let row = writer.begin_row().unwrap();
     let translation = (!runs.is_empty()).then(|| {
         let mut translation = TranslationWriter::create(&row, below).unwrap();
-        runs.iter().for_each(|&(old, new, count)| translation.push(old, new, count).unwrap());
+        runs.iter().for_each(|&(old, new, count)| translation.push(Uid(old), Uid(new), count).unwrap());
         translation.finish().unwrap()
     });
     rows.push(plain_row(&row, below, urls));

@@ -14,7 +14,7 @@ use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::key;
 use webstrata_layers::read::check;
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Window};
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Uid, Window};
 use webstrata_pipeline::{Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
@@ -121,7 +121,7 @@ fn windows(random: &mut Random) -> Vec<Window> {
 
 /// What links to a URL by what two servers know that have a part of the row's cells each: the one with the URL's record
 /// answers, and the other says what it leaves. How many sources it left.
-fn sources_by(servers: &[Row; 2], uid: u64, window: Window, precision: Precision) -> (Vec<u64>, usize) {
+fn sources_by(servers: &[Row; 2], uid: Uid, window: Window, precision: Precision) -> (Vec<Uid>, usize) {
     let (mut sources, mut left, mut room) = (Vec::new(), Vec::new(), Vec::new());
     let answers = servers.iter().map(|row| row.sources_into(uid, window, precision, &mut sources, &mut left));
     let answered = answers.take_while(Result::is_err).inspect(assert_not_here).count();
@@ -169,7 +169,7 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
                 let at = usize::from(random.once_in(2));
                 servers[at] = servers[at].clone().with(Arc::clone(cell));
             }
-            for uid in 0..whole.end_uid() {
+            for uid in Uid::each(Uid(0)..whole.end_uid()) {
                 for window in windows(&mut random) {
                     for precision in [Precision::Exact, Precision::Range] {
                         let (mut sources, mut left) = (Vec::new(), Vec::new());
