@@ -122,15 +122,15 @@ fn channel(address: &str) -> Channel {
 }
 
 /// A question that is asked between others.
-async fn is_right(channel: &Channel, layers: &Reader, uid: Uid) {
-    let request = proto::GetLinksRequest { uids: vec![uid.0], ..Default::default() };
+async fn is_right(channel: &Channel, layers: &Reader, uid: u64) {
+    let request = proto::GetLinksRequest { uids: vec![uid], ..Default::default() };
     let begun = Instant::now();
     let answer = LinksClient::new(channel.clone()).get_links(request).await;
     let links = answer
         .unwrap_or_else(|status| panic!("a right question after {:?}: {status:?}", begun.elapsed()))
         .into_inner()
         .links;
-    assert_eq!(Uid::of_numbers(links), layers.out_links(uid, In::ALWAYS).unwrap(), "UID {uid}");
+    assert_eq!(Uid::of_numbers(links), layers.out_links(Uid(uid), In::ALWAYS).unwrap(), "UID {uid}");
 }
 
 /// How a call ended, for counts; refusals that are not of the list are errors.
@@ -344,7 +344,7 @@ fn hostile_requests_are_answered_and_harm_nobody() {
         let right = async {
             let (channel, mut random) = (channel(&address), Random(seed));
             while !over.load(Ordering::SeqCst) {
-                is_right(&channel, layers, Uid(random.below(layers.urls()))).await;
+                is_right(&channel, layers, random.below(layers.urls())).await;
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

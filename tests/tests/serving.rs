@@ -192,7 +192,10 @@ impl Right {
         for (cell, partition) in stats.cells.iter().zip(parts) {
             let of_urls = partition.first_uid..partition.first_uid + partition.urls;
             assert!(of_urls.is_empty() == (cell.max_uid < cell.min_uid), "{cell:?}, UIDs {of_urls:?}");
-            assert!(of_urls.is_empty() || (Uid(cell.min_uid)..Uid(cell.max_uid + 1)) == of_urls, "{cell:?}, UIDs {of_urls:?}");
+            assert!(
+                of_urls.is_empty() || (Uid(cell.min_uid)..Uid(cell.max_uid + 1)) == of_urls,
+                "{cell:?}, UIDs {of_urls:?}"
+            );
         }
         let topology = raw.topology();
         assert_eq!((topology.current, topology.servers.len()), (manifest.epoch, servers));

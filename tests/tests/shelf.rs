@@ -8,7 +8,7 @@ use webstrata_cells::Cell;
 use webstrata_cells::image::label::{partitions, source_of};
 use webstrata_cells::image::load::{Options, write_cell};
 use webstrata_cells::image::{Residence, label::path_of};
-use webstrata_cells::{Error, Shelf, url_store};
+use webstrata_cells::{Error, Node, Shelf, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};

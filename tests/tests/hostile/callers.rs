@@ -110,7 +110,7 @@ fn idle_connections_lock_out_nobody() {
             }
             idle.push(stream);
             if round % 40 == 0 {
-                is_right(&known, &layers, Uid(round % layers.urls())).await;
+                is_right(&known, &layers, round % layers.urls()).await;
                 is_right(&channel(&address), &layers, 2).await;
                 assert!(get(at, "/readyz").await.starts_with("HTTP/1.1 200"), "probes come in");
             }
