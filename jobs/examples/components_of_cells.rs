@@ -17,7 +17,7 @@ use webstrata_analysis::strongly_connected;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::{Direction, Links, Location, Store, Window, parse_time};
+use webstrata_layers::{Direction, Links, Location, Store, Uid, Window, parse_time};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let began = Instant::now();
     let (mut own, mut links) = (Vec::new(), 0);
-    for uid in 0..cells.urls() {
+    for uid in Uid::each(Uid::below(cells.urls())) {
         cells.links_into(uid, Direction::Out, window, &mut own)?;
         links += own.len();
     }
@@ -38,9 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let began = Instant::now();
     let mut numbers = strongly_connected(urls, |uid, all| -> Result<(), Box<dyn Error>> {
-        cells.links_into(uid.into(), Direction::Out, window, &mut own)?;
+        cells.links_into(Uid(uid.into()), Direction::Out, window, &mut own)?;
         for &link in &own {
-            all.push(u32::try_from(link)?);
+            all.push(u32::try_from(link.0)?);
         }
         Ok(())
     })?;

@@ -29,7 +29,7 @@ use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::{host_of, url_prefix};
-use webstrata_layers::{Direction, Links, Location, Precision, Reader, Store, Window, parse_time};
+use webstrata_layers::{Direction, Links, Location, Precision, Reader, Store, Uid, Window, parse_time};
 use webstrata_url::canonical;
 
 const SHOWN: usize = 10;
@@ -43,7 +43,7 @@ struct Graph {
 }
 
 /// UIDs, rising.
-type Set = Vec<u64>;
+type Set = Vec<Uid>;
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -91,12 +91,12 @@ impl Graph {
             return Ok(uids);
         }
         let url = canonical(None, text).map_err(|_| format!("{text:?} is no URL"))?;
-        uids.extend(self.links.with_prefix(&url_prefix(&url))?.into_iter().flatten());
+        uids.extend(self.links.with_prefix(&url_prefix(&url))?.into_iter().flat_map(Uid::each));
         Ok(uids)
     }
 
     /// Calls `visit` with each of these UIDs and its links, or what links to it.
-    fn each(&self, uids: &[u64], direction: Direction, mut visit: impl FnMut(u64, &[u64])) -> Result<(), Failure> {
+    fn each(&self, uids: &[Uid], direction: Direction, mut visit: impl FnMut(Uid, &[Uid])) -> Result<(), Failure> {
         let mut links = Vec::new();
         for &uid in uids {
             self.links.links_into(uid, direction, self.window, &mut links)?;
@@ -105,7 +105,7 @@ impl Graph {
         Ok(())
     }
 
-    fn domain(&self, uid: u64, known: &mut HashMap<u64, String>) -> Result<String, Failure> {
+    fn domain(&self, uid: Uid, known: &mut HashMap<Uid, String>) -> Result<String, Failure> {
         if let Some(domain) = known.get(&uid) {
             return Ok(domain.clone());
         }
@@ -115,14 +115,14 @@ impl Graph {
         Ok(domain)
     }
 
-    fn domains_of(&self, uids: &[u64]) -> Result<BTreeSet<String>, Failure> {
+    fn domains_of(&self, uids: &[Uid]) -> Result<BTreeSet<String>, Failure> {
         let mut known = HashMap::new();
         uids.iter().map(|&uid| self.domain(uid, &mut known)).collect()
     }
 
     /// The URLs with the greatest counts.
-    fn greatest(&self, counts: impl IntoIterator<Item = (u64, u64)>) -> Result<Value, Failure> {
-        let mut counts: Vec<(u64, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+    fn greatest(&self, counts: impl IntoIterator<Item = (Uid, u64)>) -> Result<Value, Failure> {
+        let mut counts: Vec<(Uid, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
         let all = counts.len();
         counts.sort_unstable_by_key(|&(uid, count)| (std::cmp::Reverse(count), uid));
         counts.truncate(SHOWN);
@@ -131,7 +131,7 @@ impl Graph {
     }
 
     fn domains(&self, set: &Set) -> Result<Value, Failure> {
-        let mut counts: HashMap<u64, u64> = HashMap::new();
+        let mut counts: HashMap<Uid, u64> = HashMap::new();
         self.each(set, Direction::Out, |_, links| {
             links.iter().for_each(|&link| *counts.entry(link).or_default() += 1)
         })?;
@@ -158,7 +158,7 @@ impl Graph {
     }
 
     fn base(&self, set: &Set) -> Result<Value, Failure> {
-        let mut base: BTreeSet<u64> = set.iter().copied().collect();
+        let mut base: BTreeSet<Uid> = set.iter().copied().collect();
         self.each(set, Direction::Out, |_, links| base.extend(links))?;
         self.each(set, INTO, |_, links| base.extend(links))?;
         Ok(json!(base.len()))
@@ -180,7 +180,7 @@ impl Graph {
     }
 
     fn induced(&self, set: &Set) -> Result<Value, Failure> {
-        let mut counts: HashMap<u64, u64> = HashMap::new();
+        let mut counts: HashMap<Uid, u64> = HashMap::new();
         self.each(set, Direction::Out, |uid, links| {
             let inside = links.iter().filter(|&link| *link != uid && set.binary_search(link).is_ok());
             inside.for_each(|&link| *counts.entry(link).or_default() += 1);
@@ -189,7 +189,7 @@ impl Graph {
     }
 
     fn common(&self, one: &Set, other: &Set) -> Result<Value, Failure> {
-        let mut counts: HashMap<u64, [u64; 2]> = HashMap::new();
+        let mut counts: HashMap<Uid, [u64; 2]> = HashMap::new();
         for (at, set) in [one, other].into_iter().enumerate() {
             self.each(set, Direction::Out, |_, links| {
                 links.iter().for_each(|&link| counts.entry(link).or_default()[at] += 1)

@@ -70,11 +70,11 @@ fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u6
     let writer = StoreWriter::open(store, "test", None).unwrap();
     let mut rows = Store::open(store).unwrap().manifest().rows.clone();
     rows.truncate(first);
-    let below = rows.iter().map(|row| row.urls).sum();
+    let below = Uid(rows.iter().map(|row| row.urls).sum());
     let row = writer.begin_row().unwrap();
     let translation = (!runs.is_empty()).then(|| {
         let mut translation = TranslationWriter::create(&row, below).unwrap();
-        runs.iter().for_each(|&(old, new, count)| translation.push(old, new, count).unwrap());
+        runs.iter().for_each(|&(old, new, count)| translation.push(Uid(old), Uid(new), count).unwrap());
         translation.finish().unwrap()
     });
     rows.push(plain_row(&row, below, urls));

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Window};
+use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Uid, Window};
 use webstrata_serve::clerk::{Clerk, Pinned};
 
 /// Between two calls of a task, so that the machine is not full of questions alone.
@@ -25,21 +25,21 @@ const BATCH: u64 = 30;
 /// What is asked.
 #[derive(Debug)]
 enum Question {
-    Out(Vec<u64>, When),
-    In(Vec<u64>, When),
-    Captures(Vec<u64>),
-    Lifespans(Vec<u64>),
-    Urls(Vec<u64>),
+    Out(Vec<Uid>, When),
+    In(Vec<Uid>, When),
+    Captures(Vec<Uid>),
+    Lifespans(Vec<Uid>),
+    Urls(Vec<Uid>),
     Uids(Vec<String>),
 }
 
 /// What came back.
 enum Answer {
-    Links(Batch<u64>),
+    Links(Batch<Uid>),
     Captures(Batch<CaptureTime>),
     Lifespans(Batch<Lifespan>),
     Urls(Vec<String>),
-    Uids(Vec<Option<u64>>),
+    Uids(Vec<Option<Uid>>),
 }
 
 /// A call that was answered, to be compared.
@@ -74,8 +74,8 @@ pub struct Load {
 impl Question {
     fn draw(story: &Story, known: &Known, random: &mut Random) -> Question {
         let many = if random.once_in(2) { 1 } else { 1 + random.below(BATCH) };
-        let any = |random: &mut Random| random.below(known.urls.len() as u64);
-        let uids: Vec<u64> = (0..many).map(|_| any(random)).collect();
+        let any = |random: &mut Random| Uid(random.below(known.urls.len() as u64));
+        let uids: Vec<Uid> = (0..many).map(|_| any(random)).collect();
         let when = random.when(&story.times);
         match random.below(6) {
             0 => Question::Out(uids, when),
@@ -131,7 +131,7 @@ impl Answered {
     /// The first difference from the oracle.
     fn compare(&self, story: &Story) -> Result<(), String> {
         let (known, oracle) = (&*self.known, story.oracle(&self.known));
-        let text = |uid: u64| known.urls[usize::try_from(uid).unwrap()].as_str();
+        let text = |uid: Uid| known.urls[usize::try_from(uid.0).unwrap()].as_str();
         let length = |got: usize, want: usize| same("so many answers", &got, &want);
         match (&self.question, &self.answer) {
             (Question::Out(uids, when) | Question::In(uids, when), Answer::Links(links)) => {

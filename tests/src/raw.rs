@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 use webstrata_layers::{
     CaptureTime, Change, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Sampling,
-    TIMES, Window,
+    TIMES, Uid, Window,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
@@ -87,13 +87,13 @@ impl Raw {
     ///
     /// # Errors
     /// What the call, or its stream, fails with.
-    pub fn list(&self, request: ListUidsRequest) -> Result<Vec<u64>, Status> {
+    pub fn list(&self, request: ListUidsRequest) -> Result<Vec<Uid>, Status> {
         let mut client = self.client.clone();
         self.runtime.block_on(async move {
             let mut stream = client.list_uids(request).await?.into_inner();
             let mut uids = Vec::new();
             while let Some(answer) = stream.message().await? {
-                uids.extend(answer.uids);
+                uids.extend(answer.uids.into_iter().map(Uid));
             }
             Ok(uids)
         })
@@ -108,15 +108,15 @@ impl Raw {
     /// Where the answer does not fit its question.
     pub fn sample(
         &self,
-        uid: u64,
+        uid: Uid,
         direction: Direction,
         window: Window,
         count: usize,
         (random, seed): (bool, Option<u64>),
-    ) -> Result<Vec<u64>, Error> {
+    ) -> Result<Vec<Uid>, Error> {
         let request = SampleLinksRequest {
             epoch: self.epoch,
-            uids: vec![uid],
+            uids: vec![uid.0],
             direction: direction_to(direction),
             window: Some(window_to(window)),
             samples: u32::try_from(count).unwrap_or(u32::MAX),
@@ -125,7 +125,7 @@ impl Raw {
         };
         let answer = self.ask(|mut client| async move { client.sample_links(request).await })?;
         assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.links.len()]);
-        Ok(answer.links)
+        Ok(Uid::of_numbers(answer.links))
     }
 
     /// The links of many UIDs, each list whole.
@@ -135,13 +135,13 @@ impl Raw {
     ///
     /// # Panics
     /// Where answers do not fit their questions.
-    pub fn lists(&self, uids: &[u64], direction: Direction, window: Window) -> Result<Vec<Vec<u64>>, Status> {
+    pub fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Vec<Vec<Uid>>, Status> {
         let mut lists = vec![Vec::new(); uids.len()];
         let mut page_token = String::new();
         loop {
             let request = GetLinksRequest {
                 epoch: self.epoch,
-                uids: uids.to_vec(),
+                uids: Uid::numbers(uids).to_vec(),
                 direction: direction_to(direction),
                 window: Some(window_to(window)),
                 limit: self.limit,
@@ -150,7 +150,7 @@ impl Raw {
             let answer = self.call(|mut client| async move { client.get_links(request).await })?;
             assert_eq!((answer.epoch, answer.counts.len()), (self.epoch, uids.len()));
             assert!(self.limit == 0 || answer.links.len() <= self.limit as usize, "more than the limit");
-            let mut links = answer.links.into_iter();
+            let mut links = answer.links.into_iter().map(Uid);
             for (list, &count) in lists.iter_mut().zip(&answer.counts) {
                 list.extend(links.by_ref().take(count as usize));
             }
@@ -177,21 +177,21 @@ impl Links for Raw {
         self.topology.epochs.iter().find(|epoch| epoch.epoch == self.epoch).map_or(0, |epoch| epoch.urls)
     }
 
-    fn uid(&self, url: &str) -> Result<Option<u64>, Error> {
+    fn uid(&self, url: &str) -> Result<Option<Uid>, Error> {
         let request = UrlToUidRequest { epoch: self.epoch, urls: vec![url.to_owned()] };
         let answer = self.ask(|mut client| async move { client.url_to_uid(request).await })?;
         assert_eq!(answer.uids_plus_one.len(), 1);
-        Ok(answer.uids_plus_one[0].checked_sub(1))
+        Ok(answer.uids_plus_one[0].checked_sub(1).map(Uid))
     }
 
-    fn url(&self, uid: u64) -> Result<String, Error> {
-        let request = UidToUrlRequest { epoch: self.epoch, uids: vec![uid] };
+    fn url(&self, uid: Uid) -> Result<String, Error> {
+        let request = UidToUrlRequest { epoch: self.epoch, uids: vec![uid.0] };
         let mut answer = self.ask(|mut client| async move { client.uid_to_url(request).await })?;
         assert_eq!(answer.urls.len(), 1);
         Ok(answer.urls.remove(0))
     }
 
-    fn page(&self, uid: u64) -> Result<Option<Arc<Page>>, Error> {
+    fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error> {
         let (captures, spans) = (self.captures(uid)?, self.lifespans(uid)?);
         if captures.is_empty() {
             return Ok(None);
@@ -215,7 +215,7 @@ impl Links for Raw {
         Ok(Some(Arc::new(page)))
     }
 
-    fn in_record(&self, _: u64) -> Result<Option<Arc<InLinks>>, Error> {
+    fn in_record(&self, _: Uid) -> Result<Option<Arc<InLinks>>, Error> {
         missing("records of in-links")
     }
 
@@ -228,8 +228,8 @@ impl Links for Raw {
         }
     }
 
-    fn captures_into(&self, uid: u64, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
-        let request = GetCapturesRequest { epoch: self.epoch, uids: vec![uid] };
+    fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
+        let request = GetCapturesRequest { epoch: self.epoch, uids: vec![uid.0] };
         let answer = self.ask(|mut client| async move { client.get_captures(request).await })?;
         assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.times.len()]);
         let capture = |(at, &time): (u32, &i64)| CaptureTime { time, known: !answer.unknown.contains(&at) };
@@ -237,15 +237,15 @@ impl Links for Raw {
         Ok(())
     }
 
-    fn with_prefix(&self, _: &[u8]) -> Result<Vec<Range<u64>>, Error> {
+    fn with_prefix(&self, _: &[u8]) -> Result<Vec<Range<Uid>>, Error> {
         missing("prefixes of keys")
     }
 
     fn uids(
         &self,
-        uids: Range<u64>,
+        uids: Range<Uid>,
         (from, to): (i64, i64),
-        visit: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         if from > to {
             return Ok(());
@@ -255,7 +255,7 @@ impl Links for Raw {
             epoch: self.epoch,
             from: Some(from.max(*TIMES.start())),
             to: (to < i64::MAX).then_some(to),
-            first: uids.start,
+            first: uids.start.0,
             ..ListUidsRequest::default()
         };
         let found = self.list(request).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))?;
@@ -263,24 +263,24 @@ impl Links for Raw {
         Ok(())
     }
 
-    fn out_links(&self, uid: u64, window: Window) -> Result<Vec<u64>, Error> {
+    fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
         self.links(uid, Direction::Out, window)
     }
 
-    fn in_links(&self, uid: u64, window: Window, precision: Precision) -> Result<Vec<u64>, Error> {
+    fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         self.links(uid, Direction::In(precision), window)
     }
 
-    fn links(&self, uid: u64, direction: Direction, window: Window) -> Result<Vec<u64>, Error> {
+    fn links(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Error> {
         let lists =
             self.lists(&[uid], direction, window).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))?;
         Ok(lists.concat())
     }
 
-    fn degree(&self, uid: u64, direction: Direction, window: Window) -> Result<usize, Error> {
+    fn degree(&self, uid: Uid, direction: Direction, window: Window) -> Result<usize, Error> {
         let request = GetLinkCountRequest {
             epoch: self.epoch,
-            uids: vec![uid],
+            uids: vec![uid.0],
             direction: direction_to(direction),
             window: Some(window_to(window)),
         };
@@ -291,25 +291,25 @@ impl Links for Raw {
 
     fn sample_into(
         &self,
-        uid: u64,
+        uid: Uid,
         direction: Direction,
         window: Window,
         sample: Sample,
-        links: &mut Vec<u64>,
+        links: &mut Vec<Uid>,
     ) -> Result<(), Error> {
         let random = sample.sampling == Sampling::Random;
         *links = self.sample(uid, direction, window, sample.count, (random, Some(sample.seed)))?;
         Ok(())
     }
 
-    fn lifespans_into(&self, uid: u64, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
-        let request = GetLifespansRequest { epoch: self.epoch, uids: vec![uid] };
+    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        let request = GetLifespansRequest { epoch: self.epoch, uids: vec![uid.0] };
         let answer = self.ask(|mut client| async move { client.get_lifespans(request).await })?;
         let lengths = [answer.links.len(), answer.firsts.len(), answer.lasts.len()];
         assert_eq!(lengths, [answer.counts.iter().sum::<u32>() as usize; 3]);
         let times = answer.firsts.iter().zip(&answer.lasts);
-        *spans =
-            answer.links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link, first, last }).collect();
+        let span = |(&link, (&first, &last))| Lifespan { link: Uid(link), first, last };
+        *spans = answer.links.iter().zip(times).map(span).collect();
         Ok(())
     }
 }

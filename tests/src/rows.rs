@@ -11,7 +11,7 @@ use std::path::Path;
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{
     Change, Counts, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
-    RangeLength, RowEntry, StoreWriter, UrlWriter,
+    RangeLength, RowEntry, StoreWriter, Uid, UrlWriter,
 };
 
 /// The captures of a row; `None` where links are unknown.
@@ -104,7 +104,7 @@ impl Rows {
     /// What cannot be written.
     pub fn write(&self, store: &Path, partitions: u32, in_range: RangeLength) {
         let writer = StoreWriter::open(store, "test", None).expect("a store");
-        let mut uids: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut uids: BTreeMap<&str, Uid> = BTreeMap::new();
         let mut rows = Vec::new();
         for (captures, bare) in self.rows.iter().zip(&self.bare) {
             let pages = captures.keys().map(|(page, _)| page);
@@ -112,8 +112,8 @@ impl Rows {
                 pages.chain(captures.values().flatten().flatten()).chain(bare).map(String::as_str).collect();
             let mut urls: Vec<&str> = met.into_iter().filter(|url| !uids.contains_key(url)).collect();
             urls.sort_by_key(|url| key_of(url));
-            let first_uid = uids.len() as u64;
-            uids.extend(urls.iter().copied().zip(first_uid..));
+            let first_uid = Uid(uids.len() as u64);
+            uids.extend(urls.iter().copied().zip(Uid::each(first_uid..first_uid + urls.len() as u64)));
             let captures = captures.iter().map(|((page, time), links)| {
                 let links = links.as_ref().map(|links| links.iter().map(|link| uids[link.as_str()]).collect());
                 ((uids[page.as_str()], *time), links)
@@ -126,32 +126,32 @@ impl Rows {
 }
 
 /// Captures in UIDs.
-type Numbered = BTreeMap<(u64, Time), Option<BTreeSet<u64>>>;
+type Numbered = BTreeMap<(Uid, Time), Option<BTreeSet<Uid>>>;
 
 fn write_row(
     writer: &StoreWriter,
     urls: &[&str],
-    first_uid: u64,
+    first_uid: Uid,
     captures: &Numbered,
     partitions: u32,
     in_range: RangeLength,
 ) -> RowEntry {
     let row = writer.begin_row().expect("a row");
     let end = first_uid + urls.len() as u64;
-    let cut = |from: u64, partition: u32| from + (end - from) * u64::from(partition) / u64::from(partitions);
+    let cut = |from: Uid, partition: u32| from + (end - from) * u64::from(partition) / u64::from(partitions);
     let (pages, in_links) = (pages(captures), in_links(captures, in_range));
     let mut counts = Counts { urls: urls.len() as u64, ..Counts::default() };
     pages.iter().for_each(|page| counts.add_page(page));
     let partition = |partition: u32| {
         let own = cut(first_uid, partition)..cut(first_uid, partition + 1);
         let mut file = UrlWriter::create(&row, partition).expect("a file");
-        for uid in own.clone() {
-            let at = usize::try_from(uid - first_uid).expect("an index");
+        for uid in Uid::each(own.clone()) {
+            let at = uid.after(first_uid).expect("an index");
             file.push(uid, urls[at], "example)/").expect("a URL");
         }
         let first_key = file.first_key();
         // Records of all UIDs so far: of the oldest row the same cuts.
-        let records = cut(0, partition)..cut(0, partition + 1);
+        let records = cut(Uid(0), partition)..cut(Uid(0), partition + 1);
         let mut out = OutlinksWriter::create(&row, partition).expect("a file");
         let own_pages = pages.iter().filter(|page| records.contains(&page.uid));
         own_pages.for_each(|page| out.push(page, &Evidence::default()).expect("a page"));
@@ -167,12 +167,12 @@ fn write_row(
 }
 
 fn pages(captures: &Numbered) -> Vec<Page> {
-    let uids: BTreeSet<u64> = captures.keys().map(|(uid, _)| *uid).collect();
+    let uids: BTreeSet<Uid> = captures.keys().map(|(uid, _)| *uid).collect();
     let page = |uid| {
         let own: Vec<_> =
             captures.range((uid, i64::MIN)..=(uid, i64::MAX)).map(|(own, links)| (own.1, links)).collect();
-        let links: BTreeSet<u64> = own.iter().filter_map(|(_, links)| links.as_ref()).flatten().copied().collect();
-        let has = |link: &u64| own.iter().map(|(_, links)| links.as_ref().map(|links| links.contains(link))).collect();
+        let links: BTreeSet<Uid> = own.iter().filter_map(|(_, links)| links.as_ref()).flatten().copied().collect();
+        let has = |link: &Uid| own.iter().map(|(_, links)| links.as_ref().map(|links| links.contains(link))).collect();
         Page {
             uid,
             timestamps: own.iter().map(|(time, _)| *time).collect(),
@@ -185,13 +185,13 @@ fn pages(captures: &Numbered) -> Vec<Page> {
 }
 
 fn in_links(captures: &Numbered, in_range: RangeLength) -> Vec<InLinks> {
-    let mut seen: BTreeMap<u64, BTreeMap<u64, BTreeSet<Time>>> = BTreeMap::new();
+    let mut seen: BTreeMap<Uid, BTreeMap<Uid, BTreeSet<Time>>> = BTreeMap::new();
     for ((source, time), links) in captures {
         for link in links.iter().flatten() {
             seen.entry(*link).or_default().entry(*source).or_default().insert(in_range.start(*time));
         }
     }
-    let record = |(uid, sources): (u64, BTreeMap<u64, BTreeSet<Time>>)| {
+    let record = |(uid, sources): (Uid, BTreeMap<Uid, BTreeSet<Time>>)| {
         let ranges: BTreeSet<Time> = sources.values().flatten().copied().collect();
         let has = |own: &BTreeSet<Time>| ranges.iter().map(|range| Some(own.contains(range))).collect();
         let changes = changes(sources.values().map(has));

@@ -13,7 +13,9 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::{Batch, Counts, Direction, Error, Links, Precision, Reader, Sample, Sampling, Store, Window};
+use webstrata_layers::{
+    Batch, Counts, Direction, Error, Links, Precision, Reader, Sample, Sampling, Store, Uid, Window,
+};
 use webstrata_pipeline::{BuildOptions, RunOptions};
 
 /// Options of a plain build.
@@ -77,7 +79,7 @@ pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[Wh
     if captures != oracle.captures(url) {
         return fail(format!("captures {captures:?}, expected {:?}", oracle.captures(url)));
     }
-    let texts = |uids: Vec<u64>| -> Result<BTreeSet<String>, String> {
+    let texts = |uids: Vec<Uid>| -> Result<BTreeSet<String>, String> {
         if !uids.is_sorted_by(|a, b| a < b) {
             return Err(format!("{url}: UIDs do not rise: {uids:?}"));
         }
@@ -124,7 +126,7 @@ pub fn assert_answers(store: &Path, oracle: &Oracle) {
 ///
 /// # Errors
 /// See [`Links::uids`].
-pub fn uids_in(links: &dyn Links, uids: Range<u64>, interval: (i64, i64)) -> Result<Vec<u64>, Error> {
+pub fn uids_in(links: &dyn Links, uids: Range<Uid>, interval: (i64, i64)) -> Result<Vec<Uid>, Error> {
     let mut found = Vec::new();
     links.uids(uids, interval, &mut |uid| {
         found.push(uid);
@@ -166,7 +168,7 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
     let cells = Cells::open(&opened, residence, ENCODINGS).expect("sound cells").expect("a cell for each partition");
     let reader = reader(store);
-    for uid in 0..reader.urls() {
+    for uid in Uid::each(Uid::below(reader.urls())) {
         let url = &reader.url(uid).expect("layers");
         let windows = windows(oracle, url);
         for difference in [compare_url(&cells, oracle, url, &windows), compare_url(&reader, oracle, url, &windows)] {
@@ -181,7 +183,7 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
             let ranges = |links: &dyn Links| links.in_links(uid, window, Precision::Range).expect("in-links");
             assert_eq!(ranges(&cells), ranges(&reader), "{url} {window:?}");
             let links = cells.out_links(uid, window).expect("links");
-            for link in (uid % 7..reader.urls()).step_by(7).chain(links.first().copied()) {
+            for link in (uid.0 % 7..reader.urls()).step_by(7).map(Uid).chain(links.first().copied()) {
                 let has = |own: &dyn Links| own.has_link(uid, link, window).expect("an answer");
                 assert_eq!([has(&cells), has(&reader)], [links.contains(&link); 2], "{url} {link} {window:?}");
             }
@@ -189,12 +191,12 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     }
     assert_pieces(&cells, &reader, oracle);
     assert!(cells.uid("http://nobody.example/").expect("cells").is_none());
-    assert!(cells.url(opened.manifest().counts.urls).is_err());
+    assert!(cells.url(Uid(opened.manifest().counts.urls)).is_err());
 }
 
 /// Degrees, samples, batches and pages of a time, against lists of the layers.
 fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
-    let uids: Vec<u64> = (0..reader.urls()).rev().collect();
+    let uids: Vec<Uid> = Uid::each(Uid::below(reader.urls())).rev().collect();
     let times: Vec<i64> = oracle.times().into_iter().collect();
     let (from, to) = (times[times.len() / 3], times[times.len() / 2]);
     let window = Window::Seen { from, to };
@@ -222,22 +224,23 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
             let captures = oracle.captures(url);
             captures.iter().any(|&(time, _)| from <= time && time <= to)
         });
-        let mut expected: Vec<u64> = expected.map(|url| reader.uid(url).expect("layers").expect("a UID")).collect();
+        let mut expected: Vec<Uid> = expected.map(|url| reader.uid(url).expect("layers").expect("a UID")).collect();
         expected.sort_unstable();
         for links in [cells as &dyn Links, reader] {
-            let found = uids_in(links, 0..links.urls(), (from, to)).expect("an answer");
+            let found = uids_in(links, Uid::below(links.urls()), (from, to)).expect("an answer");
             assert_eq!(found, expected, "{from} to {to}");
         }
     }
-    let keys: Vec<Vec<u8>> = (0..reader.urls()).map(|uid| key_of(&reader.url(uid).expect("layers"))).collect();
+    let every = Uid::each(Uid::below(reader.urls()));
+    let keys: Vec<Vec<u8>> = every.clone().map(|uid| key_of(&reader.url(uid).expect("layers"))).collect();
     for prefix in keys.iter().flat_map(|key| [1, key.len() / 3, key.len() / 2, key.len()].map(|end| &key[..end])) {
         let mut other = prefix.to_vec();
         other.push(b'~');
         for prefix in [prefix, &other] {
-            let matching = || (0..).zip(&keys).filter(|(_, key)| key.starts_with(prefix)).map(|(uid, _)| uid);
+            let matching = || every.clone().zip(&keys).filter(|(_, key)| key.starts_with(prefix)).map(|(uid, _)| uid);
             for links in [cells as &dyn Links, reader] {
                 let found = links.with_prefix(prefix).expect("an answer");
-                assert!(found.into_iter().flatten().eq(matching()), "{prefix:?}");
+                assert!(found.into_iter().flat_map(Uid::each).eq(matching()), "{prefix:?}");
             }
         }
     }
@@ -246,7 +249,7 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
         assert_eq!(first.replace(uid), None, "called after a break");
         ControlFlow::Break(())
     };
-    cells.uids(0..cells.urls(), (i64::MIN, i64::MAX), visit).expect("an answer");
+    cells.uids(Uid::below(cells.urls()), (i64::MIN, i64::MAX), visit).expect("an answer");
 }
 
 /// The window of the layers that is asked of the oracle.

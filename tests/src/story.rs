@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use webstrata_layers::{Links, Reader, Store};
+use webstrata_layers::{Links, Reader, Store, Uid};
 use webstrata_pipeline::{Progress, build};
 
 /// A crawl in batches, in a directory of its own.
@@ -34,7 +34,7 @@ pub struct Known {
     /// By UID.
     pub urls: Vec<String>,
     /// The other way.
-    pub uids: HashMap<String, u64>,
+    pub uids: HashMap<String, Uid>,
 }
 
 impl Story {
@@ -99,8 +99,9 @@ impl Story {
         }
         let reader = Reader::new(Store::open_epoch(self.store(), epoch).unwrap(), 16 << 20);
         let updates: u64 = reader.store().manifest().rows.iter().map(|row| row.updates).sum();
-        let urls: Vec<String> = (0..reader.urls()).map(|uid| reader.url(uid).unwrap()).collect();
-        let uids: HashMap<String, u64> = urls.iter().cloned().zip(0..).collect();
+        let every = Uid::each(Uid::below(reader.urls()));
+        let urls: Vec<String> = every.clone().map(|uid| reader.url(uid).unwrap()).collect();
+        let uids: HashMap<String, Uid> = urls.iter().cloned().zip(every).collect();
         let known = Arc::new(Known { epoch, batch: usize::try_from(updates - 1).unwrap(), urls, uids });
         assert!(
             self.oracle(&known).urls().iter().all(|url| known.uids.contains_key(*url)),

@@ -5,7 +5,7 @@
 //! answer (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a
 //! question.
 
-use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Window};
+use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Uid, Window};
 use webstrata_serve::clerk::Remote;
 
 use crate::clusters::Cluster;
@@ -46,7 +46,7 @@ impl Way<'_> {
         assert_eq!(self.links.in_range(), known.layers.in_range(), "{}", self.name);
         let mut random = Random(seed);
         for number in 0..questions {
-            let url = known.layers.url(random.below(end)).expect("layers");
+            let url = known.layers.url(Uid(random.below(end))).expect("layers");
             if let Err(difference) = self.question(known, &url, number, &mut random) {
                 panic!("{}, seed {seed}, question {number}: {url}: {difference}", self.name);
             }
@@ -63,7 +63,7 @@ impl Way<'_> {
         let when = *random.pick(&all);
         let window = window(when);
         // Names of UIDs are the layers', whose answers other tests compare with the oracle.
-        let texts = |uids: Vec<u64>| -> Result<Vec<String>, String> {
+        let texts = |uids: Vec<Uid>| -> Result<Vec<String>, String> {
             if !uids.is_sorted_by(|one, other| one < other) {
                 return Err(format!("UIDs do not rise: {uids:?}"));
             }
@@ -130,7 +130,7 @@ impl Way<'_> {
             }
             _ => {
                 let links_of = layers.out_links(uid, window).map_err(failed)?;
-                let other = random.below(layers.urls());
+                let other = Uid(random.below(layers.urls()));
                 let link = if random.once_in(2) { links_of.first().copied().unwrap_or(other) } else { other };
                 let own = links.has_link(uid, link, window).map_err(failed)?;
                 same(&format!("link {link} {what}"), &own, &links_of.contains(&link))?;
@@ -146,7 +146,7 @@ impl Way<'_> {
             When::AsOf(to) => (i64::MIN, to),
         };
         let first = random.below(known.layers.urls());
-        let range = first..known.layers.urls() - random.below(2);
+        let range = Uid(first)..Uid(known.layers.urls() - random.below(2));
         let [own, right] = [self.links, known.layers]
             .map(|links| uids_in(links, range.clone(), (from, to)).map_err(|error| error.to_string()));
         same(&format!("pages of {range:?} in {from}..={to}"), &own?, &right?)
@@ -158,7 +158,7 @@ impl Way<'_> {
         for url in ["http://nobody.example/", "", "http://", "no URL", "http://a.example/\0", "\u{10ffff}"] {
             assert_eq!(links.uid(url).expect("an answer"), None, "{name}: {url:?}");
         }
-        for uid in [links.urls(), links.urls() + 1, u64::MAX - 1, u64::MAX] {
+        for uid in [links.urls(), links.urls() + 1, u64::MAX - 1, u64::MAX].map(Uid) {
             assert!(
                 links.url(uid).is_err() && links.page(uid).is_err() && links.captures(uid).is_err(),
                 "{name}: {uid}"
@@ -168,7 +168,7 @@ impl Way<'_> {
                 assert!(links.degree(uid, direction, Window::ALWAYS).is_err(), "{name}: {uid} {direction:?}");
             }
         }
-        for uid in 0..links.urls().min(8) {
+        for uid in Uid::each(Uid::below(links.urls().min(8))) {
             for direction in DIRECTIONS {
                 for window in [
                     Window::AsOf(i64::MIN),
@@ -193,7 +193,7 @@ impl Way<'_> {
 pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[i64], seed: u64) {
     let mut random = Random(seed);
     for count in [0, 1 + random.below(400), 400] {
-        let mut uids: Vec<u64> = (0..count).map(|_| random.below(layers.urls())).collect();
+        let mut uids: Vec<Uid> = (0..count).map(|_| Uid(random.below(layers.urls()))).collect();
         if random.once_in(2) {
             uids.sort_unstable();
         }
@@ -221,7 +221,7 @@ pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[
 struct Asking<'a> {
     remote: &'a Remote,
     layers: &'a dyn Links,
-    uids: Vec<u64>,
+    uids: Vec<Uid>,
     windows: [Window; 9],
     sample: Sample,
 }
@@ -233,7 +233,7 @@ impl Asking<'_> {
         let pinned = remote.pinned();
         for window in windows {
             for direction in DIRECTIONS {
-                let right: Vec<Vec<u64>> =
+                let right: Vec<Vec<Uid>> =
                     uids.iter().map(|&uid| layers.links(uid, direction, window).expect("layers")).collect();
                 let what = format!("{direction:?} {window:?} of {uids:?}");
                 let own = pinned.links(&uids, direction, window).await.expect("links");
@@ -245,13 +245,13 @@ impl Asking<'_> {
                 uids.iter().zip(&mut drawn).for_each(|(&uid, list)| sample.draw(uid, list));
                 assert_eq!(lists(&samples), drawn, "{sample:?} {what}");
             }
-            let pairs: Vec<(u64, u64)> =
+            let pairs: Vec<(Uid, Uid)> =
                 uids.iter().zip(uids.iter().rev()).map(|(&page, &link)| (page, link)).collect();
             let linked = uids.iter().filter_map(|&uid| {
                 let links = layers.out_links(uid, Window::ALWAYS).expect("layers");
                 links.get(usize::try_from(sample.seed % 7).expect("few")).map(|&link| (uid, link))
             });
-            let pairs: Vec<(u64, u64)> = pairs.into_iter().chain(linked).collect();
+            let pairs: Vec<(Uid, Uid)> = pairs.into_iter().chain(linked).collect();
             let right: Vec<bool> =
                 pairs.iter().map(|&(page, link)| layers.has_link(page, link, window).expect("layers")).collect();
             assert_eq!(pinned.has_links(&pairs, window).await.expect("truths"), right, "{window:?} of {pairs:?}");
@@ -277,8 +277,8 @@ impl Asking<'_> {
     }
 }
 
-fn lists(batch: &Batch<u64>) -> Vec<Vec<u64>> {
-    batch.iter().map(<[u64]>::to_vec).collect()
+fn lists(batch: &Batch<Uid>) -> Vec<Vec<Uid>> {
+    batch.iter().map(<[Uid]>::to_vec).collect()
 }
 
 fn owned(texts: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {

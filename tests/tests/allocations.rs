@@ -14,7 +14,7 @@ use webstrata_cells::image::load::{Options, write_cell};
 use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Window};
+use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Uid, Window};
 use webstrata_pipeline::{Progress, build};
 use webstrata_tests::crawls::{Crawl, Size};
 use webstrata_tests::stores::options;
@@ -81,19 +81,19 @@ fn assert_no_allocations(store: &Store) {
         let directions = [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)];
         let (mut links, mut captures, mut url) = (Vec::new(), Vec::new(), Vec::new());
         let mut ask_all = || {
-            for uid in 0..counts.urls {
+            for uid in Uid::each(Uid::below(counts.urls)) {
                 for (direction, window) in directions.into_iter().flat_map(|own| windows.map(|window| (own, window))) {
                     cells.links_into(uid, direction, window, &mut links).unwrap();
                     cells.degree(uid, direction, window).unwrap();
                     let sample = Sample { count: 3, sampling: Sampling::Consistent, seed: 1 };
                     cells.sample_into(uid, direction, window, sample, &mut links).unwrap();
                 }
-                cells.has_link(uid, uid / 2, windows[2]).unwrap();
+                cells.has_link(uid, Uid(uid.0 / 2), windows[2]).unwrap();
                 cells.captures_into(uid, &mut captures).unwrap();
                 cells.url_into(uid, &mut url).unwrap();
-                assert_eq!(cells.uid(std::str::from_utf8(&url).unwrap()).unwrap(), Some(Uid(uid)));
+                assert_eq!(cells.uid(std::str::from_utf8(&url).unwrap()).unwrap(), Some(uid));
             }
-            cells.uids(0..counts.urls, (first, middle), &mut |_| ControlFlow::Continue(())).unwrap();
+            cells.uids(Uid::below(counts.urls), (first, middle), &mut |_| ControlFlow::Continue(())).unwrap();
         };
         ask_all();
         let before = COUNT.get();

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use webstrata_analysis::Error;
 use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, Iterations, Target, analyze};
-use webstrata_layers::{Links, Location, RangeLength, Reader, Store, Window};
+use webstrata_layers::{Links, Location, RangeLength, Reader, Store, Uid, Window};
 use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
@@ -33,7 +33,7 @@ impl Setting {
         let (directory, rows) = (tempfile::tempdir().unwrap(), Rows::random(seed, SHAPE));
         rows.write(&directory.path().join("store"), 3, RangeLength::Month);
         let reader = Reader::new(Store::open(directory.path().join("store").as_path()).unwrap(), 1 << 20);
-        let urls = (0..reader.urls()).map(|uid| reader.url(uid).unwrap()).collect();
+        let urls = Uid::each(Uid::below(reader.urls())).map(|uid| reader.url(uid).unwrap()).collect();
         Self { oracle: rows.oracle(), urls, directory }
     }
 

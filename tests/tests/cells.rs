@@ -9,12 +9,12 @@ use std::sync::Arc;
 use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::image::load::{Options, find_cell, write_cell};
 use webstrata_cells::image::{Residence, label::path_of};
-use webstrata_cells::{Cells, Error, Row, url_store};
+use webstrata_cells::{Cells, Error, Row, Scratch, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::key;
 use webstrata_layers::read::check;
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Window};
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Uid, Window};
 use webstrata_pipeline::{Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
@@ -121,9 +121,10 @@ fn windows(random: &mut Random) -> Vec<Window> {
 
 /// What links to a URL by what two servers know that have a part of the row's cells each: the one with the URL's record
 /// answers, and the other says what it leaves. How many sources it left.
-fn sources_by(servers: &[Row; 2], uid: u64, window: Window, precision: Precision) -> (Vec<u64>, usize) {
-    let (mut sources, mut left, mut room) = (Vec::new(), Vec::new(), Vec::new());
-    let answers = servers.iter().map(|row| row.sources_into(uid, window, precision, &mut sources, &mut left));
+fn sources_by(servers: &[Row; 2], uid: Uid, window: Window, precision: Precision) -> (Vec<Uid>, usize) {
+    let (mut sources, mut left, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+    let ask = |row: &Row| row.sources_into(uid, window, precision, &mut scratch, (&mut sources, &mut left));
+    let answers = servers.iter().map(ask);
     let answered = answers.take_while(Result::is_err).inspect(assert_not_here).count();
     assert!(answered < 2, "no server has the record of {uid}");
     assert!(left.is_sorted_by(|a, b| a < b) && left.last().is_none_or(|&last| last < sources.len()));
@@ -135,7 +136,7 @@ fn sources_by(servers: &[Row; 2], uid: u64, window: Window, precision: Precision
         !is_left || {
             let mut others = servers[1 - answered].cells();
             let (cell, node) = others.find_map(|cell| Some((cell, cell.node(source)?))).expect("the cell of a source");
-            cell.has_link(node, uid, window, &mut room).unwrap()
+            cell.has_link(node, uid, window, &mut scratch).unwrap()
         }
     });
     (sources, left.len())
@@ -148,7 +149,7 @@ fn assert_not_here(answer: &Result<(), webstrata_layers::Error>) {
 
 #[test]
 fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
-    let mut all_left = 0;
+    let (mut all_left, mut scratch) = (0, Scratch::default());
     let options = |codec: CodecTag| Options { encoding: codec.encoding(), urls: url_store::Options::default() };
     for seed in 50..80 {
         let mut random = Random(seed);
@@ -169,11 +170,12 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
                 let at = usize::from(random.once_in(2));
                 servers[at] = servers[at].clone().with(Arc::clone(cell));
             }
-            for uid in 0..whole.end_uid() {
+            for uid in Uid::each(Uid(0)..whole.end_uid()) {
                 for window in windows(&mut random) {
                     for precision in [Precision::Exact, Precision::Range] {
                         let (mut sources, mut left) = (Vec::new(), Vec::new());
-                        whole.sources_into(uid, window, precision, &mut sources, &mut left).unwrap();
+                        let into = (&mut sources, &mut left);
+                        whole.sources_into(uid, window, precision, &mut scratch, into).unwrap();
                         assert!(left.is_empty());
                         if rows == 1 {
                             assert_eq!(sources, cells.links(uid, Direction::In(precision), window).unwrap());

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use unclosed::unclosed;
-use webstrata_layers::{Links, Reader, Window, parse_time};
+use webstrata_layers::{Links, Reader, Uid, Window, parse_time};
 use webstrata_pipeline::{Progress, build};
 use webstrata_tests::shared;
 use webstrata_tests::stores::{options, reader};
@@ -27,7 +27,7 @@ fn store_of(dir: &Path, name: &str, file: &Path) -> Reader {
     reader(&store)
 }
 
-fn links_at(links: &impl Links, uid: u64, time: i64) -> BTreeSet<String> {
+fn links_at(links: &impl Links, uid: Uid, time: i64) -> BTreeSet<String> {
     let window = Window::Seen { from: time, to: time };
     links.out_links(uid, window).unwrap().into_iter().map(|link| links.url(link).unwrap()).collect()
 }
@@ -35,7 +35,7 @@ fn links_at(links: &impl Links, uid: u64, time: i64) -> BTreeSet<String> {
 /// Every capture of a store, through the same questions that a user asks.
 fn captures(links: &Reader, urls: u64) -> Captures {
     let mut all = Captures::new();
-    for uid in 0..urls {
+    for uid in Uid::each(Uid::below(urls)) {
         for capture in links.captures(uid).unwrap() {
             all.insert((links.url(uid).unwrap(), capture.time), links_at(links, uid, capture.time));
         }

@@ -20,7 +20,7 @@ use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::read::check;
 use webstrata_layers::{CaptureTime, Lifespan, Precision};
-use webstrata_layers::{Error, InLinks, Links, Page, Reader, Store, Window};
+use webstrata_layers::{Error, InLinks, Links, Page, Reader, Store, Uid, Window};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::stores::{options, run_options};
@@ -57,9 +57,9 @@ fn store_in(dir: &Path) -> PathBuf {
 #[derive(Debug, PartialEq)]
 enum Answer {
     Url(String),
-    Uid(Option<u64>),
+    Uid(Option<Uid>),
     Captures(Vec<CaptureTime>),
-    Links(Vec<u64>),
+    Links(Vec<Uid>),
     Lifespans(Vec<Lifespan>),
     Page(Option<Arc<Page>>),
     InLinks(Option<Arc<InLinks>>),
@@ -69,7 +69,7 @@ enum Answer {
 /// All questions of this test to one store, in an order that is always the same.
 fn ask(links: &dyn Links, urls: &[String], windows: &[Window], mut take: impl FnMut(Result<Answer, Error>)) {
     let all = urls.len() as u64;
-    for (uid, url) in (0u64..).zip(urls) {
+    for (uid, url) in Uid::each(Uid::below(all)).zip(urls) {
         take(links.url(uid).map(Answer::Url));
         take(links.uid(url).map(Answer::Uid));
         take(links.captures(uid).map(Answer::Captures));
@@ -79,7 +79,7 @@ fn ask(links: &dyn Links, urls: &[String], windows: &[Window], mut take: impl Fn
         for &window in windows {
             take(links.out_links(uid, window).map(Answer::Links));
             take(links.in_links(uid, window, Precision::Exact).map(Answer::Links));
-            take(links.has_link(uid, (uid * 7 + 3) % all, window).map(Answer::Linked));
+            take(links.has_link(uid, Uid((uid.0 * 7 + 3) % all), window).map(Answer::Linked));
         }
     }
 }
@@ -95,9 +95,10 @@ struct Right {
 impl Right {
     fn of(store: &Path, epoch: u64) -> Self {
         let reader = Reader::new(Store::open_epoch(store, epoch).unwrap(), 1 << 20);
-        let urls: Vec<String> = (0..reader.urls()).map(|uid| reader.url(uid).unwrap()).collect();
+        let every = Uid::each(Uid::below(reader.urls()));
+        let urls: Vec<String> = every.clone().map(|uid| reader.url(uid).unwrap()).collect();
         let mut times: Vec<i64> =
-            (0..reader.urls()).flat_map(|uid| reader.captures(uid).unwrap()).map(|capture| capture.time).collect();
+            every.flat_map(|uid| reader.captures(uid).unwrap()).map(|capture| capture.time).collect();
         times.sort_unstable();
         let at = |share: usize| times[times.len() * share / 4];
         let windows = vec![Window::ALWAYS, Window::AsOf(at(2)), Window::Seen { from: at(1), to: at(3) }];

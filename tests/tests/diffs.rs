@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use webstrata_layers::store::gc;
-use webstrata_layers::{CaptureChange, Changes, Diff, Error, Links, Reader, Store};
+use webstrata_layers::{CaptureChange, Changes, Diff, Error, Links, Reader, Store, Uid};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::oracle::{Oracle, Time, When};
@@ -73,7 +73,7 @@ fn compare(store: &Path, (from, before): (u64, &Oracle), (to, after): (u64, &Ora
             expected.remove(url.as_str()).unwrap_or_else(|| panic!("{from} to {to}: {url} is the same: {page:?}"));
         let got: Vec<_> = page.captures.iter().map(|own| (own.time, own.known, own.change)).collect();
         assert_eq!((page.is_new, got), (is_new, captures), "{from} to {to}: {url}");
-        let texts = |links: &[u64], reader: &Reader| -> BTreeSet<String> {
+        let texts = |links: &[Uid], reader: &Reader| -> BTreeSet<String> {
             links.iter().map(|&link| reader.url(link).unwrap()).collect()
         };
         assert!(texts(&page.gained, &newer).iter().eq(&gained), "{from} to {to}: {url}: {gained:?}");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use webgraph::prelude::{BvGraph, RandomAccessGraph, RandomAccessLabeling, SequentialLabeling};
 use webstrata_analysis::Error;
 use webstrata_analysis::{ExportOptions, Fold, Format, Names, Target, Unfit, What, domain_of, export};
-use webstrata_layers::{Links, RangeLength, Window, format_time, parse_time};
+use webstrata_layers::{Links, RangeLength, Uid, Window, format_time, parse_time};
 use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::oracle::{Oracle, Time, When};
@@ -174,7 +174,7 @@ fn check_nodes(seed: u64, store: &Path, oracle: &Oracle) {
         let rows = table(&ExportOptions { what: What::Nodes, window, ..options(store) });
         assert_eq!(rows.len() as u64, reader.urls());
         for (uid, row) in (0..).zip(rows) {
-            let url = reader.url(uid).unwrap();
+            let url = reader.url(Uid(uid)).unwrap();
             let own = captures(oracle, &url, window);
             let text = |time: Option<&(Time, _)>| time.map_or(String::new(), |own| format_time(own.0));
             let is = |name: &str| {
@@ -305,7 +305,7 @@ fn check_numbered(seed: u64, store: &Path, oracle: &Oracle) {
         assert_eq!(lines.next(), Some(&*format!("{urls} {urls} {}", expected.len())));
         let list = text(&ExportOptions { format: Format::Networkit, window, ..options(store) });
         assert!(lines.clone().map(|line| line.replace(' ', "\t")).eq(list.lines()));
-        let url = |number: &str| reader.url(number.parse::<u64>().unwrap() - 1).unwrap();
+        let url = |number: &str| reader.url(Uid(number.parse::<u64>().unwrap() - 1)).unwrap();
         let got = lines.map(|line| line.split_once(' ').map(|(page, link)| (url(page), url(link))).unwrap());
         let got: BTreeSet<_> = got.collect();
         let is_same = got.iter().all(|(page, link)| expected.contains_key(&(page.as_str(), link.as_str())));

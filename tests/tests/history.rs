@@ -18,7 +18,7 @@ use differential_dataflow::operators::CountTotal;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Window};
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Uid, Window};
 use webstrata_tests::rows::{Captures, Rows, Shape};
 use webstrata_tests::stores::reader;
 
@@ -91,17 +91,18 @@ fn a_store_answers_what_the_differences_accumulate_to() {
         let captures: Vec<Capture> =
             all.iter().map(|((page, time), links)| (page.clone(), (second(*time), links.clone()))).collect();
         let (links, degrees) = differences(captures.clone());
-        let urls: Vec<String> = (0..store.urls()).map(|uid| store.url(uid).unwrap()).collect();
+        let every = Uid::each(Uid::below(store.urls()));
+        let urls: Vec<String> = every.clone().map(|uid| store.url(uid).unwrap()).collect();
         let mut times: BTreeSet<u64> = captures.iter().map(|(_, (time, _))| *time).collect();
         times.extend(times.clone().iter().flat_map(|time| [time.saturating_sub(1), time + 1]));
         for time in times {
             let window = Window::AsOf(i64::try_from(time).unwrap());
             let mut answered = BTreeSet::new();
             let mut counted = BTreeSet::new();
-            for (uid, url) in (0..).zip(&urls) {
+            for (uid, url) in every.clone().zip(&urls) {
                 let own = store.out_links(uid, window).unwrap();
                 answered
-                    .extend(own.into_iter().map(|link| (url.clone(), urls[usize::try_from(link).unwrap()].clone())));
+                    .extend(own.into_iter().map(|link| (url.clone(), urls[usize::try_from(link.0).unwrap()].clone())));
                 let degree = store.degree(uid, Direction::In(Precision::Exact), window).unwrap();
                 counted.extend((degree > 0).then(|| (url.clone(), isize::try_from(degree).unwrap())));
             }
@@ -112,9 +113,9 @@ fn a_store_answers_what_the_differences_accumulate_to() {
         let known: Vec<Capture> = captures.into_iter().filter(|(_, (_, links))| links.is_some()).collect();
         let (links, _) = differences(known.clone());
         let mut expected = BTreeMap::new();
-        for (uid, url) in (0..).zip(&urls) {
+        for (uid, url) in every.clone().zip(&urls) {
             for span in store.lifespans(uid).unwrap() {
-                let pair = (url.clone(), urls[usize::try_from(span.link).unwrap()].clone());
+                let pair = (url.clone(), urls[usize::try_from(span.link.0).unwrap()].clone());
                 expected.insert((second(span.first), pair.clone()), 1);
                 // It goes with the capture after the last that had it.
                 let after = known.iter().filter(|(page, (time, _))| page == url && *time > second(span.last));

@@ -25,7 +25,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
-use webstrata_layers::{Links, RangeLength, Reader, Store, TIMES, Window as In};
+use webstrata_layers::{Links, RangeLength, Reader, Store, TIMES, Uid, Window as In};
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::protocol::proto::question::Question as Asked;
@@ -130,7 +130,7 @@ async fn is_right(channel: &Channel, layers: &Reader, uid: u64) {
         .unwrap_or_else(|status| panic!("a right question after {:?}: {status:?}", begun.elapsed()))
         .into_inner()
         .links;
-    assert_eq!(links, layers.out_links(uid, In::ALWAYS).unwrap(), "UID {uid}");
+    assert_eq!(Uid::of_numbers(links), layers.out_links(Uid(uid), In::ALWAYS).unwrap(), "UID {uid}");
 }
 
 /// How a call ended, for counts; refusals that are not of the list are errors.
@@ -158,11 +158,11 @@ fn seen(from: i64, to: i64) -> Option<Window> {
 }
 
 /// A valid message for each method, some for each kind of question.
-fn valid(urls: &[String], (cell, first): (CellName, u64)) -> Vec<(&'static str, Vec<u8>)> {
+fn valid(urls: &[String], (cell, first): (CellName, Uid)) -> Vec<(&'static str, Vec<u8>)> {
     let uids = vec![0, 3, 1, 7];
     let window = seen(0, 40 * 86_400);
     let cell = Some(cell);
-    let list = || UidList { uids: (first..first + 3).collect() };
+    let list = || UidList { uids: (first.0..first.0 + 3).collect() };
     let questions = [
         Asked::Find(proto::Find { keys: vec![b"example,a,)/\x01".to_vec(), Vec::new()] }),
         Asked::Urls(list()),
@@ -183,7 +183,7 @@ fn valid(urls: &[String], (cell, first): (CellName, u64)) -> Vec<(&'static str, 
         Asked::Captures(list()),
         Asked::Lifespans(list()),
         Asked::Pages(list()),
-        Asked::HasLinks(proto::HasLinks { pages: vec![0, 1], links: [2, 3].map(Uid).to_vec(), window }),
+        Asked::HasLinks(proto::HasLinks { pages: vec![0, 1], links: vec![2, 3], window }),
         Asked::Listing(proto::Listing { first: 0, end: 50, from: 0, to: i64::MAX }),
         Asked::Prefix(proto::Prefix { prefix: b"example,".to_vec() }),
         Asked::InRecords(list()),
@@ -307,7 +307,7 @@ fn hostile_requests_are_answered_and_harm_nobody() {
     // Small answers, so that what memory grows by is kept, and not that of the largest ones which come together.
     let limits = Limits { batch: 5000, answer_bytes: 1 << 18, ..Limits::of_cores(1) };
     let (dir, layers, cluster) = served(Shape { servers: 2, limits, ..Shape::default() });
-    let urls: Vec<String> = (0..layers.urls()).map(|uid| layers.url(uid).unwrap()).collect();
+    let urls: Vec<String> = Uid::each(Uid::below(layers.urls())).map(|uid| layers.url(uid).unwrap()).collect();
     let row = &Store::open(dir.path()).unwrap().manifest().rows[0].clone();
     let cell = CellName { row: row.row, partition: row.partitions[1].partition };
     let (valid, address) = (valid(&urls, (cell, row.partitions[1].first_uid)), cluster.addresses()[0].clone());
@@ -502,7 +502,7 @@ fn what_makes_no_sense_is_refused_for_its_reason() {
         )
         .await;
         ask(channel, Some(here), Some(Asked::Urls(list(u64::MAX))), Reason::BadRequest).await;
-        let unequal = proto::HasLinks { pages: vec![1, 2], links: [1].map(Uid).to_vec(), window: None };
+        let unequal = proto::HasLinks { pages: vec![1, 2], links: vec![1], window: None };
         ask(channel, Some(here), Some(Asked::HasLinks(unequal)), Reason::BadRequest).await;
         let large = Asked::Captures(UidList { uids: vec![0; 64_001] });
         ask(channel, Some(here), Some(large), Reason::BatchTooLarge).await;

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use webstrata_layers::{Links, Page, RangeLength, Reader, Store};
+use webstrata_layers::{Links, Page, RangeLength, Reader, Store, Uid};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::rows::{Rows, Shape};
 
@@ -14,11 +14,11 @@ fn reader(store: &Path) -> Reader {
 }
 
 /// The pages of a range, asked for one by one.
-fn asked(reader: &Reader, uids: Range<u64>) -> Vec<Page> {
-    uids.filter_map(|uid| reader.page(uid).unwrap()).map(Arc::unwrap_or_clone).collect()
+fn asked(reader: &Reader, uids: Range<Uid>) -> Vec<Page> {
+    Uid::each(uids).filter_map(|uid| reader.page(uid).unwrap()).map(Arc::unwrap_or_clone).collect()
 }
 
-fn streamed(reader: &Reader, uids: Range<u64>) -> Vec<Page> {
+fn streamed(reader: &Reader, uids: Range<Uid>) -> Vec<Page> {
     reader.pages(uids).map(Result::unwrap).collect()
 }
 
@@ -39,20 +39,20 @@ fn a_stream_has_the_pages_that_are_asked_for_one_by_one() {
         let partitions = u32::try_from(1 + random.below(3)).unwrap();
         rows.write(dir.path(), partitions, RangeLength::Month);
         let reader = reader(dir.path());
-        let all = asked(&reader, 0..reader.urls());
-        assert_eq!(streamed(&reader, 0..reader.urls()), all, "seed {seed}");
+        let all = asked(&reader, Uid::below(reader.urls()));
+        assert_eq!(streamed(&reader, Uid::below(reader.urls())), all, "seed {seed}");
         joined += usize::from(reader.rows() > 1 && !all.is_empty());
         for _ in 0..8 {
-            let (a, b) = (random.below(reader.urls() + 1), random.below(reader.urls() + 2));
+            let [a, b] = [1, 2].map(|more| Uid(random.below(reader.urls() + more)));
             let range = a.min(b)..a.max(b);
-            let expected = asked(&reader, range.start..range.end.min(reader.urls()));
+            let expected = asked(&reader, range.start..range.end.min(Uid(reader.urls())));
             assert_eq!(streamed(&reader, range.clone()), expected, "seed {seed}, {range:?}");
         }
         for parts in 1..6 {
             let ranges = reader.ranges(parts).unwrap();
             assert_eq!(ranges.len(), parts);
-            assert_eq!(ranges.first().map(|range| range.start), Some(0));
-            assert_eq!(ranges.last().map(|range| range.end), Some(reader.urls()));
+            assert_eq!(ranges.first().map(|range| range.start), Some(Uid(0)));
+            assert_eq!(ranges.last().map(|range| range.end), Some(Uid(reader.urls())));
             assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start), "seed {seed}: {ranges:?}");
             let pages: Vec<Page> = ranges.into_iter().flat_map(|range| streamed(&reader, range)).collect();
             assert_eq!(pages, all, "seed {seed}, {parts} parts");
@@ -72,7 +72,7 @@ fn a_stream_ends_after_its_first_error() {
     bytes[middle] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let reader = reader(dir.path());
-    let mut pages = reader.pages(0..reader.urls());
+    let mut pages = reader.pages(Uid::below(reader.urls()));
     assert!(pages.by_ref().any(|page| page.is_err()), "damage is read as pages");
     assert!(pages.next().is_none());
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tonic::{Code, Status};
 use webstrata_cells::image::label::partitions;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, key_of, url_prefix};
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Window};
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Uid, Window};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::held::direction_to;
@@ -107,7 +107,8 @@ impl Right {
 
     /// Listings by URLs that match, and by intervals.
     fn listed(&self, raw: &Raw) {
-        let urls: Vec<String> = (0..self.layers.urls()).map(|uid| self.layers.url(uid).unwrap()).collect();
+        let every = Uid::each(Uid::below(self.layers.urls()));
+        let urls: Vec<String> = every.clone().map(|uid| self.layers.url(uid).unwrap()).collect();
         let times: Vec<i64> = self.oracle.times().into_iter().collect();
         let (early, late) = (times[times.len() / 3], times[times.len() / 2]);
         let host = |url: &str| url.split("://").nth(1).unwrap().split(['/', ':']).next().unwrap().to_owned();
@@ -129,22 +130,22 @@ impl Right {
                         captures.any(|time| from.unwrap_or(i64::MIN) <= time && time <= to.unwrap_or(i64::MAX))
                     };
                     let all = from.is_none() && to.is_none();
-                    let right =
-                        (0..).zip(&urls).filter(|(_, url)| key_of(url).starts_with(&prefix) && (all || seen(url)));
-                    let right: Vec<u64> = right.map(|(uid, _)| uid).collect();
+                    let right = every.clone().zip(&urls);
+                    let right = right.filter(|(_, url)| key_of(url).starts_with(&prefix) && (all || seen(url)));
+                    let right: Vec<Uid> = right.map(|(uid, _)| uid).collect();
                     let mut request = ListUidsRequest { from, to, url: text.to_owned(), ..ListUidsRequest::default() };
                     request.set_match(way);
                     assert_eq!(raw.list(request.clone()).unwrap(), right, "{request:?}");
-                    let first = right.get(right.len() / 2).copied().unwrap_or(3);
-                    let right: Vec<u64> = right.into_iter().filter(|&uid| uid >= first).take(2).collect();
-                    let request = ListUidsRequest { first, limit: 2, ..request };
+                    let first = right.get(right.len() / 2).copied().unwrap_or(Uid(3));
+                    let right: Vec<Uid> = right.into_iter().filter(|&uid| uid >= first).take(2).collect();
+                    let request = ListUidsRequest { first: first.0, limit: 2, ..request };
                     assert_eq!(raw.list(request.clone()).unwrap(), right, "{request:?}");
                 }
             }
         }
-        assert_eq!(raw.list(ListUidsRequest::default()).unwrap(), (0..self.layers.urls()).collect::<Vec<_>>());
+        assert_eq!(raw.list(ListUidsRequest::default()).unwrap(), every.collect::<Vec<_>>());
         let nothing = ListUidsRequest { first: u64::MAX, ..ListUidsRequest::default() };
-        assert_eq!(raw.list(nothing).unwrap(), Vec::<u64>::new());
+        assert_eq!(raw.list(nothing).unwrap(), Vec::<Uid>::new());
         let backwards = ListUidsRequest { from: Some(late), to: Some(late - 1), ..ListUidsRequest::default() };
         refused(raw.list(backwards), Reason::BadRequest);
         for url in ["", "http://"] {
@@ -181,8 +182,8 @@ impl Right {
         }
         // Degrees are those of single rows; of one row they are those of the graph.
         let degree = |direction| {
-            let degrees =
-                (0..self.layers.urls()).map(|uid| self.layers.degree(uid, direction, Window::ALWAYS).unwrap());
+            let degrees = Uid::each(Uid::below(self.layers.urls()))
+                .map(|uid| self.layers.degree(uid, direction, Window::ALWAYS).unwrap());
             degrees.max().unwrap() as u64
         };
         if manifest.rows.len() == 1 {
@@ -192,7 +193,10 @@ impl Right {
         for (cell, partition) in stats.cells.iter().zip(parts) {
             let of_urls = partition.first_uid..partition.first_uid + partition.urls;
             assert!(of_urls.is_empty() == (cell.max_uid < cell.min_uid), "{cell:?}, UIDs {of_urls:?}");
-            assert!(of_urls.is_empty() || (cell.min_uid..cell.max_uid + 1) == of_urls, "{cell:?}, UIDs {of_urls:?}");
+            assert!(
+                of_urls.is_empty() || (Uid(cell.min_uid)..Uid(cell.max_uid + 1)) == of_urls,
+                "{cell:?}, UIDs {of_urls:?}"
+            );
         }
         let topology = raw.topology();
         assert_eq!((topology.current, topology.servers.len()), (manifest.epoch, servers));
@@ -208,7 +212,7 @@ impl Right {
         let mut random = Random(seed);
         for limit in [0, 1, 2, 7, 1000] {
             raw.limit = limit;
-            let uids: Vec<u64> = (0..1 + random.below(60)).map(|_| random.below(self.layers.urls())).collect();
+            let uids: Vec<Uid> = (0..1 + random.below(60)).map(|_| Uid(random.below(self.layers.urls()))).collect();
             for direction in DIRECTIONS {
                 let right: Vec<_> =
                     uids.iter().map(|&uid| self.layers.links(uid, direction, Window::ALWAYS).unwrap()).collect();
@@ -319,7 +323,7 @@ fn epochs_come_and_go() {
             let uids: Vec<u64> = (0..epochs[from].urls()).rev().collect();
             let right = uids
                 .iter()
-                .map(|&uid| epochs[to].uid(&epochs[from].url(uid).unwrap()).unwrap().map_or(0, |uid| uid + 1));
+                .map(|&uid| epochs[to].uid(&epochs[from].url(Uid(uid)).unwrap()).unwrap().map_or(0, |uid| uid.0 + 1));
             let named = |at: usize| if numbers[at] == third && at == to { 0 } else { numbers[at] };
             let answer = translate(named(from), named(to), uids.clone()).unwrap();
             assert_eq!((answer.from, answer.to), (numbers[from], numbers[to]));
@@ -342,7 +346,7 @@ fn epochs_come_and_go() {
     for epoch in [first, second] {
         let mut own = Raw::connect(&cluster.addresses()[0]);
         own.epoch = epoch;
-        let status = refused(own.lists(&[0], Direction::Out, Window::ALWAYS), Reason::EpochRetired);
+        let status = refused(own.lists(&[Uid(0)], Direction::Out, Window::ALWAYS), Reason::EpochRetired);
         assert_eq!(status.code(), Code::FailedPrecondition);
         let told = tonic_types::StatusExt::get_details_error_info(&status).unwrap().metadata;
         let told = ["epoch", "oldest", "current"].map(|name| told[name].parse::<u64>().unwrap());
@@ -366,12 +370,13 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let layers = Reader::new(Store::open_epoch(store.as_path(), before).unwrap(), 64 << 20);
     // The URLs that the second row brought have other UIDs after the merge; the most linked of them is asked for, and
     // others.
-    let most = (0..layers.urls()).max_by_key(|&uid| layers.degrees(uid).unwrap().1).unwrap();
-    let uids: Vec<u64> = std::iter::once(most).chain((0..layers.urls()).rev().take(9)).collect();
-    let ask = |epoch: u64, uids: &[u64], direction: Direction, limit: u32, token: &str| {
+    let every = Uid::each(Uid::below(layers.urls()));
+    let most = every.clone().max_by_key(|&uid| layers.degrees(uid).unwrap().1).unwrap();
+    let uids: Vec<Uid> = std::iter::once(most).chain(every.rev().take(9)).collect();
+    let ask = |epoch: u64, uids: &[Uid], direction: Direction, limit: u32, token: &str| {
         let request = GetLinksRequest {
             epoch,
-            uids: uids.to_vec(),
+            uids: Uid::numbers(uids).to_vec(),
             direction: direction_to(direction),
             limit,
             page_token: token.to_owned(),
@@ -393,7 +398,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let mut answer = first;
     loop {
         assert_eq!(answer.epoch, before);
-        let mut links = answer.links.into_iter();
+        let mut links = answer.links.into_iter().map(Uid);
         for (list, &count) in lists.iter_mut().zip(&answer.counts) {
             list.extend(links.by_ref().take(count as usize));
         }
@@ -404,7 +409,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
         let epoch = before * u64::from(lists[0].len() % 2 == 0);
         answer = ask(epoch, &uids, inward, 2, &answer.next_page_token).unwrap();
     }
-    let right: Vec<Vec<u64>> =
+    let right: Vec<Vec<Uid>> =
         uids.iter().map(|&uid| layers.in_links(uid, Window::ALWAYS, Precision::Exact).unwrap()).collect();
     assert_eq!(lists, right);
     assert!(right.iter().map(Vec::len).sum::<usize>() > 20);

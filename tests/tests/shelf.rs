@@ -8,11 +8,11 @@ use webstrata_cells::Cell;
 use webstrata_cells::image::label::{partitions, source_of};
 use webstrata_cells::image::load::{Options, write_cell};
 use webstrata_cells::image::{Residence, label::path_of};
-use webstrata_cells::{Error, Shelf, url_store};
+use webstrata_cells::{Error, Node, Shelf, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Links, RangeLength, Reader, Store};
+use webstrata_layers::{Links, RangeLength, Reader, Store, Uid};
 use webstrata_tests::rows::{Rows, Shape};
 
 fn options(codec: CodecTag) -> Options {
@@ -47,7 +47,7 @@ fn files(dir: &Path) -> Vec<String> {
 fn assert_urls(cell: &Cell, store: &Store) {
     let reader = Reader::new(store.clone(), 1 << 20);
     let (mut url, label) = (String::new(), cell.label());
-    for uid in label.first_uid..label.first_uid + label.urls {
+    for uid in Uid::each(label.first_uid..label.first_uid + label.urls) {
         cell.url(uid, &mut url).unwrap();
         assert_eq!(url, reader.url(uid).unwrap());
     }
@@ -94,7 +94,8 @@ fn cells_know_how_much_is_in_them() {
             shelf.write(&store, row, partition, options(codec)).unwrap();
             let cell = shelf.find(&store, row, partition, Residence::Mapped).unwrap().unwrap();
             let (label, counts) = (*cell.label(), *cell.counts());
-            let nodes: Vec<usize> = (label.first_record..label.end_record).filter_map(|uid| cell.node(uid)).collect();
+            let uids = Uid::each(label.first_record..label.end_record);
+            let nodes: Vec<Node> = uids.filter_map(|uid| cell.node(uid)).collect();
             let pages: Vec<_> = nodes.iter().filter_map(|&node| cell.page(node).unwrap()).collect();
             let into = nodes.iter().filter_map(|&node| cell.in_record(node).unwrap());
             assert_eq!(counts.pages, pages.len() as u64);

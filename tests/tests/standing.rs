@@ -12,7 +12,7 @@ use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, St
 use webstrata_analysis::{Fold, domain_of};
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::store::gc;
-use webstrata_layers::{Links, Reader, Store, Window};
+use webstrata_layers::{Links, Reader, Store, Uid, Window};
 use webstrata_pipeline::{Error, MergeOptions, Progress, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size, digits};
 use webstrata_tests::rows::{Rows, Shape};
@@ -75,7 +75,7 @@ fn current(store: &Path) -> u64 {
 /// All pairs of a page and a link: of its latest known capture, or of all.
 fn pairs(epoch: &Reader, latest: bool) -> BTreeSet<(String, String)> {
     let mut pairs = BTreeSet::new();
-    for uid in 0..epoch.urls() {
+    for uid in Uid::each(Uid::below(epoch.urls())) {
         let time = epoch.captures(uid).unwrap().iter().rev().find(|capture| capture.known).map(|capture| capture.time);
         let window = match time {
             Some(time) if latest => Window::Seen { from: time, to: time },

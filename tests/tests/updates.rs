@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use webstrata_layers::read::check;
 use webstrata_layers::{
     Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Precision,
-    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, UrlWriter, Window,
+    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, Uid, UrlWriter, Window,
 };
 use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
@@ -163,18 +163,20 @@ fn with_unused(store: &Path) {
     let row = writer.begin_row().unwrap();
     let mut urls = UrlWriter::create(&row, 0).unwrap();
     for (uid, name) in [(0, "a"), (1, "b"), (2, "c")] {
-        urls.push(uid, &format!("http://{name}.example/"), &format!("example,{name})/")).unwrap();
+        urls.push(Uid(uid), &format!("http://{name}.example/"), &format!("example,{name})/")).unwrap();
     }
     let first_key = urls.first_key();
-    let page = Page { uid: 0, timestamps: vec![10], links: [2].map(Uid).to_vec(), ..Page::default() };
+    let page = Page { uid: Uid(0), timestamps: vec![10], links: vec![Uid(2)], ..Page::default() };
     let (mut out, mut into) = (OutlinksWriter::create(&row, 0).unwrap(), InlinksWriter::create(&row, 0).unwrap());
     out.push(&page, &Evidence::default()).unwrap();
-    into.push(&InLinks { uid: 2, ranges: vec![0], sources: [0].map(Uid).to_vec(), changes: vec![] }).unwrap();
+    into.push(&InLinks { uid: Uid(2), ranges: vec![0], sources: vec![Uid(0)], changes: vec![] }).unwrap();
     let mut counts = Counts { urls: 3, ..Counts::default() };
     counts.add_page(&page);
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
-    let partitions = vec![PartitionEntry { partition: 0, first_uid: 0, urls: 3, first_record: 0, first_key, files }];
-    let rows = vec![RowEntry { row: row.row(), first_uid: 0, urls: 3, updates: 1, partitions, counts }];
+    let first_uid = Uid(0);
+    let partition = PartitionEntry { partition: 0, first_uid, urls: 3, first_record: first_uid, first_key, files };
+    let partitions = vec![partition];
+    let rows = vec![RowEntry { row: row.row(), first_uid, urls: 3, updates: 1, partitions, counts }];
     let (in_range, provenance) = (RangeLength::Month, Provenance::default());
     writer.commit(NewEpoch { rows, in_range, provenance, translation: None }).unwrap();
 }
@@ -189,10 +191,11 @@ fn urls_that_nothing_uses_go_in_a_merge() {
     assert_eq!(merge(&store, None, 1, 1 << 19).dropped, 1);
     let merged = reader(&store);
     let uids = ["a", "b", "bb", "c"].map(|name| merged.uid(&format!("http://{name}.example/")).unwrap());
-    assert_eq!(uids, [Some(0), None, Some(1), Some(2)]);
-    assert_eq!(merged.out_links(0, Window::ALWAYS).unwrap(), [2].map(Uid));
-    assert_eq!(merged.out_links(1, Window::AsOf(20)).unwrap(), [0].map(Uid));
+    assert_eq!(uids, [Some(0), None, Some(1), Some(2)].map(|uid| uid.map(Uid)));
+    assert_eq!(merged.out_links(Uid(0), Window::ALWAYS).unwrap(), [Uid(2)]);
+    assert_eq!(merged.out_links(Uid(1), Window::AsOf(20)).unwrap(), [Uid(0)]);
     let old = Translations::between(&Store::open(&store).unwrap(), 2).unwrap();
-    assert_eq!([0, 1, 2, 3].map(|uid| old.forward(uid)), [Some(0), None, Some(2), Some(1)]);
+    let forward = [0, 1, 2, 3].map(|uid| old.forward(Uid(uid)));
+    assert_eq!(forward, [Some(0), None, Some(2), Some(1)].map(|uid| uid.map(Uid)));
     assert_eq!(merge(&store, None, 1, 1 << 19).rows, 0, "one row is merged already");
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use webstrata_layers::check;
-use webstrata_layers::{Error, Links, Manifest, Precision, Reader, Store, StoreWriter, Translations, Window};
+use webstrata_layers::{Error, Links, Manifest, Precision, Reader, Store, StoreWriter, Translations, Uid, Window};
 
 /// What runs on a store.
 #[derive(Debug)]
@@ -116,10 +116,11 @@ type Answers = BTreeMap<String, Known>;
 /// The answers of an epoch.
 fn answers(store: Store) -> Answers {
     let reader = Reader::new(store, 64 << 20);
-    let urls: Vec<String> = (0..reader.urls()).map(|uid| reader.url(uid).unwrap()).collect();
-    let text = |uid: u64| urls[usize::try_from(uid).unwrap()].clone();
+    let every = Uid::each(Uid::below(reader.urls()));
+    let urls: Vec<String> = every.clone().map(|uid| reader.url(uid).unwrap()).collect();
+    let text = |uid: Uid| urls[usize::try_from(uid.0).unwrap()].clone();
     let always = Window::Seen { from: i64::MIN, to: i64::MAX };
-    let known = |uid: u64| {
+    let known = |uid: Uid| {
         let captures = reader.captures(uid).unwrap();
         let captures: Vec<_> = captures.iter().map(|capture| (capture.time, capture.known)).collect();
         let spans = reader.lifespans(uid).unwrap();
@@ -127,7 +128,7 @@ fn answers(store: Store) -> Answers {
         let spans = spans.iter().map(|span| (text(span.link), span.first, span.last)).collect();
         (captures, spans, sources.into_iter().map(text).collect::<BTreeSet<_>>())
     };
-    let all = (0..reader.urls()).map(|uid| (text(uid), known(uid)));
+    let all = every.map(|uid| (text(uid), known(uid)));
     all.filter(|(_, (captures, _, sources))| !captures.is_empty() || !sources.is_empty()).collect()
 }
 

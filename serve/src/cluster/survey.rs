@@ -232,13 +232,13 @@ mod tests {
         let row = Layout {
             row: 3,
             key: "cells/3/of-these-layers".to_owned(),
-            end_uid: 10,
+            end_uid: Uid(10),
             times: (0, 1),
             cells: (0..20)
                 .map(|partition| CellSummary {
                     load: Load { partition, weight: 1 },
-                    urls: 0..1,
-                    records: 0..1,
+                    urls: Uid(0)..Uid(1),
+                    records: Uid(0)..Uid(1),
                     first_key: Vec::new(),
                 })
                 .collect(),

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn keys_are_of_one_question_and_one_epoch() {
-        let place = PagePosition { uid: 17, given: 3 };
+        let place = PagePosition { uid: Uid(17), given: 3 };
         let key = start("url=a&limit=1").unwrap().key(7, place);
         let again = start(&format!("url=a&limit=2&resumeKey={key}")).unwrap();
         assert_eq!((again.epoch, again.place), (7, Some(place)));

@@ -221,11 +221,12 @@ fn answers_are_compressed_for_who_wants_that_and_questions_may_be() {
     let address = cluster.addresses()[0].clone();
     cluster.wait(async {
         let mut client = LinksClient::new(channel(&address)).send_compressed(Gzip).accept_compressed(Gzip);
-        let uids: Vec<u64> = (0..layers.urls()).collect();
+        let every = Uid::each(Uid::below(layers.urls()));
+        let uids = every.clone().map(u64::from).collect();
         let answer = client.get_links(proto::GetLinksRequest { uids, ..Default::default() }).await.unwrap();
         assert_eq!(answer.metadata().get("grpc-encoding").unwrap(), "gzip");
-        let links: Vec<u64> = (0..layers.urls()).flat_map(|uid| layers.out_links(uid, In::ALWAYS).unwrap()).collect();
-        assert_eq!(answer.into_inner().links, links);
+        let links: Vec<Uid> = every.flat_map(|uid| layers.out_links(uid, In::ALWAYS).unwrap()).collect();
+        assert_eq!(Uid::of_numbers(answer.into_inner().links), links);
         let at: SocketAddr = address.parse().unwrap();
         for (accepted, expected) in [("gzip", true), ("identity", false)] {
             let mut stream = TcpStream::connect(at).await.unwrap();
