@@ -154,7 +154,7 @@ fn recomputation(standing: &Standing, store: &str) {
         let began = Instant::now();
         let reader = Reader::new(Store::open_epoch(Path::new(store), epoch).unwrap(), 64 << 20);
         let (urls, mut pairs, mut links) = (reader.urls() as usize, Vec::new(), Vec::new());
-        let (mut pages, mut page) = (reader.pages(0..reader.urls()), Page::default());
+        let (mut pages, mut page) = (reader.pages(Uid(0)..Uid(reader.urls())), Page::default());
         while pages.read(&mut page).unwrap() {
             let latest = *page.timestamps.last().unwrap();
             page.links_in(Window::Seen { from: latest, to: latest }, &mut links);

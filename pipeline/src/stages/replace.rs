@@ -226,7 +226,7 @@ mod tests {
             uids.push(&7u128.to_be_bytes(), &[uid]).unwrap();
         }
         let requests = Sorter::new(&scratch, "test", 1 << 20).finish().unwrap();
-        let offsets = Offsets(vec![0, 1, 2]);
+        let offsets = Offsets(vec![Uid(0), Uid(1), Uid(2)]);
         let uids = uids.finish().unwrap();
         let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base: None, offsets };
         join.advance().unwrap();

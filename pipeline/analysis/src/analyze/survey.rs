@@ -85,7 +85,7 @@ mod tests {
         history.set(&page, Window::ALWAYS).unwrap();
         assert_eq!(history.times, [10, 30, 40]);
         // Link 7 is there from the second capture to the third, of which the first is unknown.
-        let runs = [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| Run { link, first, last });
+        let runs = [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| Run { link: Uid(link), first, last });
         assert_eq!(history.runs, runs);
         assert_eq!(history.end(&runs[0]), Some(30));
         assert_eq!(history.end(&runs[1]), None);

@@ -147,7 +147,7 @@ fn revisits_are_kept_with_all_that_they_say() {
         referred,
         links: links.to_vec(),
     };
-    let revisits = vec![revisit(1, false, Some(10), &[0, 1, 2]), revisit(2, true, None, &[])];
+    let revisits = vec![revisit(1, false, Some(10), &[Uid(0), Uid(1), Uid(2)]), revisit(2, true, None, &[])];
     assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits });
 }
 
