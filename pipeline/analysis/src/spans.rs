@@ -94,7 +94,7 @@ mod tests {
     fn spans(window: Window) -> Vec<(u64, Vec<Span>)> {
         let mut found = Vec::new();
         for_each_link(&page(), window, |link, spans| {
-            found.push((link, spans.to_vec()));
+            found.push((link.0, spans.to_vec()));
             Ok(())
         })
         .unwrap();

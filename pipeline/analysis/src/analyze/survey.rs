@@ -75,7 +75,7 @@ mod tests {
     fn unknown_captures_are_passed_over() {
         let changes = [(0, 2), (2, 0), (2, 1), (2, 3)].map(|(link, capture)| Change { link, capture }).to_vec();
         let page = Page {
-            uid: 1,
+            uid: Uid(1),
             timestamps: vec![10, 20, 30, 40],
             unknown: vec![1],
             links: [5, 6, 7].map(Uid).to_vec(),
