@@ -103,7 +103,8 @@ proptest! {
             let out: BTreeMap<u64, BTreeSet<u64>> = (0..URLS).map(|uid| (uid, links_in(captures, uid, window))).collect();
             for uid in 0..URLS {
                 let links = &out[&uid];
-                prop_assert_eq!(reader.out_links(Uid(uid), window).unwrap(), Vec::from_iter(links.iter().copied().map(Uid)));
+                let found = reader.out_links(Uid(uid), window).unwrap();
+                prop_assert_eq!(found, Vec::from_iter(links.iter().copied().map(Uid)));
                 for link in 0..URLS {
                     prop_assert_eq!(reader.has_link(Uid(uid), Uid(link), window).unwrap(), links.contains(&link));
                 }

@@ -109,7 +109,8 @@ mod tests {
                 match &mut open {
                     Some((first, becomes, count)) if *first + *count == old && *becomes + *count == new => *count += 1,
                     open => {
-                        open.replace((old, new, 1)).into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
+                        let before = open.replace((old, new, 1));
+                        before.into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
                     }
                 }
             }
