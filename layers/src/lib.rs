@@ -27,25 +27,26 @@
 //! let dir = tempfile::tempdir()?;
 //! let time = |text| parse_time(text, false).expect("a time");
 //! let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
-//! let page = Page { uid: 1, timestamps, unknown: vec![], links: vec![0], changes };
+//! let page = Page { uid: Uid(1), timestamps, unknown: vec![], links: vec![Uid(0)], changes };
 //! let ranges = vec![RangeLength::Month.start(time("20080601"))];
-//! let linked = InLinks { uid: 0, ranges, sources: vec![1], changes: vec![] };
+//! let linked = InLinks { uid: Uid(0), ranges, sources: vec![Uid(1)], changes: vec![] };
 //!
 //! let writer = StoreWriter::open(dir.path(), "example", None)?;
 //! let row = writer.begin_row()?;
 //! let mut urls = UrlWriter::create(&row, 0)?;
-//! urls.push(0, "http://example.com/", "com,example)/")?;
-//! urls.push(1, "http://example.org/", "org,example)/")?;
+//! urls.push(Uid(0), "http://example.com/", "com,example)/")?;
+//! urls.push(Uid(1), "http://example.org/", "org,example)/")?;
 //! let first_key = urls.first_key();
 //! let mut out = OutlinksWriter::create(&row, 0)?;
 //! out.push(&page, &Evidence::default())?;
 //! let mut into = InlinksWriter::create(&row, 0)?;
 //! into.push(&linked)?;
 //! let files = [urls.finish()?, out.finish()?, into.finish()?].concat();
-//! let partitions = vec![PartitionEntry { partition: 0, first_uid: 0, urls: 2, first_record: 0, first_key, files }];
+//! let (first_uid, first_record) = (Uid(0), Uid(0));
+//! let partitions = vec![PartitionEntry { partition: 0, first_uid, urls: 2, first_record, first_key, files }];
 //! let mut counts = Counts { urls: 2, ..Counts::default() };
 //! counts.add_page(&page);
-//! let rows = vec![RowEntry { row: row.row(), first_uid: 0, urls: 2, updates: 1, partitions, counts }];
+//! let rows = vec![RowEntry { row: row.row(), first_uid, urls: 2, updates: 1, partitions, counts }];
 //! let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 //! writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 //!

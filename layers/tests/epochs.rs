@@ -87,7 +87,10 @@ fn old_epochs_go_with_all_that_only_they_had() {
         assert_eq!((last.kept, last.removed, last.rows, last.bytes), (vec![5], vec![3, 4], vec![1, 3, 4], bytes));
         // Translations outlive their epochs.
         let way = Translations::between(&Store::open(place).unwrap(), 2).unwrap();
-        assert_eq!((way.forward(Uid(3)), way.forward(Uid(4)), way.backward(Uid(7))), (Some(5), Some(3), None));
+        assert_eq!(
+            (way.forward(Uid(3)), way.forward(Uid(4)), way.backward(Uid(7))),
+            (Some(Uid(5)), Some(Uid(3)), None)
+        );
         // Until all is built anew, and the last epoch that named them is gone.
         rebuild(place, 1);
         let last = collect(place, "gc", 1).unwrap();

@@ -21,13 +21,13 @@ fn write(dir: &Path) {
     let first_key = urls.first_key();
     let pages = [
         Page {
-            uid: 0,
+            uid: Uid(0),
             timestamps: vec![MAY, JUNE],
             unknown: vec![],
             links: [0, 1].map(Uid).to_vec(),
             changes: vec![Change { link: 1, capture: 1 }],
         },
-        Page { uid: 2, timestamps: vec![JUNE], unknown: vec![0], links: vec![], changes: vec![] },
+        Page { uid: Uid(2), timestamps: vec![JUNE], unknown: vec![0], links: vec![], changes: vec![] },
     ];
     let mut counts = Counts { urls: 3, ..Counts::default() };
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
@@ -76,7 +76,7 @@ fn the_worked_example_answers_as_told() {
     assert_eq!(reader.in_links(Uid(1), june, Precision::Range).unwrap(), [] as [Uid; 0]);
     assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Range).unwrap(), [0].map(Uid));
     assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [Uid; 0]);
-    let spans = [Lifespan { link: 0, first: MAY, last: JUNE }, Lifespan { link: 1, first: MAY, last: MAY }];
+    let spans = [(Uid(0), JUNE), (Uid(1), MAY)].map(|(link, last)| Lifespan { link, first: MAY, last });
     assert_eq!(reader.lifespans(Uid(0)).unwrap(), spans);
     let report = check(dir.path()).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);

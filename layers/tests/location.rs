@@ -117,6 +117,7 @@ fn many_processes_write_one_row() {
         let writer = StoreWriter::open(place, "job", None).unwrap();
         let first = writer.begin_row().unwrap();
         let staging = dir.path().join("staging");
+        fs::create_dir_all(&staging).unwrap();
         let rows = [first.clone(), RowDir::open(place, first.row(), &staging)];
         let epoch = model().write_into(&rows, 3);
         assert_eq!(url_in_row(&rows[0], 1, 2, Uid(3)).unwrap(), Model::url(3));
@@ -137,7 +138,7 @@ fn the_lock_says_who_has_it() {
         let text = error.to_string();
         let start = format!("{place}/LOCK is locked by another writer: a long job of three hosts");
         assert!(text.starts_with(&start), "{text}");
-        let hint = format!("; if that job is dead, remove {place}/LOCK and try again");
+        let hint = format!("; if that job has died, remove {place}/LOCK and run the command again");
         assert_eq!(text.ends_with(&hint), place.directory().is_none(), "{text}");
         drop(writer);
         let writer = StoreWriter::open(place, "b", None).unwrap();

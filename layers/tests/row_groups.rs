@@ -35,7 +35,7 @@ fn page(uid: u64) -> Page {
         uid: Uid(uid),
         timestamps: (0..4).map(time).collect(),
         unknown,
-        links: (first..first + 28).collect(),
+        links: (first..first + 28).map(Uid).collect(),
         changes,
     }
 }
@@ -84,7 +84,7 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
         assert_eq!(reader.page(Uid(uid))?.as_deref(), Some(&page(uid)));
     }
     for uid in (0..PAGES).step_by(997).chain([499, 500, PAGES - 1]) {
-        assert_eq!((reader.uid(&url(uid))?, reader.url(Uid(uid))?), (Some(uid), url(uid)));
+        assert_eq!((reader.uid(&url(uid))?, reader.url(Uid(uid))?), (Some(Uid(uid)), url(uid)));
         assert_eq!(reader.uid(&format!("{}x", url(uid)))?, None);
     }
     let report = check(dir.path())?;

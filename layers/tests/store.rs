@@ -330,11 +330,11 @@ fn writers_refuse_disorder_with_both_values() {
     let disorder = "key of URL out of order: http://example.com/a after http://example.com/b";
     assert_eq!(text(urls.push(Uid(5), "http://example.com/a", "x")), disorder);
     assert!(matches!(urls.push(Uid(5), "http://example.com/b", "x"), Err(Error::OutOfOrder { .. })));
-    assert!(matches!(urls.push(Uid(5), "", "x"), Err(Error::EmptyUrl { uid: 5 })));
+    assert!(matches!(urls.push(Uid(5), "", "x"), Err(Error::EmptyUrl { uid: Uid(5) })));
     urls.push(Uid(5), "http://example.com/c", "com,example)/c").unwrap();
     assert_eq!(urls.finish().unwrap()[0].rows, 2);
 
-    let page = Page { uid: 7, timestamps: vec![1], links: [1].map(Uid).to_vec(), ..Page::default() };
+    let page = Page { uid: Uid(7), timestamps: vec![1], links: [1].map(Uid).to_vec(), ..Page::default() };
     let none = Evidence::default();
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
     out.push(&page, &none).unwrap();
@@ -343,7 +343,7 @@ fn writers_refuse_disorder_with_both_values() {
     let bad = text(out.push(&Page { uid: Uid(8), links: [5, 4].map(Uid).to_vec(), ..page }, &none));
     assert_eq!(bad, "record of UID 8: link 4 after 5");
 
-    let record = InLinks { uid: 7, ranges: vec![0], sources: [1].map(Uid).to_vec(), changes: vec![] };
+    let record = InLinks { uid: Uid(7), ranges: vec![0], sources: [1].map(Uid).to_vec(), changes: vec![] };
     let mut into = InlinksWriter::create(&row, 0).unwrap();
     into.push(&record).unwrap();
     // The in-links of one URL may stand in several records.

@@ -102,7 +102,7 @@ proptest! {
             let way = way.unwrap();
             let expected = |from: &[u64], to: &[u64], uid: u64| {
                 let name = from.get(usize::try_from(uid).unwrap())?;
-                to.iter().position(|other| other == name).map(|at| at as u64)
+                to.iter().position(|other| other == name).map(|at| Uid(at as u64))
             };
             for uid in 0..then.len().max(now.len()) as u64 + 3 {
                 prop_assert_eq!(way.forward(Uid(uid)), expected(then, now, uid), "{} from {}", uid, from);
@@ -146,11 +146,11 @@ fn runs_that_touch_are_one() {
     merge(&place, 0, 200_000, &runs);
     let store = Store::open(&place).unwrap();
     let entry = store.manifest().translations().last().unwrap();
-    assert_eq!((entry.rows, entry.below, entry.path.as_str()), (3, 0, "translations/000004-000005.parquet"));
+    assert_eq!((entry.rows, entry.below, entry.path.as_str()), (3, Uid(0), "translations/000004-000005.parquet"));
     assert_eq!(fs::metadata(dir.path().join(&entry.path)).unwrap().len(), entry.bytes);
     let way = Translations::between(&store, 4).unwrap();
     for (old, new) in [(3, 10), (4, 11), (5, 12), (7, 14), (8, 16), (11, 19), (20, 20), (119, 119)] {
-        assert_eq!((way.forward(Uid(old)), way.backward(Uid(new))), (Some(new), Some(old)));
+        assert_eq!((way.forward(Uid(old)), way.backward(Uid(new))), (Some(Uid(new)), Some(Uid(old))));
     }
     for (old, new) in [(2, 9), (12, 15), (19, 0), (120, 120), (200_004, 200_004)] {
         assert_eq!((way.forward(Uid(old)), way.backward(Uid(new))), (None, None), "{old} {new}");
@@ -171,7 +171,7 @@ fn many_row_groups_come_back() {
     let way = Translations::between(&store, 4).unwrap();
     assert!((0..urls).all(|at| way.forward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1)))
         && way.backward(Uid(5 + at)) == Some(Uid(5 + (at ^ 1)))));
-    assert_eq!((way.forward(Uid(4)), way.backward(Uid(4))), (Some(4), Some(4)));
+    assert_eq!((way.forward(Uid(4)), way.backward(Uid(4))), (Some(Uid(4)), Some(Uid(4))));
 }
 
 #[test]
@@ -196,15 +196,15 @@ fn epochs_without_a_way_are_named() {
         assert!(matches!(between(from), Err(Error::MissingEpoch { epoch, .. }) if epoch == from));
     }
     assert_eq!(between(1).unwrap().backward(Uid(3)), None, "it came after epoch 1");
-    assert_eq!(between(2).unwrap().backward(Uid(3)), Some(5));
+    assert_eq!(between(2).unwrap().backward(Uid(3)), Some(Uid(5)));
     assert_eq!(rebuild(&place, 6), 4);
     let text = between(3).unwrap_err().to_string();
     let expected = format!("{place} cannot translate UIDs of epoch 3: epoch 4 gave all URLs new UIDs");
     assert_eq!(text, expected);
-    assert_eq!(between(4).unwrap().forward(Uid(5)), Some(5));
+    assert_eq!(between(4).unwrap().forward(Uid(5)), Some(Uid(5)));
     // An epoch that is open keeps its own view.
     let second = Store::open_epoch(&place, 3).unwrap();
-    assert_eq!(Translations::between(&second, 1).unwrap().forward(Uid(2)), Some(2));
+    assert_eq!(Translations::between(&second, 1).unwrap().forward(Uid(2)), Some(Uid(2)));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn translations_of_dead_writers_go_but_for_the_one_that_is_kept() {
     assert_eq!(names(), with);
     drop(writer(&place));
     assert_eq!(names(), ["000002-000003.parquet", "notes.txt"]);
-    assert_eq!(Translations::between(&Store::open(&place).unwrap(), 2).unwrap().forward(Uid(3)), Some(4));
+    assert_eq!(Translations::between(&Store::open(&place).unwrap(), 2).unwrap().forward(Uid(3)), Some(Uid(4)));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn every_flipped_byte_of_a_translation_is_found() {
     assert!(matches!(Translations::between(&store, 1), Err(Error::Size { .. })));
     fs::remove_file(&path).unwrap();
     assert!(matches!(Translations::between(&store, 1), Err(Error::Io { path: found, .. }) if found == path));
-    assert_eq!(Translations::between(&store, 3).unwrap().forward(Uid(4)), Some(4), "it needs no file");
+    assert_eq!(Translations::between(&store, 3).unwrap().forward(Uid(4)), Some(Uid(4)), "it needs no file");
 }
 
 /// Files whose checksums are right, and that contradict the epochs.

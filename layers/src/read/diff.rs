@@ -295,17 +295,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn plain() -> impl Strategy<Value = Plain> {
-        let links = proptest::option::weighted(0.8, proptest::collection::btree_set(0u64..10, 0..6));
+        let links = proptest::option::weighted(0.8, proptest::collection::btree_set((0u64..10).prop_map(Uid), 0..6));
         proptest::collection::btree_map(0i64..16, links, 0..12)
     }
 
-    fn links_of(plain: &Plain) -> BTreeSet<u64> {
+    fn links_of(plain: &Plain) -> BTreeSet<Uid> {
         plain.values().flatten().flatten().copied().collect()
     }
 
     proptest! {
         #[test]
-        fn pages_differ_as_sets_do(old in plain(), more in plain(), gone in 0u64..10) {
+        fn pages_differ_as_sets_do(old in plain(), more in plain(), gone in (0u64..10).prop_map(Uid)) {
             let mut new = old.clone();
             new.extend(more);
             if new.is_empty() {
@@ -313,8 +313,9 @@ mod tests {
             }
             // Old UIDs fall where new ones rise; one URL is not there any more where nothing links to it.
             let is_gone = |link| link == gone && !links_of(&new).contains(&gone);
-            let (before, after) = (page_named(&old, |link| 100 - link), page_named(&new, |link| link));
-            let changed = compare(&before, &after, |uid| Some(100 - uid).filter(|&link| !is_gone(link)));
+            let turned = |uid: Uid| Uid(100 - uid.0);
+            let (before, after) = (page_named(&old, turned), page_named(&new, |link| link));
+            let changed = compare(&before, &after, |uid| Some(turned(uid)).filter(|&link| !is_gone(link)));
             let mut captures = Vec::new();
             for (&time, links) in &new {
                 let change = match (old.get(&time), links) {
@@ -328,7 +329,7 @@ mod tests {
             }
             let (was, is) = (links_of(&old), links_of(&new));
             let gained = is.difference(&was).copied().collect();
-            let mut lost: Vec<Uid> = was.difference(&is).map(|link| 100 - link).collect();
+            let mut lost: Vec<Uid> = was.difference(&is).map(|&link| turned(link)).collect();
             lost.sort_unstable();
             prop_assert_eq!(changed, ChangedPage { uid: Uid(5), is_new: false, captures, gained, lost });
         }

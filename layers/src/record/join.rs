@@ -286,17 +286,17 @@ pub(crate) mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     /// Captures by time; `None` where links are unknown.
-    pub(crate) type Plain = BTreeMap<i64, Option<BTreeSet<u64>>>;
+    pub(crate) type Plain = BTreeMap<i64, Option<BTreeSet<Uid>>>;
 
     pub(crate) fn page_of(plain: &Plain) -> Page {
         page_named(plain, |link| link)
     }
 
     /// The page, with links renamed.
-    pub(crate) fn page_named(plain: &Plain, name: impl Fn(u64) -> u64) -> Page {
-        let links: BTreeSet<u64> = plain.values().flatten().flatten().copied().collect();
-        let names: BTreeMap<u64, u64> = links.into_iter().map(|link| (name(link), link)).collect();
-        let mut page = Page { uid: 5, links: names.keys().copied().collect(), ..Page::default() };
+    pub(crate) fn page_named(plain: &Plain, name: impl Fn(Uid) -> Uid) -> Page {
+        let links: BTreeSet<Uid> = plain.values().flatten().flatten().copied().collect();
+        let names: BTreeMap<Uid, Uid> = links.into_iter().map(|link| (name(link), link)).collect();
+        let mut page = Page { uid: Uid(5), links: names.keys().copied().collect(), ..Page::default() };
         for (at, (&time, links)) in (0..).zip(plain) {
             page.timestamps.push(time);
             if links.is_none() {
@@ -317,7 +317,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn plain() -> impl Strategy<Value = Plain> {
-        let links = proptest::option::weighted(0.9, proptest::collection::btree_set(0u64..12, 0..6));
+        let links = proptest::option::weighted(0.9, proptest::collection::btree_set((0u64..12).prop_map(Uid), 0..6));
         proptest::collection::btree_map(0i64..30, links, 1..12)
     }
 
@@ -339,7 +339,7 @@ pub(crate) mod tests {
 
         #[test]
         fn joined_in_links_are_those_of_all_rows(rows in proptest::collection::vec(plain(), 1..4)) {
-            let mut all = BTreeMap::<i64, BTreeSet<u64>>::new();
+            let mut all = BTreeMap::<i64, BTreeSet<Uid>>::new();
             let mut parts = Vec::new();
             for row in &rows {
                 let known: Plain = row.iter().filter(|(_, own)| own.as_ref().is_some_and(|own| !own.is_empty()))
@@ -368,7 +368,7 @@ pub(crate) mod tests {
     #[test]
     fn captures_may_take_the_links_of_one_and_of_several() {
         // Link 1 at capture 0 only, link 2 always; link 3 besides at some.
-        let page = page_of(&BTreeMap::from([(10, Some([1, 2].into())), (20, Some([2].into()))]));
+        let page = page_of(&BTreeMap::from([(10, Some([1, 2].map(Uid).into())), (20, Some([Uid(2)].into()))]));
         let parts = [Contribution::from(&page), Contribution::always(&[Uid(3)])];
         let mut weave = Weave::default();
         weave.push(0, &[(0, 0)]);
@@ -378,26 +378,26 @@ pub(crate) mod tests {
         weave.push(5, &[(0, 0), (1, 0)]);
         let (links, changes) = weave.links(&parts);
         let at = |link, capture| Change { link, capture };
-        assert_eq!(links, [1, 2, 3]);
+        assert_eq!(links, [1, 2, 3].map(Uid));
         assert_eq!(changes, [at(0, 1), at(0, 4), at(2, 0), at(2, 4)]);
     }
 
     #[test]
     fn what_is_no_revisit_in_one_row_is_none() {
-        let page = |times: &[i64]| Page { uid: 1, timestamps: times.to_vec(), ..Page::default() };
-        let revisit = |capture, not_modified, referred, links: &[Uid]| Revisit {
+        let page = |times: &[i64]| Page { uid: Uid(1), timestamps: times.to_vec(), ..Page::default() };
+        let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
             capture,
             not_modified,
             referred,
-            links: links.to_vec(),
+            links: Uid::slice(links).to_vec(),
         };
         let old = Evidence {
             digests: vec![7, 9],
-            revisits: vec![revisit(0, true, None, &[Uid(4)]), revisit(1, false, Some(5), &[Uid(3)])],
+            revisits: vec![revisit(0, true, None, &[4]), revisit(1, false, Some(5), &[3])],
         };
-        let new = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[Uid(2)])] };
+        let new = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2])] };
         let (one, other) = (page(&[10, 20]), page(&[10, 20]));
-        let expected = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[Uid(2), 3])] };
+        let expected = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2, 3])] };
         assert_eq!(evidence(&[(&one, &old), (&other, &new)]), expected);
         assert_eq!(evidence(&[(&other, &new), (&one, &old)]), expected);
         assert_eq!(expected.flaw(2), None);

@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn in_links_need_a_source_in_every_range() {
         let record = InLinks {
-            uid: 1,
+            uid: Uid(1),
             ranges: vec![0, 100, 200],
             sources: [4, 6].map(Uid).to_vec(),
             changes: vec![change(0, 1)],

@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn draw(sample: Sample, uid: Uid, links: &BTreeSet<u64>) -> Vec<u64> {
+    fn draw(sample: Sample, uid: Uid, links: &BTreeSet<Uid>) -> Vec<Uid> {
         let mut links: Vec<Uid> = links.iter().copied().collect();
         sample.draw(uid, &mut links);
         links
@@ -88,28 +88,31 @@ mod tests {
     proptest! {
         #[test]
         fn a_sample_is_the_links_of_least_hash(
-            links in proptest::collection::btree_set(any::<u64>(), 0..60), count in 0usize..70, seed: u64, uid: Uid
+            links in proptest::collection::btree_set(any::<u64>().prop_map(Uid), 0..60),
+            count in 0usize..70,
+            seed: u64,
+            uid in any::<u64>().prop_map(Uid),
         ) {
             for sampling in [Sampling::Consistent, Sampling::Random] {
                 let sample = draw(Sample { count, sampling, seed }, uid, &links);
                 prop_assert_eq!(sample.len(), count.min(links.len()));
                 prop_assert!(sample.is_sorted_by(|a, b| a < b) && sample.iter().all(|link| links.contains(link)));
                 // Without what is left out, nothing else is drawn: the sample depends on an order of all links.
-                let kept: BTreeSet<u64> = sample.iter().copied().collect();
+                let kept: BTreeSet<Uid> = sample.iter().copied().collect();
                 let more = Sample { count: count + 1, sampling, seed };
                 prop_assert!(draw(more, uid, &links).iter().filter(|link| !kept.contains(link)).count() <= 1);
                 let one = links.iter().find(|link| !kept.contains(link)).copied();
-                let fewer: BTreeSet<u64> = links.iter().copied().filter(|link| Some(*link) != one).collect();
+                let fewer: BTreeSet<Uid> = links.iter().copied().filter(|link| Some(*link) != one).collect();
                 prop_assert_eq!(&draw(Sample { count, sampling, seed }, uid, &fewer), &sample);
             }
         }
     }
 
     /// Of the least of two samples together, the share in both.
-    fn likeness(sample: Sample, pages: [(u64, &BTreeSet<u64>); 2]) -> f64 {
-        let [one, other] = pages.map(|(uid, links)| draw(sample, Uid(uid), links));
-        let all: BTreeSet<u64> = one.iter().chain(&other).copied().collect();
-        let least = draw(sample, Uid(pages[0].0), &all);
+    fn likeness(sample: Sample, pages: [(Uid, &BTreeSet<Uid>); 2]) -> f64 {
+        let [one, other] = pages.map(|(uid, links)| draw(sample, uid, links));
+        let all: BTreeSet<Uid> = one.iter().chain(&other).copied().collect();
+        let least = draw(sample, pages[0].0, &all);
         let both = least.iter().filter(|link| one.contains(link) && other.contains(link)).count();
         both as f64 / least.len() as f64
     }
@@ -118,11 +121,12 @@ mod tests {
     fn consistent_samples_are_as_alike_as_the_lists() {
         // Lists of neighbours, as UIDs of a site are; 0, 20, 50, 80 % of all links are in both.
         for (shift, expected) in [(1000, 0.0), (667, 0.2), (333, 0.5), (111, 0.8)] {
-            let (one, other) = ((5000..6000).collect(), (5000 + shift..6000 + shift).collect());
+            let thousand = |first| Uid::each(first..first + 1000).collect();
+            let (one, other) = (thousand(Uid(5000)), thousand(Uid(5000 + shift)));
             let mut sum = [0.0; 2];
             for seed in 0..200 {
                 for (sum, sampling) in sum.iter_mut().zip([Sampling::Consistent, Sampling::Random]) {
-                    *sum += likeness(Sample { count: 100, sampling, seed }, [(1, &one), (2, &other)]) / 200.0;
+                    *sum += likeness(Sample { count: 100, sampling, seed }, [(Uid(1), &one), (Uid(2), &other)]) / 200.0;
                 }
             }
             // One sample's share is off by 5 % (one sigma), the mean of 200 by 0.4 %.
@@ -142,12 +146,12 @@ mod tests {
 
     #[test]
     fn every_link_is_drawn_as_often_as_any_other() {
-        let links: BTreeSet<u64> = (0..50).collect();
+        let links: BTreeSet<Uid> = Uid::each(Uid::below(50)).collect();
         for sampling in [Sampling::Consistent, Sampling::Random] {
             let mut drawn = [0u32; 50];
             for seed in 0..5000 {
                 let sample = draw(Sample { count: 10, sampling, seed }, Uid(7), &links);
-                sample.into_iter().for_each(|link| drawn[usize::try_from(link).unwrap()] += 1);
+                sample.into_iter().for_each(|link| drawn[usize::try_from(link.0).unwrap()] += 1);
             }
             // 1,000 each, 28 a sigma.
             assert!(drawn.iter().all(|times| (860..1140).contains(times)), "{drawn:?}");

@@ -52,7 +52,7 @@ pub(crate) fn merge(location: &Location, first: usize, urls: u64, runs: &[(u64, 
     rows.truncate(first);
     let below = rows.iter().map(|row| row.urls).sum();
     let row = writer.begin_row().unwrap();
-    let mut translation = TranslationWriter::create(&row, below).unwrap();
+    let mut translation = TranslationWriter::create(&row, Uid(below)).unwrap();
     runs.iter().for_each(|&(old, new, count)| translation.push(Uid(old), Uid(new), count).unwrap());
     rows.push(plain_row(&row, below, urls));
     writer.commit(epoch_of(rows, Some(translation.finish().unwrap()))).unwrap()

@@ -26,10 +26,10 @@ impl Model {
     pub(crate) fn new(captures: Captures, urls: u64, in_range: RangeLength) -> Self {
         let uids: BTreeSet<u64> = captures.keys().map(|(uid, _)| *uid).collect();
         let pages: Vec<Page> = uids.into_iter().map(|uid| page(&captures, uid)).collect();
-        let mut seen: BTreeMap<u64, BTreeMap<u64, BTreeSet<i64>>> = BTreeMap::new();
+        let mut seen: BTreeMap<Uid, BTreeMap<Uid, BTreeSet<i64>>> = BTreeMap::new();
         for ((source, time), links) in &captures {
             for link in links.iter().flatten() {
-                seen.entry(*link).or_default().entry(*source).or_default().insert(in_range.start(*time));
+                seen.entry(Uid(*link)).or_default().entry(Uid(*source)).or_default().insert(in_range.start(*time));
             }
         }
         let in_links = seen.into_iter().map(|(uid, sources)| {
@@ -71,7 +71,7 @@ impl Model {
             }
             let first_key = urls.first_key();
             let mut out = OutlinksWriter::create(row, partition).unwrap();
-            let inside = |uid: u64| first_uid <= uid && uid < end;
+            let inside = |uid: Uid| first_uid <= uid.0 && uid.0 < end;
             self.pages
                 .iter()
                 .filter(|page| inside(page.uid))
@@ -120,7 +120,7 @@ fn page(captures: &Captures, uid: u64) -> Page {
     let has = |link: &u64| own.iter().map(|(_, links)| links.is_some_and(|links| links.contains(link))).collect();
     let matrix: Vec<Vec<bool>> = links.iter().map(has).collect();
     let changes = changes(&matrix, &unknown);
-    Page { uid: Uid(uid), timestamps, unknown, links: links.into_iter().collect(), changes }
+    Page { uid: Uid(uid), timestamps, unknown, links: links.into_iter().map(Uid).collect(), changes }
 }
 
 fn changes(matrix: &[Vec<bool>], unknown: &[u32]) -> Vec<Change> {

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, Start, follow};
-use webstrata_layers::{EpochId, Links, Page, Reader, Store, Window};
+use webstrata_layers::{EpochId, Links, Page, Reader, Store, Uid, Window};
 use webstrata_pipeline::{BuildOptions, Error, MergeOptions, Progress, RunOptions, build, merge, scheduled};
 
 const UPDATES: u64 = 12;
@@ -155,11 +155,11 @@ fn recomputation(standing: &Standing, store: &str) {
         let began = Instant::now();
         let reader = Reader::new(Store::open_epoch(Path::new(store), epoch).unwrap(), 64 << 20);
         let (urls, mut pairs, mut links) = (reader.urls() as usize, Vec::new(), Vec::new());
-        let (mut pages, mut page) = (reader.pages(0..reader.urls()), Page::default());
+        let (mut pages, mut page) = (reader.pages(Uid::below(reader.urls())), Page::default());
         while pages.read(&mut page).unwrap() {
             let latest = *page.timestamps.last().unwrap();
             page.links_in(Window::Seen { from: latest, to: latest }, &mut links);
-            pairs.extend(links.iter().map(|&link| (page.uid as u32, link as u32)));
+            pairs.extend(links.iter().map(|&link| (page.uid.0 as u32, link.0 as u32)));
         }
         let read = began.elapsed();
         if *standing == Standing::Degrees {

@@ -83,7 +83,7 @@ mod tests {
     fn page() -> Page {
         let change = |capture| Change { link: 0, capture };
         Page {
-            uid: 1,
+            uid: Uid(1),
             timestamps: vec![10, 20, 30, 40, 50, 60],
             unknown: vec![0, 3],
             links: [7, 9].map(Uid).to_vec(),
@@ -94,7 +94,7 @@ mod tests {
     fn spans(window: Window) -> Vec<(u64, Vec<Span>)> {
         let mut found = Vec::new();
         for_each_link(&page(), window, |link, spans| {
-            found.push((link, spans.to_vec()));
+            found.push((link.0, spans.to_vec()));
             Ok(())
         })
         .unwrap();

@@ -93,38 +93,40 @@ mod tests {
         /// Rows of URLs that are merged in random order, some dropped; the oldest row stays.
         #[test]
         fn every_uid_is_found(owners in prop::collection::vec((0usize..3, prop::bool::weighted(0.9)), 0..300)) {
-            const BELOW: u64 = 7;
-            let mut rows: Vec<Vec<Option<u64>>> = vec![Vec::new(); 3];
+            const BELOW: Uid = Uid(7);
+            let mut rows: Vec<Vec<Option<Uid>>> = vec![Vec::new(); 3];
             let mut next = BELOW;
             for (owner, kept) in owners {
                 rows[owner].push(kept.then_some(next));
                 next += u64::from(kept);
             }
             let mut translation = Translation::new(BELOW);
-            let mut open: Option<(u64, u64, u64)> = None;
-            let all: Vec<Option<u64>> = rows.iter().flatten().copied().collect();
-            for (old, new) in (BELOW..).zip(&all) {
+            let mut open: Option<(Uid, Uid, u64)> = None;
+            let all: Vec<Option<Uid>> = rows.iter().flatten().copied().collect();
+            let from_below = Uid::each(BELOW..BELOW + all.len() as u64);
+            for (old, new) in from_below.clone().zip(&all) {
                 let Some(new) = *new else { continue };
                 match &mut open {
                     Some((first, becomes, count)) if *first + *count == old && *becomes + *count == new => *count += 1,
                     open => {
-                        open.replace((old, new, 1)).into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
+                        let before = open.replace((old, new, 1));
+                        before.into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
                     }
                 }
             }
             open.into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
-            for (old, new) in (0..BELOW).map(|uid| (uid, Some(uid))).chain((BELOW..).zip(all.clone())) {
+            for (old, new) in Uid::each(Uid(0)..BELOW).map(|uid| (uid, Some(uid))).chain(from_below.zip(all.clone())) {
                 prop_assert_eq!(translation.get(old), new, "{}", old);
             }
             let mut start = BELOW;
             for row in rows {
                 let uids = start..start + row.len() as u64;
-                for wanted in BELOW..next + 2 {
+                for wanted in Uid::each(BELOW..next + 2) {
                     let got = translation.first_at_least(uids.clone(), wanted);
                     // All before it are dropped or lie below; it is the end, or leads to what is not below.
-                    let before = (uids.start..got).filter_map(|old| translation.get(old));
+                    let before = Uid::each(uids.start..got).filter_map(|old| translation.get(old));
                     prop_assert!(before.max().is_none_or(|new| new < wanted), "{} {}", got, wanted);
-                    let after = (got..uids.end).filter_map(|old| translation.get(old));
+                    let after = Uid::each(got..uids.end).filter_map(|old| translation.get(old));
                     prop_assert!(after.min().is_none_or(|new| new >= wanted), "{} {}", got, wanted);
                 }
                 start = uids.end;

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn pages_come_back() {
         let page = Page {
-            uid: 0,
+            uid: Uid(0),
             timestamps: vec![i64::MIN, -5, 0, 1_146_441_600],
             unknown: vec![0, 2],
             links: [0, 7, u64::MAX].map(Uid).to_vec(),

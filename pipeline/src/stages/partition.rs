@@ -337,13 +337,13 @@ mod tests {
     #[test]
     fn records_are_cut_by_their_work() {
         // UIDs from 1000 on have a tenth of the work.
-        let sampled = (0..2000).rev().map(|uid| (uid, if uid < 1000 { 9 } else { 1 })).collect();
-        let bounds = record_bounds(sampled, 10, 5000);
+        let sampled = (0..2000).rev().map(|uid| (Uid(uid), if uid < 1000 { 9 } else { 1 })).collect();
+        let bounds = record_bounds(sampled, 10, Uid(5000));
         assert_eq!(bounds.len(), 11);
-        assert!(bounds.is_sorted() && bounds[0] == 0 && bounds[10] == 5000);
-        assert!(bounds[1..9].iter().zip(1..).all(|(&bound, at)| bound.abs_diff(at * 111) < 5), "{bounds:?}");
-        assert_eq!(record_bounds(vec![], 3, 7), [0, 7, 7, 7]);
-        assert_eq!(record_bounds(vec![(5, 1)], 1, 7), [0, 7]);
+        assert!(bounds.is_sorted() && bounds[0] == Uid(0) && bounds[10] == Uid(5000));
+        assert!(bounds[1..9].iter().zip(1..).all(|(&bound, at)| bound.0.abs_diff(at * 111) < 5), "{bounds:?}");
+        assert_eq!(record_bounds(vec![], 3, Uid(7)), [0, 7, 7, 7].map(Uid));
+        assert_eq!(record_bounds(vec![(Uid(5), 1)], 1, Uid(7)), [0, 7].map(Uid));
     }
 
     #[test]

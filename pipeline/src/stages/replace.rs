@@ -217,7 +217,7 @@ mod tests {
         let row = StoreWriter::open(dir.path(), "test", None).unwrap().begin_row().unwrap();
         for (partition, url) in [(0, "http://a.example/"), (1, "http://b.example/")] {
             let mut urls = UrlWriter::create(&row, partition).unwrap();
-            urls.push(partition.into(), url, "example)/").unwrap();
+            urls.push(Uid(partition.into()), url, "example)/").unwrap();
             urls.finish().unwrap();
         }
         let scratch = Scratch::temporary(&std::env::temp_dir());
@@ -226,7 +226,7 @@ mod tests {
             uids.push(&7u128.to_be_bytes(), &[uid]).unwrap();
         }
         let requests = Sorter::new(&scratch, "test", 1 << 20).finish().unwrap();
-        let offsets = Offsets(vec![0, 1, 2]);
+        let offsets = Offsets([0, 1, 2].map(Uid).to_vec());
         let uids = uids.finish().unwrap();
         let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base: None, offsets };
         join.advance().unwrap();

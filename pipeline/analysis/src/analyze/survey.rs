@@ -75,7 +75,7 @@ mod tests {
     fn unknown_captures_are_passed_over() {
         let changes = [(0, 2), (2, 0), (2, 1), (2, 3)].map(|(link, capture)| Change { link, capture }).to_vec();
         let page = Page {
-            uid: 1,
+            uid: Uid(1),
             timestamps: vec![10, 20, 30, 40],
             unknown: vec![1],
             links: [5, 6, 7].map(Uid).to_vec(),
@@ -85,7 +85,7 @@ mod tests {
         history.set(&page, Window::ALWAYS).unwrap();
         assert_eq!(history.times, [10, 30, 40]);
         // Link 7 is there from the second capture to the third, of which the first is unknown.
-        let runs = [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| Run { link, first, last });
+        let runs = [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| Run { link: Uid(link), first, last });
         assert_eq!(history.runs, runs);
         assert_eq!(history.end(&runs[0]), Some(30));
         assert_eq!(history.end(&runs[1]), None);

@@ -216,13 +216,13 @@ mod tests {
     struct Capture {
         time: i64,
         digest: u64,
-        links: BTreeSet<u64>,
+        links: BTreeSet<Uid>,
         /// Whether it is a 304, and the time that it names.
         revisit: Option<(bool, Option<i64>)>,
     }
 
     fn capture() -> impl Strategy<Value = Capture> {
-        let links = prop::collection::btree_set(0u64..8, 0..4);
+        let links = prop::collection::btree_set((0u64..8).prop_map(Uid), 0..4);
         let revisit = prop::option::of((any::<bool>(), prop::option::of(0i64..14)));
         (0i64..14, 0u64..4, links, revisit).prop_map(|(time, digest, links, revisit)| {
             // Most revisits have no links of their own.
@@ -235,11 +235,11 @@ mod tests {
     fn fold(captures: &[Capture]) -> (Page, Evidence) {
         let mut by_time = BTreeMap::<i64, Vec<&Capture>>::new();
         captures.iter().for_each(|capture| by_time.entry(capture.time).or_default().push(capture));
-        let (mut page, mut evidence) = (Page { uid: 3, ..Page::default() }, Evidence::default());
+        let (mut page, mut evidence) = (Page { uid: Uid(3), ..Page::default() }, Evidence::default());
         let mut sets = Vec::new();
         for (index, (&time, own)) in (0u32..).zip(&by_time) {
             page.timestamps.push(time);
-            let links: BTreeSet<u64> = own.iter().flat_map(|capture| &capture.links).copied().collect();
+            let links: BTreeSet<Uid> = own.iter().flat_map(|capture| &capture.links).copied().collect();
             let real = own.iter().filter(|capture| capture.revisit.is_none());
             let mut digests: Vec<u64> = real.clone().map(|capture| capture.digest).filter(|&own| own != 0).collect();
             digests.sort_unstable();
@@ -259,7 +259,7 @@ mod tests {
         if evidence.digests.iter().all(|&digest| digest == 0) {
             evidence.digests.clear();
         }
-        let links: BTreeSet<u64> = sets.iter().flatten().flatten().copied().collect();
+        let links: BTreeSet<Uid> = sets.iter().flatten().flatten().copied().collect();
         page.links = links.into_iter().collect();
         for (link, uid) in (0..).zip(&page.links) {
             let mut before = true;
@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn real(time: i64, digest: u64, links: &[u64]) -> Capture {
-        Capture { time, digest, links: links.iter().copied().collect(), revisit: None }
+        Capture { time, digest, links: Uid::slice(links).iter().copied().collect(), revisit: None }
     }
 
     fn revisit(time: i64, digest: u64, not_modified: bool, referred: Option<i64>) -> Capture {
@@ -323,7 +323,7 @@ mod tests {
         let (page, evidence) = fold(captures);
         let (page, _) = add(None, (&page, &evidence)).page.unwrap();
         let capture = u32::try_from(page.timestamps.binary_search(&time).unwrap()).unwrap();
-        page.is_known(capture).then(|| links_at(&page, capture))
+        page.is_known(capture).then(|| Uid::into_numbers(links_at(&page, capture)))
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(added.stored, 1);
         let (page, evidence) = added.page.unwrap();
         assert_eq!((&page.timestamps[..], &page.unknown[..]), (&[20, 30, 40][..], &[][..]));
-        assert_eq!(page.links, [6], "all three have the links of the new capture");
+        assert_eq!(page.links, [Uid(6)], "all three have the links of the new capture");
         assert_eq!(evidence.revisits.iter().map(|own| own.capture).collect::<Vec<_>>(), [0, 2]);
     }
 }

@@ -3,7 +3,6 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use webstrata_layers::Uid;
 
 fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec<u8> {
     let mut payload = vec![kind];
@@ -141,11 +140,11 @@ fn revisits_are_kept_with_all_that_they_say() {
     assert_eq!((links_at(&page, 20), links_at(&page, 30)), (None, None));
     assert_eq!((&page.unknown, &page.own), (&vec![1, 2], &vec![3, 5, 6]));
     assert_eq!(page.links, [4], "links of a revisit are not yet links of the page");
-    let revisit = |capture, not_modified, referred, links: &[Uid]| Revisit {
+    let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
         capture,
         not_modified,
         referred,
-        links: links.to_vec(),
+        links: links.iter().copied().map(RevisitLink).collect(),
     };
     let revisits = vec![revisit(1, false, Some(10), &[0, 1, 2]), revisit(2, true, None, &[])];
     assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits });
