@@ -77,7 +77,7 @@ fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u6
         runs.iter().for_each(|&(old, new, count)| translation.push(Uid(old), Uid(new), count).unwrap());
         translation.finish().unwrap()
     });
-    rows.push(plain_row(&row, below, urls));
+    rows.push(plain_row(&row, below.0, urls));
     let inputs = Store::open(store).unwrap().manifest().provenance.inputs.clone();
     let provenance = Provenance { version: "test".to_owned(), inputs, ..Provenance::default() };
     writer.commit(NewEpoch { rows, in_range: RangeLength::Month, provenance, translation }).unwrap()
