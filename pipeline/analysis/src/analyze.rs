@@ -44,7 +44,7 @@ mod wcc;
 mod whole;
 
 use crate::Error;
-use crate::hosts::{Fold, Parts};
+use crate::hosts::{Fold, UrlGroups};
 use crate::outlet::Target;
 use adjacency::Adjacency;
 use exchange::{Number, exchange, from_bytes, to_bytes};
@@ -151,7 +151,7 @@ impl Analysis {
             Analysis::Harmonic(bits) => (slice, 64 + (2 << bits)),
             Analysis::Growth(_) => (4, 32),
             Analysis::Menus(..) => (48, 16),
-            // Pairs of parts are a fraction of the links.
+            // Pairs of groups are a fraction of the links.
             Analysis::Folded(..) => (8, 8),
             Analysis::Mortality | Analysis::Churn | Analysis::Locality => (0, 64),
         }
@@ -207,7 +207,7 @@ pub(crate) struct Ground<'a> {
 #[derive(Default)]
 struct Shared {
     sets: Mutex<Option<(usize, Arc<UnionFind>)>>,
-    parts: Mutex<Vec<(Fold, Arc<Parts>)>>,
+    groups: Mutex<Vec<(Fold, Arc<UrlGroups>)>>,
 }
 
 /// Pages between two looks at whether to stop.
@@ -256,15 +256,15 @@ impl Ground<'_> {
         }
     }
 
-    /// The parts that the URLs of the store are folded into, read once a process.
-    fn parts(&self, fold: Fold) -> Result<Arc<Parts>, Stopped> {
-        let mut held = self.shared.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, parts)) = held.iter().find(|(by, _)| *by == fold) {
-            return Ok(Arc::clone(parts));
+    /// The groups that the URLs of the store are folded into, read once a process.
+    fn groups(&self, fold: Fold) -> Result<Arc<UrlGroups>, Stopped> {
+        let mut held = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, groups)) = held.iter().find(|(by, _)| *by == fold) {
+            return Ok(Arc::clone(groups));
         }
-        let parts = Arc::new(self.job.check(Parts::read(self.store, fold, self.job))?);
-        held.push((fold, Arc::clone(&parts)));
-        Ok(parts)
+        let groups = Arc::new(self.job.check(UrlGroups::read(self.store, fold, self.job))?);
+        held.push((fold, Arc::clone(&groups)));
+        Ok(groups)
     }
 
     /// Waits for all workers.

@@ -1,19 +1,19 @@
 //! The graph of hosts, domains or paths, by period: who linked to whom, and how much.
 //!
-//! Takes the known captures of a window; gives one row for each period and pair of parts with at least one link in a
+//! Takes the known captures of a window; gives one row for each period and pair of groups with at least one link in a
 //! capture of that period, in the order of period and names:
 //!
 //! | column | what |
 //! |---|---|
 //! | `period` | its first second |
-//! | `src`, `dst` | names of the parts ([`crate::hosts`]); links inside a part are there, too |
+//! | `src`, `dst` | names of the groups ([`crate::hosts`]); links inside a group are there, too |
 //! | `pages` | distinct pages of `src` that linked to `dst` |
 //! | `links` | distinct pairs of a page and a URL |
 //! | `captures` | captures of these pages that had such a link |
 //! | `occurrences` | links in captures: a link in three captures counts three times |
 //!
 //! A URL that a capture links to twice is one link, as everywhere in a store. One pass over the pages. Memory: 60 bytes
-//! a row of the result at a worker, and again with its names at worker 0; the names of parts in each process.
+//! a row of the result at a worker, and again with its names at worker 0; the names of groups in each process.
 
 use super::exchange::{Number, exchange};
 use super::survey::{History, each};
@@ -34,7 +34,7 @@ pub(super) fn folded(
     length: RangeLength,
     window: Window,
 ) -> Result<Found, Stopped> {
-    let parts = ground.parts(fold)?;
+    let groups = ground.groups(fold)?;
     let mut pairs: HashMap<Pair, Weights> = HashMap::new();
     let (mut near_page, mut near_link) = (0, 0);
     let mut runs: Vec<Toward> = Vec::new();
@@ -42,10 +42,10 @@ pub(super) fn folded(
         if history.runs.is_empty() {
             return Ok(());
         }
-        let source = parts.of(page.uid, &mut near_page);
+        let source = groups.of(page.uid, &mut near_page);
         runs.clear();
         runs.extend(history.runs.iter().map(|run| Toward {
-            target: parts.of(run.link, &mut near_link),
+            target: groups.of(run.link, &mut near_link),
             link: run.link,
             first: run.first,
             last: run.last,
@@ -58,9 +58,10 @@ pub(super) fn folded(
         return Ok(Found::of_all());
     }
     let mut rows: Vec<(Pair, Weights)> = all.into_iter().collect();
-    rows.sort_unstable_by_key(|&((period, source, target), _)| (period, parts.name(source), parts.name(target)));
+    rows.sort_unstable_by_key(|&((period, source, target), _)| (period, groups.name(source), groups.name(target)));
     let mut periods: Vec<i64> = rows.iter().map(|(pair, _)| pair.0).collect();
-    let names = |of: fn(&Pair) -> u32| rows.iter().map(|(pair, _)| parts.name(of(pair)).to_owned()).collect::<Vec<_>>();
+    let names =
+        |of: fn(&Pair) -> u32| rows.iter().map(|(pair, _)| groups.name(of(pair)).to_owned()).collect::<Vec<_>>();
     let mut columns = vec![
         ("period", SheetColumn::Times(periods.clone())),
         ("src", SheetColumn::Texts(names(|pair| pair.1))),
@@ -78,7 +79,7 @@ pub(super) fn folded(
     Ok(Found::of_all().and(facts).with_sheet(Some(Sheet::new("links between parts", true, columns))))
 }
 
-/// A run of captures that has a link: the part that it leads to, the link, first and last capture.
+/// A run of captures that has a link: the group that it leads to, the link, first and last capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Toward {
     target: u32,

@@ -85,8 +85,8 @@ fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
 }
 
 /// Starts of the periods from the first to the last.
-fn starts(length: RangeLength, span: Option<(i64, i64)>) -> Vec<i64> {
-    let Some((first, last)) = span else { return Vec::new() };
+fn starts(length: RangeLength, bounds: Option<(i64, i64)>) -> Vec<i64> {
+    let Some((first, last)) = bounds else { return Vec::new() };
     let mut starts = vec![length.start(first)];
     while let Some(end) = starts.last().map(|&start| length.end(start)).filter(|&end| end < last) {
         starts.push(end + 1);

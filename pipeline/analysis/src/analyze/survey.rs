@@ -5,7 +5,7 @@
 
 use super::Ground;
 use crate::Error;
-use crate::spans::for_each_link;
+use crate::stretches::for_each_link;
 use webstrata_layers::{Page, Uid, Window, captures_in};
 use webstrata_pipeline::engine::job::Stopped;
 
@@ -45,8 +45,12 @@ impl History {
         let known = (first..=last).filter(|&at| page.is_known(at));
         self.times.extend(known.map(|at| page.timestamps[at as usize]));
         let place = |at: u32| usize::try_from(page.known_between(first, at) - 1).unwrap_or(usize::MAX);
-        for_each_link(page, window, |link, spans| {
-            self.runs.extend(spans.iter().map(|&(first, last)| Run { link, first: place(first), last: place(last) }));
+        for_each_link(page, window, |link, stretches| {
+            self.runs.extend(stretches.iter().map(|&(first, last)| Run {
+                link,
+                first: place(first),
+                last: place(last),
+            }));
             Ok(())
         })
     }

@@ -14,7 +14,7 @@
 use super::{Export, ExportReport};
 use crate::Error;
 use crate::outlet::{Outlet, Target, draft};
-use crate::spans::for_each_link;
+use crate::stretches::for_each_link;
 use dsi_bitstream::prelude::{BE, BufBitWriter, WordAdapter};
 use dsi_progress_logger::ProgressLogger;
 use std::cell::RefCell;

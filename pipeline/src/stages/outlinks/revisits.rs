@@ -231,8 +231,8 @@ mod tests {
         })
     }
 
-    /// What [`crate::stages::pages::fold`] makes of captures.
-    fn fold(captures: &[Capture]) -> (Page, Evidence) {
+    /// What [`crate::stages::pages::accumulator`] makes of captures.
+    fn accumulate(captures: &[Capture]) -> (Page, Evidence) {
         let mut by_time = BTreeMap::<i64, Vec<&Capture>>::new();
         captures.iter().for_each(|capture| by_time.entry(capture.time).or_default().push(capture));
         let (mut page, mut evidence) = (Page { uid: 3, ..Page::default() }, Evidence::default());
@@ -292,7 +292,7 @@ mod tests {
             }
             let mut rows: Vec<(Page, Evidence)> = Vec::new();
             for batch in batches.iter().filter(|batch| !batch.is_empty()) {
-                let (page, evidence) = fold(batch);
+                let (page, evidence) = accumulate(batch);
                 let stored = joined(&rows);
                 let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
                 if let Some((page, evidence)) = add(stored, (&page, &evidence)).page {
@@ -305,7 +305,7 @@ mod tests {
                 prop_assert_eq!(again, Added { page: None, stored: page.timestamps.len() as u64 });
             }
             let all: Vec<Capture> = captures.into_iter().map(|(capture, _)| capture).collect();
-            let (page, evidence) = fold(&all);
+            let (page, evidence) = accumulate(&all);
             prop_assert_eq!(joined(&rows), add(None, (&page, &evidence)).page);
         }
     }
@@ -320,7 +320,7 @@ mod tests {
 
     /// The links at a time, when all captures come at once; `None` where they are unknown.
     fn at(captures: &[Capture], time: i64) -> Option<Vec<u64>> {
-        let (page, evidence) = fold(captures);
+        let (page, evidence) = accumulate(captures);
         let (page, _) = add(None, (&page, &evidence)).page.unwrap();
         let capture = u32::try_from(page.timestamps.binary_search(&time).unwrap()).unwrap();
         page.is_known(capture).then(|| links_at(&page, capture))
@@ -360,9 +360,10 @@ mod tests {
 
     #[test]
     fn a_later_original_fills_in_what_the_store_does_not_know() {
-        let (old, old_evidence) = fold(&[real(10, 1, &[4]), revisit(20, 2, false, None), revisit(40, 0, true, None)]);
+        let (old, old_evidence) =
+            accumulate(&[real(10, 1, &[4]), revisit(20, 2, false, None), revisit(40, 0, true, None)]);
         let (old, old_evidence) = add(None, (&old, &old_evidence)).page.unwrap();
-        let (new, new_evidence) = fold(&[real(30, 2, &[6]), real(10, 1, &[4])]);
+        let (new, new_evidence) = accumulate(&[real(30, 2, &[6]), real(10, 1, &[4])]);
         let added = add(Some((&old, &old_evidence)), (&new, &new_evidence));
         assert_eq!(added.stored, 1);
         let (page, evidence) = added.page.unwrap();

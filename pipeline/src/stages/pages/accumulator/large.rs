@@ -1,5 +1,5 @@
 //! Links of a page whose captures do not fit in memory: sorted on disk, to the same result as
-//! [`crate::stages::pages::fold`].
+//! [`crate::stages::pages::accumulator`].
 //!
 //! Reads what captures have, in any order: links, or the hash of the links of another record of the page. Gives the
 //! union of the links and their changes. A link stands in the sort with the first and the last of consecutive captures
@@ -13,11 +13,11 @@ use crate::engine::external_sort::Sorter;
 use crate::engine::scratch::Scratch;
 use crate::engine::wire;
 use crate::stages::ingest::known_links::hash_of;
-use crate::stages::pages::fold::FoldedPage;
+use crate::stages::pages::accumulator::AccumulatedPage;
 use webstrata_layers::record::presence::Change;
 
 /// See the head of this file; captures go by number.
-pub(crate) struct LargeFold {
+pub(crate) struct LargeAccumulator {
     /// Key: link (16 bytes), first and last capture (4 bytes each).
     links: Sorter,
     /// Key: hash of links; payload: these links.
@@ -26,9 +26,9 @@ pub(crate) struct LargeFold {
     same: Sorter,
 }
 
-impl LargeFold {
+impl LargeAccumulator {
     pub(crate) fn new(scratch: &Scratch, bytes_max: usize) -> Self {
-        LargeFold {
+        LargeAccumulator {
             links: Sorter::new(scratch, "page-links", bytes_max / 2),
             sets: Sorter::new(scratch, "page-sets", bytes_max / 4),
             same: Sorter::new(scratch, "page-same", bytes_max / 4),
@@ -54,8 +54,8 @@ impl LargeFold {
     }
 
     /// Fills links and changes of a page; whether they are at most so many. `known` says which captures have links.
-    pub(crate) fn finish(self, known: &[bool], most: usize, page: &mut FoldedPage) -> Result<bool, Error> {
-        let LargeFold { mut links, sets, same } = self;
+    pub(crate) fn finish(self, known: &[bool], most: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
+        let LargeAccumulator { mut links, sets, same } = self;
         let (mut sets, mut same) = (sets.finish()?, same.finish()?);
         let (mut hash, mut runs) = ([0; 16], Vec::<(u32, u32)>::new());
         while let Some((key, _)) = same.peek()? {
@@ -94,10 +94,10 @@ fn push(links: &mut Sorter, link: [u8; 16], first: u32, last: u32) -> Result<(),
 }
 
 /// Makes links and changes of sorted stretches.
-fn gather(links: Sorter, known: &[bool], most: usize, page: &mut FoldedPage) -> Result<bool, Error> {
+fn gather(links: Sorter, known: &[bool], most: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
     let mut links = links.finish()?;
     let next_known = next_known(known);
-    let change = |page: &mut FoldedPage, capture: u32| {
+    let change = |page: &mut AccumulatedPage, capture: u32| {
         let link = u32::try_from(page.links.len()).map_or(u32::MAX, |count| count - 1);
         // The end of the captures is no place for a change.
         if (capture as usize) < known.len() {

@@ -11,7 +11,7 @@
 //! ([`crate::stages::large_pages`]).
 //!
 //! Memory: the captures of one page within a budget, beyond it their links go to disk
-//! ([`crate::stages::pages::fold::large`]); and what the record takes. Cost: linear in their links, 16 bytes a link,
+//! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a link,
 //! since 98 % of the links of a capture are in the next one and equal lists are told by one comparison of memory.
 
 mod large;
@@ -22,7 +22,7 @@ use crate::engine::wire;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
-use crate::stages::pages::fold::large::LargeFold;
+use crate::stages::pages::accumulator::large::LargeAccumulator;
 use crate::stages::records::kind;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -34,7 +34,7 @@ const SMALL_BYTES: usize = 64;
 
 /// A page over time with fingerprints for UIDs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FoldedPage {
+pub(crate) struct AccumulatedPage {
     pub(crate) fingerprint: u128,
     /// Rising, each once.
     pub(crate) timestamps: Vec<i64>,
@@ -57,12 +57,12 @@ struct Moment {
     time: i64,
     /// Whether some capture is no revisit.
     is_known: bool,
-    /// Its links in [`Fold::links`], where these are in memory.
+    /// Its links in [`PageAccumulator::links`], where these are in memory.
     first: usize,
     count: u32,
     /// The least digest of those that are no revisits; 0 without one.
     digest: u64,
-    revisit: Option<Box<FoldedRevisit>>,
+    revisit: Option<Box<AccumulatedRevisit>>,
 }
 
 impl Moment {
@@ -79,7 +79,7 @@ impl Moment {
 
 /// The revisits of one second: the least of them, and the own links of all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FoldedRevisit {
+struct AccumulatedRevisit {
     not_modified: bool,
     digest: u64,
     time: Option<i64>,
@@ -92,13 +92,13 @@ fn short(digest: u128) -> u64 {
     u64::try_from(high ^ low).unwrap_or(0)
 }
 
-/// Folds page after page; keeps its buffers.
-pub(crate) struct Fold {
+/// Accumulates page after page; keeps its buffers.
+pub(crate) struct PageAccumulator {
     /// Bytes that a page may take, about.
     bytes_max: usize,
     moments: Vec<Moment>,
     links: Vec<u128>,
-    /// The link sets of records that hold theirs, in [`Fold::links`].
+    /// The link sets of records that hold theirs, in [`PageAccumulator::links`].
     sets: Vec<Range<usize>>,
     /// Captures that have the links of another one: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
@@ -109,7 +109,7 @@ pub(crate) struct Fold {
     pub(crate) older_undated: u64,
     scratch: Scratch,
     /// Where links are that do not fit.
-    large: Option<LargeFold>,
+    large: Option<LargeAccumulator>,
     values_max: usize,
     /// Values of revisits and of their own links.
     revisit_values: usize,
@@ -117,9 +117,9 @@ pub(crate) struct Fold {
     is_too_large: bool,
 }
 
-impl Fold {
+impl PageAccumulator {
     pub(crate) fn new(bytes_max: usize, scratch: &Scratch) -> Self {
-        Fold {
+        PageAccumulator {
             bytes_max,
             moments: Vec::new(),
             links: Vec::new(),
@@ -198,13 +198,13 @@ impl Fold {
         }
         let time = (referred != [0; 8]).then(|| wire::key_time(referred));
         let not_modified = kind == kind::NOT_MODIFIED;
-        let mut revisit = FoldedRevisit { not_modified, digest, time, own: links.collect() };
+        let mut revisit = AccumulatedRevisit { not_modified, digest, time, own: links.collect() };
         self.revisit_values -= moment.revisit_values();
         if let Some(other) = moment.revisit.take() {
             let mut own = [&revisit.own[..], &other.own].concat();
             own.sort_unstable();
             own.dedup();
-            revisit = FoldedRevisit { own, ..revisit.min(*other) };
+            revisit = AccumulatedRevisit { own, ..revisit.min(*other) };
         }
         moment.revisit = Some(Box::new(revisit));
         self.revisit_values += moment.revisit_values();
@@ -226,7 +226,7 @@ impl Fold {
         if self.large.is_some() || bytes <= self.bytes_max {
             return Ok(());
         }
-        let mut large = LargeFold::new(&self.scratch, self.bytes_max);
+        let mut large = LargeAccumulator::new(&self.scratch, self.bytes_max);
         for (number, moment) in (0u32..).zip(&self.moments) {
             large.add(number, self.links[moment.links()].iter().copied())?;
         }
@@ -295,7 +295,7 @@ impl Fold {
     ///
     /// # Errors
     /// What the disk refuses.
-    pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut FoldedPage) -> Result<(), Error> {
+    pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut AccumulatedPage) -> Result<(), Error> {
         page.fingerprint = fingerprint;
         page.timestamps.clear();
         page.timestamps.extend(self.moments.iter().map(|moment| moment.time));
@@ -321,7 +321,7 @@ impl Fold {
     }
 
     /// Makes links, changes and evidence; whether they fit into a record.
-    fn finish_links(&mut self, page: &mut FoldedPage) -> Result<bool, Error> {
+    fn finish_links(&mut self, page: &mut AccumulatedPage) -> Result<bool, Error> {
         if !self.same.is_empty() {
             self.resolve_same();
         }
@@ -355,8 +355,8 @@ impl Fold {
 
     /// What captures say of one another; links that revisits have beside a capture in the same second are that
     /// capture's.
-    fn gather_evidence(&mut self, page: &mut FoldedPage) -> Result<(), Error> {
-        let FoldedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
+    fn gather_evidence(&mut self, page: &mut AccumulatedPage) -> Result<(), Error> {
+        let AccumulatedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
         digests.clear();
         revisits.clear();
         own.clear();
@@ -388,7 +388,7 @@ impl Fold {
             let mut links: Vec<RevisitLink> = revisit.own.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let FoldedRevisit { not_modified, time: referred, .. } = **revisit;
+            let AccumulatedRevisit { not_modified, time: referred, .. } = **revisit;
             revisits.push(Revisit { capture, not_modified, referred, links });
         }
         Ok(())
@@ -424,7 +424,7 @@ fn index(number: usize) -> u32 {
 }
 
 /// Writes links and changes from the links of the first known capture and the sorted changes after it.
-fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], page: &mut FoldedPage) {
+fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], page: &mut AccumulatedPage) {
     for changed in events.chunk_by(|a, b| a.0 == b.0) {
         let link = changed[0].0;
         let stable = first.partition_point(|&other| other < link);
