@@ -111,7 +111,7 @@ fn names(kinds: LinkKinds) -> Vec<&'static str> {
 }
 
 fn kinds_of(text: &str) -> Option<LinkKinds> {
-    let has = |name| text.split(',').any(|own| own == name);
+    let has = |name| text.split(',').any(|kind| kind == name);
     let kinds = LinkKinds {
         anchors: has("anchors"),
         redirects: has("redirects"),

@@ -158,7 +158,7 @@ pub(crate) fn is_gzip(path: &Path) -> bool {
 }
 
 fn has_ending(path: &Path, ending: &str) -> bool {
-    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending))
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
 }
 
 /// A format that the ending of a name can ask for.

@@ -26,8 +26,8 @@ pub(crate) fn for_each_link(
         stretches.clear();
         match changed.next_if(|(link, _)| *link == at) {
             None => stretches.push((first, last)),
-            Some((_, own)) => {
-                let runs = presence::runs(own, captures).into_iter();
+            Some((_, link_changes)) => {
+                let runs = presence::runs(link_changes, captures).into_iter();
                 stretches.extend(runs.filter_map(|run| known_ends(page, run.0.max(first), run.1.min(last))));
             }
         }

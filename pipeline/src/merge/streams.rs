@@ -64,8 +64,8 @@ pub(super) fn intervals(
         [(rows.start, stay)].into_iter().chain(rows.clone().map(|owner| (owner, of_row(owner)))).collect();
     rows.clone()
         .flat_map(|row| {
-            let own = segments.iter().filter(move |(owner, uids)| *owner <= row && !uids.is_empty());
-            own.map(move |(_, uids)| (row, uids.clone()))
+            let row_segments = segments.iter().filter(move |(owner, uids)| *owner <= row && !uids.is_empty());
+            row_segments.map(move |(_, uids)| (row, uids.clone()))
         })
         .collect()
 }

@@ -60,10 +60,10 @@ impl Translation {
         let start = *self.starts.get(block)?;
         let end = self.starts.get(block + 1).copied().unwrap_or(self.news.len());
         let in_block = (place & ((1 << BLOCK_BITS) - 1)) as u8;
-        let own = &self.places[start..end];
-        let run = own.partition_point(|&first| first <= in_block).checked_sub(1)?;
+        let firsts = &self.places[start..end];
+        let run = firsts.partition_point(|&first| first <= in_block).checked_sub(1)?;
         let new = self.news[start + run];
-        (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - own[run]))
+        (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - firsts[run]))
     }
 
     /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is

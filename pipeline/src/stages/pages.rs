@@ -79,7 +79,7 @@ impl PageStage {
         wire::put(&mut self.record, page.links.len() as u64);
         page_record::write_changes(&mut self.record, &page.changes);
         page_record::write_evidence(&mut self.record, &page.evidence);
-        wire::put(&mut self.record, page.own.len() as u64);
+        wire::put(&mut self.record, page.revisit_links.len() as u64);
         let number = self.spool.push(&[], &self.record)?;
         self.asking = Some((number, 0));
         Ok(true)
@@ -87,9 +87,9 @@ impl PageStage {
 
     /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
     fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
-        let AccumulatedPage { fingerprint, links, own, .. } = &self.page;
+        let AccumulatedPage { fingerprint, links, revisit_links, .. } = &self.page;
         let all = links.len() as u64;
-        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(own));
+        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(revisit_links));
         for (slot, fingerprint) in slots.skip(from).take(REQUESTS) {
             let links = if slot == 0 { all } else { u64::from(slot <= all) };
             Request { worker: self.worker, number, slot, links }.write(&mut self.record);
@@ -97,7 +97,7 @@ impl PageStage {
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
         }
         let next = from + REQUESTS;
-        (next <= links.len() + own.len()).then_some((number, next))
+        (next <= links.len() + revisit_links.len()).then_some((number, next))
     }
 }
 

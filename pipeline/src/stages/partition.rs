@@ -170,8 +170,8 @@ pub(crate) fn boundaries(
     partition_urls: Option<u64>,
 ) -> Result<(Boundaries, Weights), Stopped> {
     let sample = join_sample(worker, job, sample)?;
-    let own = job.check(weights(job, &sample, requests))?;
-    let weights = share_weights(worker, job, own)?;
+    let my_weights = job.check(weights(job, &sample, requests))?;
+    let weights = share_weights(worker, job, my_weights)?;
     Ok((sample.boundaries(partition_urls, &weights), weights))
 }
 
@@ -201,8 +201,8 @@ pub(crate) fn join_sample(worker: &mut Worker, job: &Job, sample: &Runs) -> Resu
 }
 
 /// Tells every worker the weights that this one knows: those of all.
-pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)>) -> Result<Weights, Stopped> {
-    let mut own = own.into_iter();
+pub(crate) fn share_weights(worker: &mut Worker, job: &Job, my_weights: Vec<(u128, u64)>) -> Result<Weights, Stopped> {
+    let mut my_weights = my_weights.into_iter();
     let all = Rc::new(RefCell::new(Weights::new()));
     let heard = Rc::clone(&all);
     shuffle(
@@ -210,7 +210,7 @@ pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)
         job,
         "sample",
         move |outbox| {
-            let Some((fingerprint, weight)) = own.next() else { return Ok(false) };
+            let Some((fingerprint, weight)) = my_weights.next() else { return Ok(false) };
             outbox.send_to_all(&fingerprint.to_be_bytes(), &weight.to_be_bytes());
             Ok(true)
         },

@@ -10,7 +10,7 @@ use webstrata_layers::Window;
 use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
-    let urls = ground.own_urls();
+    let urls = ground.my_urls();
     let [mut captures, mut changed, mut added, mut removed] = [0; 4].map(|_| vec![0u64; urls]);
     let mut similarity = vec![1.0; urls];
     // By capture: links that it has, and that it has and the one before had not, or the other way round.
@@ -56,7 +56,7 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
         Fact::new("links removed", all_removed),
         Fact::new("mean similarity", if pairs > 0.0 { similar / pairs } else { 1.0 }),
     ];
-    Ok(Found::of_own()
+    Ok(Found::of_worker()
         .with("changed", changed)
         .with("captures", captures)
         .with("added", added)

@@ -92,11 +92,11 @@ struct Toward {
 fn add_page(source: u32, times: &[i64], length: RangeLength, runs: &mut [Toward], pairs: &mut HashMap<Pair, Weights>) {
     runs.sort_unstable();
     let periods: Vec<i64> = times.iter().map(|&time| length.start(time)).collect();
-    for own in runs.chunk_by(|a, b| a.target == b.target) {
-        let target = own[0].target;
+    for target_runs in runs.chunk_by(|a, b| a.target == b.target) {
+        let target = target_runs[0].target;
         // Captures that have any of the links, as steps up and down.
         let mut steps = vec![0i64; times.len() + 1];
-        for link in own.chunk_by(|a, b| a.link == b.link) {
+        for link in target_runs.chunk_by(|a, b| a.link == b.link) {
             let mut counted = None;
             for &Toward { first, last, .. } in link {
                 steps[first] += 1;
@@ -122,9 +122,9 @@ fn add_page(source: u32, times: &[i64], length: RangeLength, runs: &mut [Toward]
 }
 
 /// Adds up what all workers have counted, at worker 0.
-fn gather(ground: &mut Ground<'_>, own: HashMap<Pair, Weights>) -> Result<HashMap<Pair, Weights>, Stopped> {
+fn gather(ground: &mut Ground<'_>, my_pairs: HashMap<Pair, Weights>) -> Result<HashMap<Pair, Weights>, Stopped> {
     let mut outgoing = vec![Vec::new(); ground.worker.peers()];
-    let mut all = own;
+    let mut all = my_pairs;
     if ground.worker.index() > 0 {
         for ((period, source, target), weights) in all.drain() {
             period.put(&mut outgoing[0]);

@@ -68,11 +68,11 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
         sums[period(time)][NEW_URLS] += 1;
     }
     let mut all = vec![[0i64; COLUMNS.len()]; starts.len()];
-    for own in ground.gather_values(&sums)? {
-        all.iter_mut().zip(own).for_each(|(sum, own)| (0..COLUMNS.len()).for_each(|at| sum[at] += own[at]));
+    for worker_sums in ground.gather_values(&sums)? {
+        all.iter_mut().zip(worker_sums).for_each(|(sum, added)| (0..COLUMNS.len()).for_each(|at| sum[at] += added[at]));
     }
     let sheet = (ground.worker.index() == 0).then(|| sheet(starts, all));
-    Ok(Found::of_own().with_sheet(sheet))
+    Ok(Found::of_worker().with_sheet(sheet))
 }
 
 fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {

@@ -17,8 +17,8 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
     let mut near = [0; 2];
     for (at, &page) in slice.graph.pages.iter().enumerate() {
         for by in 0..2 {
-            let own = groups[by].of(slice.graph.own.start + u64::from(page), &mut near[by]);
-            let links = slice.graph.links_of(at).iter().filter(|&&link| mirrors[by][link as usize] == own);
+            let group = groups[by].of(slice.graph.uids.start + u64::from(page), &mut near[by]);
+            let links = slice.graph.links_of(at).iter().filter(|&&link| mirrors[by][link as usize] == group);
             inside[by][page as usize] = links.count() as u64;
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
         Fact::new("share inside the domain", share(in_domain)),
     ];
     let [in_host, in_domain] = inside;
-    Ok(Found::of_own()
+    Ok(Found::of_worker()
         .with("links", slice.graph.out_degrees())
         .with("in_host", in_host)
         .with("in_domain", in_domain)

@@ -15,7 +15,7 @@ use webstrata_pipeline::engine::job::Stopped;
 const MONTH: i64 = 30 * 86_400;
 
 pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
-    let urls = ground.own_urls();
+    let urls = ground.my_urls();
     let [mut links, mut births, mut deaths] = [0; 3].map(|_| vec![0u64; urls]);
     // By age: links that died at it, and links that were watched no longer.
     let mut ages: Vec<[u64; 2]> = Vec::new();
@@ -39,15 +39,20 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
         Ok(())
     })?;
     let mut all: Vec<[u64; 2]> = Vec::new();
-    for own in ground.gather_values(&ages)? {
-        all.resize(all.len().max(own.len()), [0; 2]);
-        all.iter_mut().zip(own).for_each(|(sum, own)| (0..2).for_each(|at| sum[at] += own[at]));
+    for worker_ages in ground.gather_values(&ages)? {
+        all.resize(all.len().max(worker_ages.len()), [0; 2]);
+        all.iter_mut().zip(worker_ages).for_each(|(sum, counts)| (0..2).for_each(|at| sum[at] += counts[at]));
     }
     let sheet = (ground.worker.index() == 0).then(|| survival(&all));
     let totals = [&links, &births, &deaths].map(|values| values.iter().sum::<u64>() as f64);
     let [all_links, all_births, all_deaths] = sums(ground, totals)?;
     let facts = vec![Fact::new("links", all_links), Fact::new("births", all_births), Fact::new("deaths", all_deaths)];
-    Ok(Found::of_own().with("links", links).with("births", births).with("deaths", deaths).and(facts).with_sheet(sheet))
+    Ok(Found::of_worker()
+        .with("links", links)
+        .with("births", births)
+        .with("deaths", deaths)
+        .and(facts)
+        .with_sheet(sheet))
 }
 
 /// How many links reach an age, die at it, and the share that outlives it.

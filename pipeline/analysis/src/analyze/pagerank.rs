@@ -35,7 +35,7 @@ pub(super) fn pagerank(
         done += 1;
     }
     let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];
-    Ok(Found::of_own().with("pagerank", ranks).and(facts))
+    Ok(Found::of_worker().with("pagerank", ranks).and(facts))
 }
 
 /// The rank that lies on URLs without links.

@@ -116,15 +116,15 @@ impl Slice {
         };
         let index = ground.worker.index();
         let outgoing = mirrors.cuts.windows(2).enumerate().map(|(peer, cut)| {
-            let own = &values[cut[0]..cut[1]];
-            if peer == index { Vec::new() } else { to_bytes(own) }
+            let peer_values = &values[cut[0]..cut[1]];
+            if peer == index { Vec::new() } else { to_bytes(peer_values) }
         });
         let outgoing = outgoing.collect();
         for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
             let places = &mirrors.asked[peer];
             if peer == index {
-                let own = &values[mirrors.cuts[index]..mirrors.cuts[index + 1]];
-                receive(places, &mut own.iter().copied());
+                let my_values = &values[mirrors.cuts[index]..mirrors.cuts[index + 1]];
+                receive(places, &mut my_values.iter().copied());
             } else {
                 receive(places, &mut from_bytes::<T>(&bytes).into_iter());
             }

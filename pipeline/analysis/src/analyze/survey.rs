@@ -62,7 +62,7 @@ pub(super) fn each(
     window: Window,
     mut visit: impl FnMut(usize, &Page, &History) -> Result<(), Error>,
 ) -> Result<(), Stopped> {
-    let first = ground.own().start;
+    let first = ground.my_uids().start;
     let mut history = History::default();
     ground.each_page(|page| {
         history.set(page, window)?;

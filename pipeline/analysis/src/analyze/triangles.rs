@@ -59,14 +59,14 @@ fn count(greater: &Whole, job: &Job) -> Vec<u64> {
                 for (number, &other) in (1u32..).zip(others) {
                     marked[other as usize] = number;
                 }
-                let mut own = 0;
+                let mut count = 0;
                 for (at, &other) in others.iter().enumerate() {
                     for &third in greater.of(other) {
                         let number = marked[third as usize];
                         if number > 0 {
                             found[at] += 1;
                             found[number as usize - 1] += 1;
-                            own += 1;
+                            count += 1;
                         }
                     }
                 }
@@ -74,7 +74,7 @@ fn count(greater: &Whole, job: &Job) -> Vec<u64> {
                     marked[other as usize] = 0;
                     counts[other as usize].fetch_add(found, Relaxed);
                 }
-                counts[uid as usize].fetch_add(own, Relaxed);
+                counts[uid as usize].fetch_add(count, Relaxed);
             }
         }
     };

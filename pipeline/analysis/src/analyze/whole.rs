@@ -47,12 +47,12 @@ impl Whole {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let (page, count) = (u32::take(&mut rest), u32::take(&mut rest) as usize);
-                let Some((own, after)) = rest.split_at_checked(4 * count) else {
+                let Some((link_bytes, after)) = rest.split_at_checked(4 * count) else {
                     ground.job.check(Err(Error::Internal("links of a page that end too early")))?;
                     break;
                 };
                 whole.begin(page as usize);
-                whole.links.extend(own.chunks_exact(4).map(|mut bytes| u32::take(&mut bytes)));
+                whole.links.extend(link_bytes.chunks_exact(4).map(|mut bytes| u32::take(&mut bytes)));
                 rest = after;
             }
         }
@@ -119,9 +119,9 @@ impl Whole {
         for bounds in starts.windows(2) {
             let [from, to] = [bounds[0], bounds[1]].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
             both.starts.push(both.links.len() as u64);
-            let own = &mut links[from..to];
-            own.sort_unstable();
-            let distinct = own.iter().enumerate().filter(|&(at, link)| at == 0 || own[at - 1] != *link);
+            let url_links = &mut links[from..to];
+            url_links.sort_unstable();
+            let distinct = url_links.iter().enumerate().filter(|&(at, link)| at == 0 || url_links[at - 1] != *link);
             both.links.extend(distinct.map(|(_, &link)| link));
         }
         both.starts.push(both.links.len() as u64);

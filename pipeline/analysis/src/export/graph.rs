@@ -174,10 +174,10 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
 fn write_hosts(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportReport, Error> {
     let (groups, pairs) = folded(export)?;
     let mut lives = BTreeMap::<u32, (i64, i64)>::new();
-    for ((src, dst), own) in &pairs {
+    for ((src, dst), weights) in &pairs {
         for group in [*src, *dst] {
-            let life = lives.entry(group).or_insert((own.first, own.last));
-            *life = (life.0.min(own.first), life.1.max(own.last));
+            let life = lives.entry(group).or_insert((weights.first, weights.last));
+            *life = (life.0.min(weights.first), life.1.max(weights.last));
         }
     }
     graph.begin(HOSTS, lives.len() as u64)?;
@@ -186,21 +186,21 @@ fn write_hosts(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
         graph.node(&Node { id: u64::from(group), label: groups.name(group), life, values: &values })?;
     }
     graph.edges_begin()?;
-    for ((src, dst), own) in &pairs {
+    for ((src, dst), weights) in &pairs {
         export.job.go_on()?;
         let values = [
-            Value::Time(own.first),
-            Value::Time(own.last),
-            Value::Number(own.pages),
-            Value::Number(own.links),
-            Value::Number(own.occurrences),
+            Value::Time(weights.first),
+            Value::Time(weights.last),
+            Value::Number(weights.pages),
+            Value::Number(weights.links),
+            Value::Number(weights.occurrences),
         ];
         let (source, target) = (u64::from(*src), u64::from(*dst));
         graph.edge(&Edge {
             source,
             target,
-            weight: own.links,
-            stretches: &[(own.first, own.last)],
+            weight: weights.links,
+            stretches: &[(weights.first, weights.last)],
             values: &values,
         })?;
     }

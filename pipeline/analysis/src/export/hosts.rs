@@ -53,23 +53,23 @@ pub(super) fn folded(export: &Export<'_>) -> Result<(UrlGroups, Vec<Pair>), Erro
     let mut pairs: HashMap<(u32, u32), Weights> = HashMap::new();
     let (mut from_near, mut to_near) = (0, 0);
     // Of one page: each group that it links to once.
-    let mut own: Vec<(u32, Weights)> = Vec::new();
+    let mut targets: Vec<(u32, Weights)> = Vec::new();
     export.pages("hosts", |page| {
         let src = groups.of(page.uid, &mut from_near);
-        own.clear();
+        targets.clear();
         for_each_link(page, window, |link, stretches| {
             let dst = groups.of(link, &mut to_near);
             let (first, last) =
                 (page.timestamps[stretches[0].0 as usize], page.timestamps[stretches[stretches.len() - 1].1 as usize]);
             let link = Weights { pages: 0, links: 1, occurrences: captures_of(page, stretches), first, last };
-            match own.last_mut().filter(|(group, _)| *group == dst) {
+            match targets.last_mut().filter(|(group, _)| *group == dst) {
                 Some((_, weights)) => weights.add(&link),
-                None => own.push((dst, link)),
+                None => targets.push((dst, link)),
             }
             Ok(())
         })?;
-        own.sort_unstable_by_key(|(group, _)| *group);
-        for same in own.chunk_by(|a, b| a.0 == b.0) {
+        targets.sort_unstable_by_key(|(group, _)| *group);
+        for same in targets.chunk_by(|a, b| a.0 == b.0) {
             let (dst, mut weights) = same[0];
             same[1..].iter().for_each(|(_, more)| weights.add(more));
             weights.pages = 1;
@@ -108,16 +108,16 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(_, weights)| value(weights))))
         };
         let (src, dst) = (text(|pair| pair.0), text(|pair| pair.1));
-        let (pages, links) = (number(|own| own.pages), number(|own| own.links));
-        let occurrences = number(|own| own.occurrences);
+        let (pages, links) = (number(|weights| weights.pages), number(|weights| weights.links));
+        let occurrences = number(|weights| weights.occurrences);
         table.write(if names == Names::Gephi {
             let kinds = StringArray::from_iter_values(rows.iter().map(|_| "Directed"));
-            let stretches = rows.iter().map(|(_, own)| intervals(std::iter::once((own.first, own.last))));
+            let stretches = rows.iter().map(|(_, weights)| intervals(std::iter::once((weights.first, weights.last))));
             let stretches = StringArray::from_iter_values(stretches);
             vec![src, dst, Arc::new(kinds), links, pages, occurrences, Arc::new(stretches)]
         } else {
-            let first = times(rows.iter().map(|(_, own)| Some(own.first)));
-            vec![src, dst, pages, links, occurrences, first, times(rows.iter().map(|(_, own)| Some(own.last)))]
+            let first = times(rows.iter().map(|(_, weights)| Some(weights.first)));
+            vec![src, dst, pages, links, occurrences, first, times(rows.iter().map(|(_, weights)| Some(weights.last)))]
         })?;
     }
     Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })

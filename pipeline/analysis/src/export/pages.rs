@@ -48,28 +48,28 @@ struct Batch {
 
 impl Batch {
     fn write(&mut self, table: &mut TableWriter<'_>) -> Result<(), Error> {
-        let mut own = std::mem::take(self);
-        if own.uids.is_empty() {
+        let mut batch = std::mem::take(self);
+        if batch.uids.is_empty() {
             return Ok(());
         }
         let whole = |seconds: Vec<i64>| times(seconds.into_iter().map(Some));
         let stretches = StructArray::new(
             stretch_fields(),
             vec![
-                Arc::new(UInt64Array::from(Uid::into_numbers(own.links))) as ArrayRef,
-                whole(own.first),
-                whole(own.last),
-                Arc::new(UInt32Array::from(own.captures_with)),
+                Arc::new(UInt64Array::from(Uid::into_numbers(batch.links))) as ArrayRef,
+                whole(batch.first),
+                whole(batch.last),
+                Arc::new(UInt32Array::from(batch.captures_with)),
             ],
             None,
         );
-        let known: ArrayRef = Arc::new(BooleanArray::from(own.known));
+        let known: ArrayRef = Arc::new(BooleanArray::from(batch.known));
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt64Array::from(Uid::into_numbers(own.uids))),
-            Arc::new(own.urls.finish()),
-            list(&own.captures, whole(own.times)),
-            list(&own.captures, known),
-            list(&own.stretches, Arc::new(stretches)),
+            Arc::new(UInt64Array::from(Uid::into_numbers(batch.uids))),
+            Arc::new(batch.urls.finish()),
+            list(&batch.captures, whole(batch.times)),
+            list(&batch.captures, known),
+            list(&batch.stretches, Arc::new(stretches)),
         ];
         table.write(columns)
     }

@@ -129,8 +129,9 @@ pub fn follow<E: From<Error>>(
         labels: Labels::default(),
         outbox: Outbox::default(),
     };
-    let own = job.clone();
-    let running = std::thread::spawn(move || execute(&own, "", "watch", None, move |worker| run(worker, &shared)));
+    let dataflow_job = job.clone();
+    let running =
+        std::thread::spawn(move || execute(&dataflow_job, "", "watch", None, move |worker| run(worker, &shared)));
     let mut refused = None;
     for event in &heard {
         if let Err(error) = sink(event) {
@@ -326,10 +327,10 @@ impl Leader<'_> {
         let mut rows = std::mem::take(&mut *self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner));
         consolidate(&mut rows);
         let mut changes = Vec::new();
-        for own in rows.chunk_by(|a, b| a.0.0 == b.0.0) {
-            let value = |sign: isize| own.iter().find(|row| row.1 == sign).map(|row| row.0.1);
-            let change = Change { key: own[0].0.0, before: value(-1), after: value(1) };
-            if own.len() != usize::from(change.before.is_some()) + usize::from(change.after.is_some()) {
+        for key_rows in rows.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let value = |sign: isize| key_rows.iter().find(|row| row.1 == sign).map(|row| row.0.1);
+            let change = Change { key: key_rows[0].0.0, before: value(-1), after: value(1) };
+            if key_rows.len() != usize::from(change.before.is_some()) + usize::from(change.after.is_some()) {
                 return Err(Error::Internal("a key of a standing result has two values"));
             }
             changes.push(change);

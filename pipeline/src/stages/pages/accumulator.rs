@@ -44,10 +44,10 @@ pub(crate) struct AccumulatedPage {
     pub(crate) links: Vec<u128>,
     /// By (link, capture).
     pub(crate) changes: Vec<Change>,
-    /// Digests and revisits; links of revisits are indexes into `own`.
+    /// Digests and revisits; links of revisits are indexes into `revisit_links`.
     pub(crate) evidence: Evidence<RevisitLink>,
-    /// Fingerprints of the links that revisits have of their own, rising, each once.
-    pub(crate) own: Vec<u128>,
+    /// Fingerprints of the links of revisits, rising, each once.
+    pub(crate) revisit_links: Vec<u128>,
     /// Its links are left out.
     pub(crate) is_left_out: bool,
 }
@@ -73,17 +73,17 @@ impl Moment {
     /// Values of the revisit in its record: none where a capture of the second is no revisit.
     fn revisit_values(&self) -> usize {
         let revisit = self.revisit.as_ref().filter(|_| !self.is_known);
-        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.own.len())
+        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.links.len())
     }
 }
 
-/// The revisits of one second: the least of them, and the own links of all.
+/// The revisits of one second: the least of them, and the links of all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct AccumulatedRevisit {
     not_modified: bool,
     digest: u64,
     time: Option<i64>,
-    own: Vec<u128>,
+    links: Vec<u128>,
 }
 
 /// What is kept of a digest.
@@ -111,7 +111,7 @@ pub(crate) struct PageAccumulator {
     /// Where links are that do not fit.
     large: Option<LargeAccumulator>,
     values_max: usize,
-    /// Values of revisits and of their own links.
+    /// Values of revisits and of their links.
     revisit_values: usize,
     /// The page has too many captures and revisits, whatever its links are.
     is_too_large: bool,
@@ -189,22 +189,22 @@ impl PageAccumulator {
             }
             let start = self.links.len();
             self.links.extend(links);
-            let own = start..self.links.len();
+            let added = start..self.links.len();
             if kind == kind::LINKS {
-                self.sets.push(own.clone());
+                self.sets.push(added.clone());
             }
-            self.add_links(number, own);
+            self.add_links(number, added);
             return self.go_to_disk_if_full();
         }
         let time = (referred != [0; 8]).then(|| wire::key_time(referred));
         let not_modified = kind == kind::NOT_MODIFIED;
-        let mut revisit = AccumulatedRevisit { not_modified, digest, time, own: links.collect() };
+        let mut revisit = AccumulatedRevisit { not_modified, digest, time, links: links.collect() };
         self.revisit_values -= moment.revisit_values();
         if let Some(other) = moment.revisit.take() {
-            let mut own = [&revisit.own[..], &other.own].concat();
-            own.sort_unstable();
-            own.dedup();
-            revisit = AccumulatedRevisit { own, ..revisit.min(*other) };
+            let mut links = [&revisit.links[..], &other.links].concat();
+            links.sort_unstable();
+            links.dedup();
+            revisit = AccumulatedRevisit { links, ..revisit.min(*other) };
         }
         moment.revisit = Some(Box::new(revisit));
         self.revisit_values += moment.revisit_values();
@@ -246,12 +246,12 @@ impl PageAccumulator {
     }
 
     /// Adds links, sorted and in memory, to those of a capture.
-    fn add_links(&mut self, number: usize, own: Range<usize>) {
+    fn add_links(&mut self, number: usize, added: Range<usize>) {
         let before = self.moments[number].links();
-        let all = if before.is_empty() || self.links[before.clone()] == self.links[own.clone()] {
-            own
+        let all = if before.is_empty() || self.links[before.clone()] == self.links[added.clone()] {
+            added
         } else {
-            self.union(before, own)
+            self.union(before, added)
         };
         (self.moments[number].first, self.moments[number].count) = (all.start, index(all.len()));
     }
@@ -307,7 +307,7 @@ impl PageAccumulator {
             page.timestamps.truncate(self.values_max);
             page.unknown = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
             (page.links, page.changes) = (Vec::new(), Vec::new());
-            (page.evidence, page.own) = (Evidence::default(), Vec::new());
+            (page.evidence, page.revisit_links) = (Evidence::default(), Vec::new());
         }
         self.moments.clear();
         self.links.clear();
@@ -326,12 +326,13 @@ impl PageAccumulator {
             self.resolve_same();
         }
         self.gather_evidence(page)?;
-        page.unknown.extend((0u32..).zip(&self.moments).filter(|(_, own)| !own.is_known).map(|(number, _)| number));
-        let revisits: usize = page.evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
-        let Some(most) = self.values_max.checked_sub(self.moments.len() + revisits) else { return Ok(false) };
+        page.unknown
+            .extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.is_known).map(|(number, _)| number));
+        let revisits: usize = page.evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
+        let Some(values_left) = self.values_max.checked_sub(self.moments.len() + revisits) else { return Ok(false) };
         if let Some(large) = self.large.take() {
             let known: Vec<bool> = self.moments.iter().map(|moment| moment.is_known).collect();
-            return large.finish(&known, most, page);
+            return large.finish(&known, values_left, page);
         }
         let mut before: Option<&[u128]> = None;
         let mut first: &[u128] = &[];
@@ -343,49 +344,49 @@ impl PageAccumulator {
                 Some(before) if before == links => {}
                 Some(before) => differences(before, links, |link| self.events.push((link, number))),
             }
-            if self.events.len() > most {
+            if self.events.len() > values_left {
                 return Ok(false);
             }
             before = Some(links);
         }
         self.events.sort_unstable();
         merge_events(first, first_known, &self.events, page);
-        Ok(page.links.len() + page.changes.len() <= most)
+        Ok(page.links.len() + page.changes.len() <= values_left)
     }
 
     /// What captures say of one another; links that revisits have beside a capture in the same second are that
     /// capture's.
     fn gather_evidence(&mut self, page: &mut AccumulatedPage) -> Result<(), Error> {
-        let AccumulatedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
+        let AccumulatedPage { evidence: Evidence { digests, revisits }, revisit_links, .. } = page;
         digests.clear();
         revisits.clear();
-        own.clear();
+        revisit_links.clear();
         for number in 0..self.moments.len() {
             if self.moments[number].is_known
                 && let Some(revisit) = self.moments[number].revisit.take()
             {
                 if let Some(large) = &mut self.large {
-                    large.add(index(number), revisit.own.iter().copied())?;
-                } else if !revisit.own.is_empty() {
+                    large.add(index(number), revisit.links.iter().copied())?;
+                } else if !revisit.links.is_empty() {
                     let start = self.links.len();
-                    self.links.extend(&revisit.own);
+                    self.links.extend(&revisit.links);
                     self.links[start..].sort_unstable();
                     self.add_links(number, start..self.links.len());
                 }
             }
             let moment = &self.moments[number];
             digests.push(moment.revisit.as_ref().map_or(moment.digest, |revisit| revisit.digest));
-            own.extend(moment.revisit.iter().flat_map(|revisit| &revisit.own));
+            revisit_links.extend(moment.revisit.iter().flat_map(|revisit| &revisit.links));
         }
-        own.sort_unstable();
-        own.dedup();
+        revisit_links.sort_unstable();
+        revisit_links.dedup();
         if digests.iter().all(|&digest| digest == 0) {
             digests.clear();
         }
         for (capture, moment) in (0u32..).zip(&self.moments) {
             let Some(revisit) = &moment.revisit else { continue };
-            let index = |link: &u128| RevisitLink(own.binary_search(link).map_or(u64::MAX, |at| at as u64));
-            let mut links: Vec<RevisitLink> = revisit.own.iter().map(index).collect();
+            let index = |link: &u128| RevisitLink(revisit_links.binary_search(link).map_or(u64::MAX, |at| at as u64));
+            let mut links: Vec<RevisitLink> = revisit.links.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
             let AccumulatedRevisit { not_modified, time: referred, .. } = **revisit;

@@ -54,7 +54,7 @@ impl LargeAccumulator {
     }
 
     /// Fills links and changes of a page; whether they are at most so many. `known` says which captures have links.
-    pub(crate) fn finish(self, known: &[bool], most: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
+    pub(crate) fn finish(self, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
         let LargeAccumulator { mut links, sets, same } = self;
         let (mut sets, mut same) = (sets.finish()?, same.finish()?);
         let (mut hash, mut runs) = ([0; 16], Vec::<(u32, u32)>::new());
@@ -81,7 +81,7 @@ impl LargeAccumulator {
             }
         }
         drop((sets, same));
-        gather(links, known, most, page)
+        gather(links, known, values_max, page)
     }
 }
 
@@ -94,7 +94,7 @@ fn push(links: &mut Sorter, link: [u8; 16], first: u32, last: u32) -> Result<(),
 }
 
 /// Makes links and changes of sorted stretches.
-fn gather(links: Sorter, known: &[bool], most: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
+fn gather(links: Sorter, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
     let mut links = links.finish()?;
     let next_known = next_known(known);
     let change = |page: &mut AccumulatedPage, capture: u32| {
@@ -130,14 +130,14 @@ fn gather(links: Sorter, known: &[bool], most: usize, page: &mut AccumulatedPage
                 (link, last)
             }
         });
-        if page.links.len() + page.changes.len() > most {
+        if page.links.len() + page.changes.len() > values_max {
             return Ok(false);
         }
     }
     if let Some((_, end)) = at {
         change(page, next_known[end as usize + 1]);
     }
-    Ok(page.links.len() + page.changes.len() <= most)
+    Ok(page.links.len() + page.changes.len() <= values_max)
 }
 
 /// For each capture the first known one from it on, and one number more; as many as there are captures where there is

@@ -140,7 +140,7 @@ fn revisits_are_kept_with_all_that_they_say() {
         (30, payload(kind::NOT_MODIFIED, 0, None, &[])),
     ]);
     assert_eq!((links_at(&page, 20), links_at(&page, 30)), (None, None));
-    assert_eq!((&page.unknown, &page.own), (&vec![1, 2], &vec![3, 5, 6]));
+    assert_eq!((&page.unknown, &page.revisit_links), (&vec![1, 2], &vec![3, 5, 6]));
     assert_eq!(page.links, [4], "links of a revisit are not yet links of the page");
     let revisit = |capture, not_modified, referred, links: &[Uid]| Revisit {
         capture,
@@ -196,8 +196,8 @@ proptest! {
         prop_assert_eq!(&accumulate_within(&records, 0, values_max), &small);
         prop_assert_eq!(&accumulate_within(&records, 100, values_max), &small);
         let AccumulatedPage { links, timestamps, changes, evidence, .. } = &in_memory;
-        let own: usize = evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
-        let fits = links.len() + timestamps.len() + changes.len() + own <= values_max;
+        let revisit_values: usize = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
+        let fits = links.len() + timestamps.len() + changes.len() + revisit_values <= values_max;
         prop_assert!(!in_memory.is_left_out);
         let expected = if fits { in_memory } else { left_out(&records, values_max) };
         prop_assert_eq!(small, expected);
