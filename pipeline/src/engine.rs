@@ -310,8 +310,8 @@ pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     to: Option<usize>,
     value: &T,
 ) -> Result<Vec<T>, Stopped> {
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let collect = Rc::clone(&heard);
+    let received = Rc::new(RefCell::new(Vec::new()));
+    let collect = Rc::clone(&received);
     let mut json = Some(job.check(serde_json::to_vec(value).map_err(Error::State))?);
     shuffle(
         worker,
@@ -334,7 +334,7 @@ pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
             read
         },
     )?;
-    Ok(heard.take())
+    Ok(received.take())
 }
 
 /// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is

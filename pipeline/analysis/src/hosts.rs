@@ -1,11 +1,11 @@
 //! URLs folded into hosts, domains or paths: which group a URL belongs to, and which UIDs belong together.
 //!
 //! Takes URLs as a store spells them; gives names ([`Fold::name_of`]) and, for a whole store, numbers of names by UID
-//! ([`UrlGroups`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]), private
-//! suffixes included; what has none (an address, a single label) is its own domain.
+//! ([`UrlGroups`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]),
+//! private suffixes included. A host that has none (an address, a single label) is also the domain.
 //!
-//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`UrlGroups`] keeps stretches
-//! of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
+//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`UrlGroups`] keeps
+//! stretches of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
 
 use crate::Error;
 use std::borrow::Cow;

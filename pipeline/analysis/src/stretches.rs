@@ -27,8 +27,8 @@ pub(crate) fn for_each_link(
         match changed.next_if(|(link, _)| *link == at) {
             None => stretches.push((first, last)),
             Some((_, link_changes)) => {
-                let runs = presence::runs(link_changes, captures).into_iter();
-                stretches.extend(runs.filter_map(|run| known_ends(page, run.0.max(first), run.1.min(last))));
+                let lifespans = presence::runs(link_changes, captures).into_iter();
+                stretches.extend(lifespans.filter_map(|ends| known_ends(page, ends.0.max(first), ends.1.min(last))));
             }
         }
         if !stretches.is_empty() {

@@ -142,7 +142,7 @@ fn write(
     loop {
         let with_url = streams.iter_mut().zip(&mut open).filter(|(stream, _)| stream.uid.is_some());
         let Some((stream, open)) = with_url.min_by(|one, other| one.0.key.cmp(&other.0.key)) else { break };
-        let Some(old) = source.uid else { break };
+        let Some(old) = stream.uid else { break };
         writer.push(uid, &stream.url, &stream.surt)?;
         match open {
             Some((first, new, count)) if *first + *count == old && *new + *count == uid => *count += 1,

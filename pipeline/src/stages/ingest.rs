@@ -177,14 +177,14 @@ impl Folder {
                 self.append_links(capture)?;
             }
         }
-        self.send_in_parts(owner(page, outbox.workers()), &key, outbox);
+        self.send_split(owner(page, outbox.workers()), &key, outbox);
         Ok(true)
     }
 
     /// Sends the payload that was made; what has too many links for one record in several.
-    fn send_in_parts(&self, owner: usize, key: &[u8], outbox: &mut Outbox) {
-        let most = self.head + LINKS_MAX * HASH_BYTES;
-        let (first, rest) = self.payload.split_at(self.payload.len().min(most));
+    fn send_split(&self, owner: usize, key: &[u8], outbox: &mut Outbox) {
+        let record_max = self.head + LINKS_MAX * HASH_BYTES;
+        let (first, rest) = self.payload.split_at(self.payload.len().min(record_max));
         outbox.send(owner, key, first);
         for links in rest.chunks(LINKS_MAX * HASH_BYTES) {
             outbox.send(owner, key, &[&first[..self.head], links].concat());
@@ -298,7 +298,7 @@ struct Reading {
 impl Reading {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         if self.is_sending {
-            self.is_sending = send_more(&mut self.capture, &self.job, &self.folder, outbox)?;
+            self.is_sending = send_next_links(&mut self.capture, &self.job, &self.folder, outbox)?;
             return Ok(true);
         }
         let Some((input, reader)) = &mut self.current else {
@@ -351,17 +351,17 @@ impl Reading {
 }
 
 /// Sends the links of a capture that wait for their turn; whether there were any.
-fn send_more(
+fn send_next_links(
     capture: &mut Capture,
     job: &Job,
     folder: &RefCell<Option<Folder>>,
     outbox: &mut Outbox,
 ) -> Result<bool, Error> {
-    let more = capture.links.turn().map_err(|source| job.scratch().error(source))?;
-    if more && let Some(folder) = &mut *folder.borrow_mut() {
+    let has_links = capture.links.turn().map_err(|source| job.scratch().error(source))?;
+    if has_links && let Some(folder) = &mut *folder.borrow_mut() {
         folder.send(capture, outbox)?;
     }
-    Ok(more)
+    Ok(has_links)
 }
 
 /// A capture to read into, whose links are within a bound.
@@ -398,9 +398,9 @@ pub(crate) fn ingest(
         state.inputs = std::mem::take(&mut reading.read);
         (std::mem::take(&mut reading.borrows), std::mem::take(&mut reading.with_digests))
     };
-    let wanted = tell_all(worker, job, borrows)?;
-    if !wanted.is_empty() {
-        read_again(worker, job, inputs.meaning.kinds, &folder, &captures, again, wanted)?;
+    let requested = tell_all(worker, job, borrows)?;
+    if !requested.is_empty() {
+        read_again(worker, job, inputs.meaning.kinds, &folder, &captures, again, requested)?;
     }
     let Folder { urls, sample, tally, .. } = folder.take().ok_or(Stopped)?;
     state.row.tally = tally;
@@ -410,12 +410,12 @@ pub(crate) fn ingest(
     Ok(())
 }
 
-type Wanted = HashMap<u128, Vec<(String, i64)>>;
+type Requested = HashMap<u128, Vec<(String, i64)>>;
 
 /// Tells every worker which payloads are wanted, and for which pages and times.
-fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<Wanted, Stopped> {
-    let wanted = Rc::new(RefCell::new(Wanted::new()));
-    let heard = Rc::clone(&wanted);
+fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<Requested, Stopped> {
+    let requested = Rc::new(RefCell::new(Requested::new()));
+    let received = Rc::clone(&requested);
     shuffle(
         worker,
         job,
@@ -426,16 +426,16 @@ fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<
             Ok(true)
         },
         move |block| {
-            let mut heard = heard.borrow_mut();
+            let mut received = received.borrow_mut();
             wire::for_each(&block, |mut key, mut payload| {
                 let digest = u128::from_be_bytes(wire::take_array(&mut key));
                 let time = wire::key_time(wire::take_array(&mut payload));
-                heard.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
+                received.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
             });
             Ok(())
         },
     )?;
-    Ok(wanted.take())
+    Ok(requested.take())
 }
 
 /// Reads inputs again and lends the links of wanted payloads to the pages that want them.
@@ -446,7 +446,7 @@ fn read_again(
     folder: &Rc<RefCell<Option<Folder>>>,
     captures: &Collector,
     mut again: Vec<Input>,
-    wanted: Wanted,
+    requested: Requested,
 ) -> Result<(), Stopped> {
     let folder = Rc::clone(folder);
     let mut current: Option<Box<dyn CaptureReader>> = None;
@@ -477,7 +477,7 @@ fn read_again(
                 return Ok(true);
             }
             if capture.content == Content::Links
-                && let Some(pages) = capture.digest.and_then(|digest| wanted.get(&digest.0))
+                && let Some(pages) = capture.digest.and_then(|digest| requested.get(&digest.0))
             {
                 lent.clone_from(pages);
                 lend(&mut capture, &lent, &folder, outbox)?;

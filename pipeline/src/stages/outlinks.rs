@@ -179,8 +179,8 @@ impl Ranges {
             return Some((target, &starts[..*in_all]));
         }
         starts.truncate(*in_all);
-        let runs = runs(link_changes, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
-        let within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
+        let stretches = runs(link_changes, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+        let within = stretches.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
         append_starts(starts, within);
         Some((target, &starts[*in_all..]))
     }

@@ -1,9 +1,9 @@
 //! Stage 2: captures to pages over time, and a request for the UID of every URL that a page names.
 //!
 //! Reads the capture records of the pages that this worker owns in order of (page, time) and accumulates them
-//! ([`crate::stages::pages::accumulator`]). One that is too large has its captures and no links. An accumulated page waits in a
-//! spool, in order of its number on this worker; the fingerprints of the page and of its distinct links go as requests
-//! to their owners, where the UIDs will be.
+//! ([`crate::stages::pages::accumulator`]). A page that is too large has its captures and no links. An accumulated page
+//! waits in a spool, in order of its number on this worker; the fingerprints of the page and of its distinct links go
+//! as requests to their owners, where the UIDs will be.
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, unknown
 //! captures, number of links, changes, evidence ([`crate::stages::page_record`] without UIDs), number of links that

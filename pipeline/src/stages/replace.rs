@@ -132,7 +132,7 @@ impl Assembly {
         }
         self.number += 1;
         self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
-        self.turn(links);
+        self.reorder(links);
         let evidence = self.with_uids();
         self.record.clear();
         page_record::write(&mut self.record, &self.page, &evidence);
@@ -155,18 +155,18 @@ impl Assembly {
     }
 
     /// Brings links and changes from the order of slots to that of UIDs; links without UID are dropped.
-    fn turn(&mut self, links: usize) {
+    fn reorder(&mut self, links: usize) {
         const DROPPED: u32 = u32::MAX;
         self.slots.sort_unstable();
-        let mut place = vec![DROPPED; links];
+        let mut positions = vec![DROPPED; links];
         self.page.links.clear();
         for (new, &(uid, slot)) in (0u32..).zip(&self.slots) {
-            place[slot] = new;
+            positions[slot] = new;
             self.page.links.push(uid);
         }
         self.changes.clear();
         self.changes.extend(self.page.changes.iter().filter_map(|change| {
-            let link = place[change.link as usize];
+            let link = positions[change.link as usize];
             (link != DROPPED).then_some(Change { link, capture: change.capture })
         }));
         self.changes.sort_unstable();

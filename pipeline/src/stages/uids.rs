@@ -118,7 +118,7 @@ fn distinct(
 /// Adds up the counts of all workers.
 fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Result<Offsets, Stopped> {
     let all = Rc::new(RefCell::new(vec![0; counts.len()]));
-    let heard = Rc::clone(&all);
+    let received = Rc::clone(&all);
     let mut my_counts = counts.into_iter().enumerate();
     shuffle(
         worker,
@@ -132,7 +132,7 @@ fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Resu
         move |block| {
             for_each(&block, |mut partition, mut count| {
                 let partition = usize::from_be_bytes(wire::take_array(&mut partition));
-                heard.borrow_mut()[partition] += u64::from_be_bytes(wire::take_array(&mut count));
+                received.borrow_mut()[partition] += u64::from_be_bytes(wire::take_array(&mut count));
             });
             Ok(())
         },

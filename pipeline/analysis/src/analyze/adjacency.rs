@@ -89,13 +89,13 @@ impl Timed {
             changes_by_link[link as usize] = changes;
         }
         for (&link, changes) in page.links.iter().zip(changes_by_link) {
-            let runs = presence::runs(changes, captures);
+            let stretches = presence::runs(changes, captures);
             let mut open: Option<Dates> = None;
             for &(date, (first, last)) in &selected {
-                // Runs are few; the last one that begins not after the window's end is the only one that can reach into
-                // it.
-                let at = runs.partition_point(|run| run.0 <= last);
-                if at == 0 || runs[at - 1].1 < first {
+                // Stretches are few; the last one that begins not after the window's end is the only one that can
+                // reach into it.
+                let at = stretches.partition_point(|stretch| stretch.0 <= last);
+                if at == 0 || stretches[at - 1].1 < first {
                     continue;
                 }
                 open = match open {

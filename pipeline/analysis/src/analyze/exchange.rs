@@ -20,8 +20,8 @@ pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> R
     let my_bytes = std::mem::take(&mut outgoing[index]);
     let mut received: Vec<Vec<u8>> = vec![Vec::new(); peers];
     if peers > 1 {
-        let heard = Rc::new(RefCell::new(received));
-        let collect = Rc::clone(&heard);
+        let messages = Rc::new(RefCell::new(received));
+        let collect = Rc::clone(&messages);
         let (mut to, mut at) = (0, 0);
         shuffle(
             ground.worker,
@@ -46,16 +46,16 @@ pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> R
                 wire::for_each(&block, |mut key, bytes| {
                     let [from, at] = [0; 2].map(|_| u64::from_le_bytes(wire::take_array(&mut key)));
                     let mut all = collect.borrow_mut();
-                    let place = usize::try_from(from).ok().and_then(|from| all.get_mut(from));
-                    match place.filter(|place| place.len() as u64 == at) {
-                        Some(place) => place.extend_from_slice(bytes),
+                    let message = usize::try_from(from).ok().and_then(|from| all.get_mut(from));
+                    match message.filter(|message| message.len() as u64 == at) {
+                        Some(message) => message.extend_from_slice(bytes),
                         None => kept = Err(JobError::Internal("pieces of a message came out of order")),
                     }
                 });
                 kept
             },
         )?;
-        received = heard.take();
+        received = messages.take();
     }
     received[index] = my_bytes;
     Ok(received)

@@ -37,20 +37,20 @@ pub(super) fn folded(
     let groups = ground.groups(fold)?;
     let mut pairs: HashMap<Pair, Weights> = HashMap::new();
     let (mut near_page, mut near_link) = (0, 0);
-    let mut runs: Vec<Toward> = Vec::new();
+    let mut stretches: Vec<Toward> = Vec::new();
     each(ground, window, |_, page: &Page, history: &History| {
-        if history.runs.is_empty() {
+        if history.stretches.is_empty() {
             return Ok(());
         }
         let source = groups.of(page.uid, &mut near_page);
-        runs.clear();
-        runs.extend(history.runs.iter().map(|run| Toward {
-            target: groups.of(run.link, &mut near_link),
-            link: run.link,
-            first: run.first,
-            last: run.last,
+        stretches.clear();
+        stretches.extend(history.stretches.iter().map(|stretch| Toward {
+            target: groups.of(stretch.link, &mut near_link),
+            link: stretch.link,
+            first: stretch.first,
+            last: stretch.last,
         }));
-        add_page(source, &history.times, length, &mut runs, &mut pairs);
+        add_page(source, &history.times, length, &mut stretches, &mut pairs);
         Ok(())
     })?;
     let all = gather(ground, pairs)?;
@@ -72,14 +72,14 @@ pub(super) fn folded(
     }
     periods.dedup();
     let facts = vec![
-        Fact::new(&format!("parts, by {fold}"), parts.len() as f64),
+        Fact::new(&format!("parts, by {fold}"), groups.len() as f64),
         Fact::new("periods", periods.len() as f64),
         Fact::new("pairs", rows.len() as f64),
     ];
     Ok(Found::of_all().and(facts).with_sheet(Some(Sheet::new("links between parts", true, columns))))
 }
 
-/// A run of captures that has a link: the group that it leads to, the link, first and last capture.
+/// A stretch of captures that has a link: the group that it leads to, the link, first and last capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Toward {
     target: u32,
@@ -89,14 +89,20 @@ struct Toward {
 }
 
 /// Counts in the links of a page.
-fn add_page(source: u32, times: &[i64], length: RangeLength, runs: &mut [Toward], pairs: &mut HashMap<Pair, Weights>) {
-    runs.sort_unstable();
+fn add_page(
+    source: u32,
+    times: &[i64],
+    length: RangeLength,
+    stretches: &mut [Toward],
+    pairs: &mut HashMap<Pair, Weights>,
+) {
+    stretches.sort_unstable();
     let periods: Vec<i64> = times.iter().map(|&time| length.start(time)).collect();
-    for target_runs in runs.chunk_by(|a, b| a.target == b.target) {
-        let target = target_runs[0].target;
+    for target_stretches in stretches.chunk_by(|a, b| a.target == b.target) {
+        let target = target_stretches[0].target;
         // Captures that have any of the links, as steps up and down.
         let mut steps = vec![0i64; times.len() + 1];
-        for link in target_runs.chunk_by(|a, b| a.link == b.link) {
+        for link in target_stretches.chunk_by(|a, b| a.link == b.link) {
             let mut counted = None;
             for &Toward { first, last, .. } in link {
                 steps[first] += 1;
@@ -104,7 +110,7 @@ fn add_page(source: u32, times: &[i64], length: RangeLength, runs: &mut [Toward]
                 for captures in periods[first..=last].chunk_by(|a, b| a == b) {
                     let weights = pairs.entry((captures[0], source, target)).or_default();
                     weights[3] += captures.len() as u64;
-                    // Runs of a link rise, so a period that it was counted in is the last one.
+                    // Stretches of a link rise, so a period that it was counted in is the last one.
                     weights[1] += u64::from(counted.replace(captures[0]) != Some(captures[0]));
                 }
             }

@@ -33,7 +33,7 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
     let mut first_known = vec![i64::MAX; slice.graph.urls()];
     // Pages with links are those of the slice, in the same order, and so are their links.
     let mut linked = 0;
-    each(ground, Window::ALWAYS, |place, page, history| {
+    each(ground, Window::ALWAYS, |index, page, history| {
         let periods = page.timestamps.iter().map(|&time| period(time));
         let mut before = None;
         for period in periods {
@@ -41,14 +41,14 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
             sums[period][PAGES] += i64::from(before.replace(period) != Some(period));
         }
         sums[period(page.timestamps[0])][NEW_PAGES] += 1;
-        first_known[place] = page.timestamps[0];
+        first_known[index] = page.timestamps[0];
         let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
         linked += usize::from(!page.links.is_empty());
-        // Each link of a page is in a known capture, so it has a run.
+        // Each link of a page is in a known capture, so it has a stretch.
         let (mut last, mut mirrors) = (None, links.iter());
-        for run in &history.runs {
-            let time = history.times[run.first];
-            if last.replace(run.link) != Some(run.link)
+        for stretch in &history.stretches {
+            let time = history.times[stretch.first];
+            if last.replace(stretch.link) != Some(stretch.link)
                 && let Some(&mirror) = mirrors.next()
             {
                 sums[period(time)][NEW_LINKS] += 1;
@@ -56,7 +56,7 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
                 *first = (*first).min(time);
             }
             sums[period(time)][LINKS] += 1;
-            if let Some(end) = history.end(run) {
+            if let Some(end) = history.end(stretch) {
                 sums[period(end)][LINKS] -= 1;
             }
         }

@@ -38,16 +38,16 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
         for (from, bytes) in reached.iter().enumerate() {
             for piece in bytes.chunks_exact(4 + registers) {
                 let (mut mirror, counter) = piece.split_at(4);
-                let place = slice.mirrors.asked[from][u32::take(&mut mirror) as usize] as usize;
-                let reached_counter = &mut counters[place * registers..(place + 1) * registers];
-                changed[place] |= raise(reached_counter, counter);
+                let index = slice.mirrors.requested[from][u32::take(&mut mirror) as usize] as usize;
+                let reached_counter = &mut counters[index * registers..(index + 1) * registers];
+                changed[index] |= raise(reached_counter, counter);
             }
         }
         let mut moved = 0.0;
-        for (place, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
-            let count = estimate(&counters[place * registers..(place + 1) * registers]);
-            sums_of[place] += (count - counts[place]) / f64::from(distance);
-            counts[place] = count;
+        for (index, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
+            let count = estimate(&counters[index * registers..(index + 1) * registers]);
+            sums_of[index] += (count - counts[index]) / f64::from(distance);
+            counts[index] = count;
             moved += 1.0;
         }
         if sums(ground, [moved])?[0] == 0.0 {

@@ -19,13 +19,13 @@ use webstrata_pipeline::engine::job::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// On how many pages of a directory a link is, and on which.
-type Places = (u32, u64);
+type PageSet = (u32, u64);
 
 /// A directory: how many pages it has, and its links.
 #[derive(Default)]
 struct Directory {
     pages: u64,
-    links: HashMap<u32, Places>,
+    links: HashMap<u32, PageSet>,
 }
 
 pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, pages_min: u64) -> Result<Found, Stopped> {
@@ -73,8 +73,8 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
                 directory.pages += 1;
                 let page = xxh3_64(&uid.0.to_le_bytes());
                 for &link in graph.links_of(next) {
-                    let places = directory.links.entry(link).or_default();
-                    *places = (places.0 + 1, places.1 ^ page);
+                    let page_set = directory.links.entry(link).or_default();
+                    *page_set = (page_set.0 + 1, page_set.1 ^ page);
                 }
             }
             next += 1;
@@ -105,10 +105,10 @@ fn share_out(
         out.extend_from_slice(name.as_bytes());
         directory.pages.put(out);
         low(directory.links.len() as u64).put(out);
-        for (&link, &(count, places)) in &directory.links {
+        for (&link, &(count, page_set)) in &directory.links {
             link.put(out);
             count.put(out);
-            places.put(out);
+            page_set.put(out);
         }
         false
     });
@@ -121,8 +121,8 @@ fn share_out(
             let directory = directories.entry(String::from_utf8_lossy(name).into_owned()).or_default();
             directory.pages += u64::take(&mut rest);
             for _ in 0..u32::take(&mut rest) {
-                let places = directory.links.entry(u32::take(&mut rest)).or_default();
-                *places = (places.0 + u32::take(&mut rest), places.1 ^ u64::take(&mut rest));
+                let page_set = directory.links.entry(u32::take(&mut rest)).or_default();
+                *page_set = (page_set.0 + u32::take(&mut rest), page_set.1 ^ u64::take(&mut rest));
             }
         }
     }
@@ -131,10 +131,10 @@ fn share_out(
 
 /// The menus of a directory, those on most pages first.
 fn menus_of(directory: &Directory, share: f64) -> Vec<Menu> {
-    let mut groups: HashMap<Places, Vec<u32>> = HashMap::new();
-    for (&link, &places) in &directory.links {
-        if f64::from(places.0) >= share * directory.pages as f64 {
-            groups.entry(places).or_default().push(link);
+    let mut groups: HashMap<PageSet, Vec<u32>> = HashMap::new();
+    for (&link, &page_set) in &directory.links {
+        if f64::from(page_set.0) >= share * directory.pages as f64 {
+            groups.entry(page_set).or_default().push(link);
         }
     }
     let mut menus: Vec<Menu> = groups

@@ -19,16 +19,16 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
     let [mut links, mut births, mut deaths] = [0; 3].map(|_| vec![0u64; urls]);
     // By age: links that died at it, and links that were watched no longer.
     let mut ages: Vec<[u64; 2]> = Vec::new();
-    each(ground, window, |place, _, history| {
+    each(ground, window, |index, _, history| {
         let last = history.times.last().copied().unwrap_or(0);
         let mut before = None;
-        for run in &history.runs {
-            links[place] += u64::from(before.replace(run.link) != Some(run.link));
-            let end = history.end(run);
-            deaths[place] += u64::from(end.is_some());
-            if run.first > 0 {
-                births[place] += 1;
-                let age = end.unwrap_or(last).saturating_sub(history.times[run.first]) / MONTH;
+        for stretch in &history.stretches {
+            links[index] += u64::from(before.replace(stretch.link) != Some(stretch.link));
+            let end = history.end(stretch);
+            deaths[index] += u64::from(end.is_some());
+            if stretch.first > 0 {
+                births[index] += 1;
+                let age = end.unwrap_or(last).saturating_sub(history.times[stretch.first]) / MONTH;
                 let age = usize::try_from(age).unwrap_or(0);
                 if ages.len() <= age {
                     ages.resize(age + 1, [0; 2]);
@@ -57,18 +57,18 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
 
 /// How many links reach an age, die at it, and the share that outlives it.
 fn survival(ages: &[[u64; 2]]) -> Sheet {
-    let mut at_risk = ages.iter().map(|[died, left]| died + left).sum::<u64>();
+    let mut at_risk = ages.iter().map(|[died, survived]| died + survived).sum::<u64>();
     let mut share = 1.0;
     let [mut reach, mut die] = [0; 2].map(|_| Vec::with_capacity(ages.len()));
     let mut survive = Vec::with_capacity(ages.len());
-    for &[died, left] in ages {
+    for &[died, survived] in ages {
         if at_risk > 0 {
             share *= 1.0 - died as f64 / at_risk as f64;
         }
         reach.push(at_risk);
         die.push(died);
         survive.push(share);
-        at_risk -= died + left;
+        at_risk -= died + survived;
     }
     let columns = vec![
         ("age", SheetColumn::Counts((0..ages.len() as u64).collect())),

@@ -71,7 +71,7 @@ pub(super) fn folded(export: &Export<'_>) -> Result<(UrlGroups, Vec<Pair>), Erro
         targets.sort_unstable_by_key(|(group, _)| *group);
         for same in targets.chunk_by(|a, b| a.0 == b.0) {
             let (dst, mut weights) = same[0];
-            same[1..].iter().for_each(|(_, more)| weights.add(more));
+            same[1..].iter().for_each(|(_, other)| weights.add(other));
             weights.pages = 1;
             pairs.entry((src, dst)).and_modify(|all| all.add(&weights)).or_insert(weights);
         }

@@ -52,13 +52,13 @@ impl Batch {
         if batch.uids.is_empty() {
             return Ok(());
         }
-        let whole = |seconds: Vec<i64>| times(seconds.into_iter().map(Some));
+        let time_column = |seconds: Vec<i64>| times(seconds.into_iter().map(Some));
         let stretches = StructArray::new(
             stretch_fields(),
             vec![
                 Arc::new(UInt64Array::from(Uid::into_numbers(batch.links))) as ArrayRef,
-                whole(batch.first),
-                whole(batch.last),
+                time_column(batch.first),
+                time_column(batch.last),
                 Arc::new(UInt32Array::from(batch.captures_with)),
             ],
             None,
@@ -67,7 +67,7 @@ impl Batch {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(UInt64Array::from(Uid::into_numbers(batch.uids))),
             Arc::new(batch.urls.finish()),
-            list(&batch.captures, whole(batch.times)),
+            list(&batch.captures, time_column(batch.times)),
             list(&batch.captures, known),
             list(&batch.stretches, Arc::new(stretches)),
         ];

@@ -121,7 +121,7 @@ pub fn follow<E: From<Error>>(
 ) -> Result<(), E> {
     let workers = options.workers.max(1);
     let job = Job::new(workers, options.memory_max, Scratch::temporary(&std::env::temp_dir()), progress.clone());
-    let (events, heard) = sync_channel(EVENTS);
+    let (events, received) = sync_channel(EVENTS);
     let shared = Shared {
         options: options.clone(),
         job: job.clone(),
@@ -133,14 +133,14 @@ pub fn follow<E: From<Error>>(
     let running =
         std::thread::spawn(move || execute(&dataflow_job, "", "watch", None, move |worker| run(worker, &shared)));
     let mut refused = None;
-    for event in &heard {
+    for event in &received {
         if let Err(error) = sink(event) {
             refused = Some(error);
             job.fail(JobError::Stopping);
             break;
         }
     }
-    drop(heard);
+    drop(received);
     let ended = running.join().unwrap_or(Err(JobError::Internal("the thread of the workers panicked")));
     refused.map_or(ended.map_err(|error| Error::from(error).into()), Err)
 }
@@ -163,7 +163,7 @@ fn run(worker: &mut Worker, shared: &Shared) -> Result<(), Stopped> {
     if worker.index() == 0 {
         let events = shared.events.lock().unwrap_or_else(PoisonError::into_inner).take();
         let events = job.check(events.ok_or(Error::Internal("two workers lead")))?;
-        job.check(Leader { worker, circuit, shared, events, given: 0, result: HashMap::new() }.lead())?;
+        job.check(Leader { worker, circuit, shared, events, pairs_given: 0, result: HashMap::new() }.lead())?;
     } else {
         drop(circuit);
     }
@@ -196,7 +196,7 @@ struct Leader<'a> {
     shared: &'a Shared,
     events: SyncSender<Event>,
     /// How many pairs went in.
-    given: u64,
+    pairs_given: u64,
     /// The result, where it is asked for whole.
     result: HashMap<Pair, (u64, u64)>,
 }
@@ -252,8 +252,8 @@ impl Leader<'_> {
     /// Gives a pair to the dataflow, which takes in now and then what has come so far.
     fn give(&mut self, pair: Pair, difference: isize) {
         self.circuit.input.update(pair, difference);
-        self.given += 1;
-        if self.given.is_multiple_of(PAIRS) {
+        self.pairs_given += 1;
+        if self.pairs_given.is_multiple_of(PAIRS) {
             self.worker.step();
         }
     }
@@ -267,10 +267,10 @@ impl Leader<'_> {
         let options = &self.shared.options;
         let counts = &epoch.store().manifest().counts;
         let needed = options.standing.memory_needed(counts.urls, counts.links);
-        let given = options.memory_max;
+        let memory_max = options.memory_max;
         match usize::try_from(needed) {
-            Ok(needed) if needed <= given => Ok(()),
-            _ => Err(Error::TooLittleMemoryToWatch { given: given as u64, needed, links: counts.links }),
+            Ok(needed) if needed <= memory_max => Ok(()),
+            _ => Err(Error::TooLittleMemoryToWatch { given: memory_max as u64, needed, links: counts.links }),
         }
     }
 

@@ -57,8 +57,8 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
         let index = u32::try_from(moments.len()).unwrap_or(u32::MAX);
         let records = captures.iter().map(|&(version, at)| {
             let (page, evidence) = versions[version];
-            let lost = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
-            (evidence.revisit(at).or_else(lost), evidence.digest(at as usize))
+            let without_evidence = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
+            (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize))
         });
         let (digest, revisit) = join::one_capture(index, records.clone());
         let of = |version| captures.iter().find(|capture| capture.0 == version).map(|capture| capture.1);
@@ -73,10 +73,10 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             }
             links = Some(all);
         }
-        let lost = |&(version, at): &(usize, u32)| {
+        let has_no_links = |&(version, at): &(usize, u32)| {
             !versions[version].0.is_known(at) && versions[version].1.revisit(at).is_none()
         };
-        let is_left_out = revisit.is_some() && captures.iter().any(lost);
+        let is_left_out = revisit.is_some() && captures.iter().any(has_no_links);
         moments.push(Moment { time, digest, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
     });
     moments
@@ -156,12 +156,12 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     let before_of = |moment: &Moment| Some(&before.as_ref()?[moment.stored? as usize]);
     let is_same = |moment: &Moment| {
         before_of(moment).is_some_and(|before| {
-            let revisits = [&before.revisit, &moment.revisit].map(|revisit| revisit.as_ref().map(what_is_said));
+            let revisits = [&before.revisit, &moment.revisit].map(|revisit| revisit.as_ref().map(reference_of));
             let is_left_out = before.is_left_out == moment.is_left_out;
             before.digest == moment.digest && before.links == moment.links && revisits[0] == revisits[1] && is_left_out
         })
     };
-    let count = |wanted: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| wanted(moment)).count();
+    let count = |selects: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| selects(moment)).count();
     let stored = count(&|moment| moment.new.is_some() && is_same(moment)) as u64;
     let kept: Vec<&Moment> = moments.iter().filter(|moment| !is_same(moment)).collect();
     if kept.is_empty() {
@@ -170,7 +170,7 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored }
 }
 
-fn what_is_said(revisit: &Revisit) -> (bool, Option<i64>, &[Uid]) {
+fn reference_of(revisit: &Revisit) -> (bool, Option<i64>, &[Uid]) {
     (revisit.not_modified, revisit.referred, &revisit.links)
 }
 

@@ -11,8 +11,8 @@
 //! ([`crate::stages::large_pages`]).
 //!
 //! Memory: the captures of one page within a budget, beyond it their links go to disk
-//! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a link,
-//! since 98 % of the links of a capture are in the next one and equal lists are told by one comparison of memory.
+//! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a
+//! link, since 98 % of the links of a capture are in the next one, and one comparison of memory finds equal lists.
 
 mod large;
 

@@ -57,18 +57,18 @@ impl LargeAccumulator {
     pub(crate) fn finish(self, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
         let LargeAccumulator { mut links, sets, same } = self;
         let (mut sets, mut same) = (sets.finish()?, same.finish()?);
-        let (mut hash, mut runs) = ([0; 16], Vec::<(u32, u32)>::new());
+        let (mut hash, mut stretches) = ([0; 16], Vec::<(u32, u32)>::new());
         while let Some((key, _)) = same.peek()? {
             hash.copy_from_slice(&key[..16]);
-            runs.clear();
+            stretches.clear();
             while let Some((mut key, _)) = same.peek()? {
                 if wire::take_array(&mut key) != hash {
                     break;
                 }
                 let capture = u32::from_be_bytes(wire::take_array(&mut key));
-                match runs.last_mut() {
+                match stretches.last_mut() {
                     Some((_, last)) if capture <= last.saturating_add(1) => *last = capture,
-                    _ => runs.push((capture, capture)),
+                    _ => stretches.push((capture, capture)),
                 }
                 same.next()?;
             }
@@ -77,7 +77,7 @@ impl LargeAccumulator {
             }
             let Some((_, set)) = sets.peek()?.filter(|(key, _)| **key == hash) else { continue };
             for link in set.as_chunks::<16>().0 {
-                runs.iter().try_for_each(|&(first, last)| push(&mut links, *link, first, last))?;
+                stretches.iter().try_for_each(|&(first, last)| push(&mut links, *link, first, last))?;
             }
         }
         drop((sets, same));
