@@ -245,12 +245,12 @@ impl Ground<'_> {
 
     /// Sets of URLs, one of each, which all workers of this process share in a round.
     fn union_find(&self) -> Arc<UnionFind> {
-        let mut held = self.shared.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*held {
+        let mut cached = self.shared.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*cached {
             Some((round, sets)) if *round == self.round => Arc::clone(sets),
             _ => {
                 let sets = Arc::new(UnionFind::new(adjacency::low(self.store.urls())));
-                *held = Some((self.round, Arc::clone(&sets)));
+                *cached = Some((self.round, Arc::clone(&sets)));
                 sets
             }
         }
@@ -258,12 +258,12 @@ impl Ground<'_> {
 
     /// The groups that the URLs of the store are folded into, read once a process.
     fn groups(&self, fold: Fold) -> Result<Arc<UrlGroups>, Stopped> {
-        let mut held = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, groups)) = held.iter().find(|(by, _)| *by == fold) {
+        let mut cached = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, groups)) = cached.iter().find(|(by, _)| *by == fold) {
             return Ok(Arc::clone(groups));
         }
         let groups = Arc::new(self.job.check(UrlGroups::read(self.store, fold, self.job))?);
-        held.push((fold, Arc::clone(&groups)));
+        cached.push((fold, Arc::clone(&groups)));
         Ok(groups)
     }
 

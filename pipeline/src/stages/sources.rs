@@ -62,8 +62,8 @@ fn keep(
     update: bool,
 ) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
-    let (mut key, mut sources, mut stays) = (Vec::new(), 0, false);
-    let mut take_urls = |up_to: &[u8], sources: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
+    let (mut key, mut sources, mut is_page) = (Vec::new(), 0, false);
+    let mut take_urls = |up_to: &[u8], sources: u64, is_page: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
         // URL records have one or more lines a fingerprint, all before the first line of the next one.
         while let Some((fingerprint, url_key)) = urls.peek()? {
             if fingerprint > up_to {
@@ -71,7 +71,7 @@ fn keep(
             }
             // A URL that only left-out links name is not requested.
             let is_requested = fingerprint == up_to;
-            if is_requested && (stays || sources >= min_sources) {
+            if is_requested && (is_page || sources >= min_sources) {
                 let mut number = fingerprint;
                 kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
                 kept.0.push(url_key, fingerprint)?;
@@ -84,18 +84,18 @@ fn keep(
     };
     while let Some((fingerprint, payload)) = requests.next()? {
         if fingerprint != key {
-            take_urls(&key, sources, stays, &mut kept)?;
+            take_urls(&key, sources, is_page, &mut kept)?;
             key.clear();
             key.extend_from_slice(fingerprint);
-            (sources, stays) = (0, false);
+            (sources, is_page) = (0, false);
         }
         if Request::read(payload).slot == 0 {
-            stays = true;
+            is_page = true;
         } else {
             sources += 1;
         }
         job.go_on()?;
     }
-    take_urls(&key, sources, stays, &mut kept)?;
+    take_urls(&key, sources, is_page, &mut kept)?;
     Ok(kept)
 }

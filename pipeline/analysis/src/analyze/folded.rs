@@ -37,14 +37,14 @@ pub(super) fn folded(
     let groups = ground.groups(fold)?;
     let mut pairs: HashMap<Pair, Weights> = HashMap::new();
     let (mut near_page, mut near_link) = (0, 0);
-    let mut stretches: Vec<Toward> = Vec::new();
+    let mut stretches: Vec<GroupStretch> = Vec::new();
     each(ground, window, |_, page: &Page, history: &History| {
         if history.stretches.is_empty() {
             return Ok(());
         }
         let source = groups.of(page.uid, &mut near_page);
         stretches.clear();
-        stretches.extend(history.stretches.iter().map(|stretch| Toward {
+        stretches.extend(history.stretches.iter().map(|stretch| GroupStretch {
             target: groups.of(stretch.link, &mut near_link),
             link: stretch.link,
             first: stretch.first,
@@ -81,7 +81,7 @@ pub(super) fn folded(
 
 /// A stretch of captures that has a link: the group that it leads to, the link, first and last capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Toward {
+struct GroupStretch {
     target: u32,
     link: Uid,
     first: usize,
@@ -93,7 +93,7 @@ fn add_page(
     source: u32,
     times: &[i64],
     length: RangeLength,
-    stretches: &mut [Toward],
+    stretches: &mut [GroupStretch],
     pairs: &mut HashMap<Pair, Weights>,
 ) {
     stretches.sort_unstable();
@@ -104,7 +104,7 @@ fn add_page(
         let mut steps = vec![0i64; times.len() + 1];
         for link in target_stretches.chunk_by(|a, b| a.link == b.link) {
             let mut counted = None;
-            for &Toward { first, last, .. } in link {
+            for &GroupStretch { first, last, .. } in link {
                 steps[first] += 1;
                 steps[last + 1] -= 1;
                 for captures in periods[first..=last].chunk_by(|a, b| a == b) {

@@ -213,20 +213,20 @@ impl Drafts {
         let pl = &mut None::<ProgressLogger>;
         let made = store_ef_with_data(index(nodes)?, graph.path(), offsets.path(), index_file.path(), pl);
         made.map_err(|error| failed(error.into()))?;
-        Ok(FinishedFiles { parts: [graph, offsets, index_file], properties })
+        Ok(FinishedFiles { drafts: [graph, offsets, index_file], properties })
     }
 }
 
 /// The files of one graph when they are whole.
 struct FinishedFiles {
-    parts: [Draft; 3],
+    drafts: [Draft; 3],
     properties: Outlet<'static>,
 }
 
 impl FinishedFiles {
     /// Puts all files but the properties in their place.
     fn keep(self) -> Result<Last, Error> {
-        self.parts.into_iter().try_for_each(keep)?;
+        self.drafts.into_iter().try_for_each(keep)?;
         Ok(Last(self.properties))
     }
 }

@@ -220,7 +220,7 @@ impl Leader<'_> {
         job.progress().leave();
         meter::give_back();
         if !matches!(options.start, Start::After(_)) {
-            self.say(&feed, &at, None, changes, took, true)?;
+            self.send_changes(&feed, &at, None, changes, took, true)?;
         }
         loop {
             if options.until.is_some_and(|until| at.epoch() >= until) {
@@ -240,11 +240,11 @@ impl Leader<'_> {
             at = next;
             let took = Took { began, read: Instant::now() };
             let changes = self.settle()?;
-            self.say(&feed, &at, Some(since), changes, took, !options.whole)?;
+            self.send_changes(&feed, &at, Some(since), changes, took, !options.whole)?;
             if options.whole {
                 let all = self.result.iter().map(|(&key, &value)| Change { key, before: None, after: Some(value) });
                 let all = all.collect();
-                self.say(&feed, &at, None, all, took, true)?;
+                self.send_changes(&feed, &at, None, all, took, true)?;
             }
         }
     }
@@ -347,7 +347,7 @@ impl Leader<'_> {
     }
 
     /// Tells the caller.
-    fn say(
+    fn send_changes(
         &self,
         feed: &Feed,
         at: &Reader,
@@ -369,7 +369,7 @@ impl Leader<'_> {
             (Standing::Hosts { .. }, _) => changes.sort_by_key(|change| change.key),
             _ => changes.sort_by_key(|change| uids(change.key)),
         }
-        self.tell(Event::Begin(Changeset { id: at.store().id(), since }))?;
+        self.send_event(Event::Begin(Changeset { id: at.store().id(), since }))?;
         let is_pair = matches!(standing, Standing::Hosts { .. } | Standing::NewLinks { .. });
         for some in changes.chunks(ROWS) {
             let rows = some.iter().map(|change| {
@@ -380,17 +380,17 @@ impl Leader<'_> {
                 let key = [feed.name(change.key.0, at)?, second];
                 Ok(ChangedRow { key, before: value(change.before)?, after: value(change.after)? })
             });
-            self.tell(Event::Rows(rows.collect::<Result<_, Error>>()?))?;
+            self.send_event(Event::Rows(rows.collect::<Result<_, Error>>()?))?;
         }
         let seconds = Seconds {
             read: took.read.duration_since(took.began).as_secs_f64(),
             dataflow: dataflow.as_secs_f64(),
             all: took.began.elapsed().as_secs_f64(),
         };
-        self.tell(Event::End { rows: changes.len() as u64, seconds, last })
+        self.send_event(Event::End { rows: changes.len() as u64, seconds, last })
     }
 
-    fn tell(&self, event: Event) -> Result<(), Error> {
+    fn send_event(&self, event: Event) -> Result<(), Error> {
         self.shared.job.go_on()?;
         self.events.send(event).map_err(|_| JobError::Stopping.into())
     }

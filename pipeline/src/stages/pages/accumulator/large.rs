@@ -105,19 +105,21 @@ fn gather(links: Sorter, known: &[bool], values_max: usize, page: &mut Accumulat
         }
     };
     // The link at hand, and the last capture of the stretch that it is in.
-    let mut at: Option<(u128, u32)> = None;
+    let mut open_stretch: Option<(u128, u32)> = None;
     while let Some((mut key, _)) = links.next()? {
         let link = u128::from_be_bytes(wire::take_array(&mut key));
         let [first, last] = [(); 2].map(|()| u32::from_be_bytes(wire::take_array(&mut key)));
-        let before = at.take();
-        at = Some(match before {
+        let before = open_stretch.take();
+        open_stretch = Some(match before {
             // No capture between them is without it.
-            Some((held, end)) if held == link && first <= next_known[end as usize + 1] => (link, last.max(end)),
+            Some((open_link, end)) if open_link == link && first <= next_known[end as usize + 1] => {
+                (link, last.max(end))
+            }
             before => {
                 if let Some((_, end)) = before {
                     change(page, next_known[end as usize + 1]);
                 }
-                if before.is_some_and(|(held, _)| held == link) {
+                if before.is_some_and(|(open_link, _)| open_link == link) {
                     change(page, first);
                 } else {
                     page.links.push(link);
@@ -134,7 +136,7 @@ fn gather(links: Sorter, known: &[bool], values_max: usize, page: &mut Accumulat
             return Ok(false);
         }
     }
-    if let Some((_, end)) = at {
+    if let Some((_, end)) = open_stretch {
         change(page, next_known[end as usize + 1]);
     }
     Ok(page.links.len() + page.changes.len() <= values_max)
