@@ -256,12 +256,12 @@ impl Work for Build {
 /// ```
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
-    let given = MeaningOptions { kinds, min_sources, url_bytes_max };
+    let requested = MeaningOptions { kinds, min_sources, url_bytes_max };
     let meaning = if update {
         let store = Store::open(&run.store)?;
-        Meaning::of_store(&run.store, &store.manifest().provenance.options, given)?
+        Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?
     } else {
-        given.or(Meaning::default())
+        requested.or(Meaning::default())
     };
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;

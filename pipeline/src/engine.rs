@@ -262,9 +262,9 @@ fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped
     let bits = finished.fold(begin, |bits, stages| bits | 1u64 << stages);
     let start = agree(worker, job, plan.known.row.unwrap_or(0), plan.known.base, bits)?;
     if worker.index().is_multiple_of(job.workers()) {
-        let own = worker.index()..worker.index() + job.workers();
+        let process_workers = worker.index()..worker.index() + job.workers();
         let at = |worker| scratch.load::<W::State>(worker, start.stages).map(|state| ((worker, start.stages), state));
-        let states: Option<Vec<_>> = own.map(at).collect();
+        let states: Option<Vec<_>> = process_workers.map(at).collect();
         let states = if start.stages == 0 { Vec::new() } else { states.ok_or(Stopped)? };
         job.check(scratch.retain(&Scratch::needed(states.iter().map(|(at, state)| (*at, state)))))?;
         let file = JobFile { id: plan.known_as.clone(), row: start.row, base: start.base };
@@ -310,8 +310,8 @@ pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     to: Option<usize>,
     value: &T,
 ) -> Result<Vec<T>, Stopped> {
-    let heard = Rc::new(RefCell::new(Vec::new()));
-    let collect = Rc::clone(&heard);
+    let received = Rc::new(RefCell::new(Vec::new()));
+    let collect = Rc::clone(&received);
     let mut json = Some(job.check(serde_json::to_vec(value).map_err(Error::State))?);
     shuffle(
         worker,
@@ -334,7 +334,7 @@ pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
             read
         },
     )?;
-    Ok(heard.take())
+    Ok(received.take())
 }
 
 /// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is
@@ -354,8 +354,8 @@ pub fn execute<T: Send + 'static>(
         }
         Some(cluster) => {
             let peers = cluster::connect(cluster, id, job)?;
-            let own = ProcessBuilder::new_bytes_vector(workers, Hooks::default().refill, None);
-            initialize_networking_from_sockets(own, peers, cluster.process, workers, Hooks::default())
+            let process_builders = ProcessBuilder::new_bytes_vector(workers, Hooks::default().refill, None);
+            initialize_networking_from_sockets(process_builders, peers, cluster.process, workers, Hooks::default())
                 .map(|(builders, guard)| {
                     let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
                     (builders, Box::new(guard) as Box<dyn Any + Send>)

@@ -220,8 +220,9 @@ fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
         1 => ": the input has no record".to_owned(),
         _ => format!(": none of {inputs} inputs has a record"),
     };
-    let places = first.iter().take(NAMED);
-    let places = places.map(|place| format!("{}: {}, {}", place.path.display(), place.finding.name(), place.detail));
-    let places = places.collect::<Vec<_>>().join("; ");
-    if places.is_empty() { text } else { format!("{text} ({places})") }
+    let examples = first.iter().take(NAMED);
+    let examples =
+        examples.map(|example| format!("{}: {}, {}", example.path.display(), example.finding.name(), example.detail));
+    let examples = examples.collect::<Vec<_>>().join("; ");
+    if examples.is_empty() { text } else { format!("{text} ({examples})") }
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The jobs are those of Avcular & Suel (2011, section 3: partitioning, UID assignment, replacement; section 4:
-//! layers), in an order of our own: captures are folded into pages first, because consecutive captures share 98 % of
+//! layers), in another order: captures are accumulated into pages first, because consecutive captures share 98 % of
 //! their links, and then each distinct link of a page is replaced once. Link texts do not travel with every link: a
 //! URL becomes a 128-bit fingerprint where it is read, and its text goes on once.
 //!

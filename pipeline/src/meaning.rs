@@ -60,7 +60,7 @@ impl Meaning {
     pub(crate) fn of_store(
         store: &Location,
         options: &BTreeMap<String, String>,
-        given: MeaningOptions,
+        requested: MeaningOptions,
     ) -> Result<Self, Error> {
         let unknown = |name: &str, value: &str| Error::UnknownOption {
             store: store.to_string(),
@@ -81,7 +81,7 @@ impl Meaning {
         if let Some((name, bytes)) = read(URL_BYTES_MAX) {
             known.url_bytes_max = bytes.parse().map_err(|_| unknown(name, bytes))?;
         }
-        let (have, want) = (known.options(), given.or(known).options());
+        let (have, want) = (known.options(), requested.or(known).options());
         match have.into_iter().zip(want).find(|(have, want)| have != want) {
             Some(((name, store_has), (_, given))) => {
                 Err(Error::OtherOption { store: store.to_string(), name, store_has, given })
@@ -111,7 +111,7 @@ fn names(kinds: LinkKinds) -> Vec<&'static str> {
 }
 
 fn kinds_of(text: &str) -> Option<LinkKinds> {
-    let has = |name| text.split(',').any(|own| own == name);
+    let has = |name| text.split(',').any(|kind| kind == name);
     let kinds = LinkKinds {
         anchors: has("anchors"),
         redirects: has("redirects"),

@@ -147,9 +147,9 @@ impl Merge {
 
     /// How UIDs are replaced; read once a process.
     fn translation(&self, context: &Context, store: &Reader, state: &MergeState) -> Result<Arc<Translation>, Error> {
-        let mut held = self.translation.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = &*held {
-            return Ok(Arc::clone(held));
+        let mut cached = self.translation.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = &*cached {
+            return Ok(Arc::clone(cached));
         }
         let below = self.below(store);
         let mut translation = Translation::new(below);
@@ -157,7 +157,7 @@ impl Merge {
             translation.push(old, new, count);
             Ok(())
         })?;
-        Ok(Arc::clone(held.insert(Arc::new(translation))))
+        Ok(Arc::clone(cached.insert(Arc::new(translation))))
     }
 
     /// The first UID that may change.

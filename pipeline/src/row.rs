@@ -77,8 +77,8 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
         partition.files.sort_by_key(|file| file.layer);
     }
     let mut work = vec![0; partitions.len()];
-    for (&partition, own) in states.iter().flat_map(|state| &state.work) {
-        work[partition as usize] += own;
+    for (&partition, added) in states.iter().flat_map(|state| &state.work) {
+        work[partition as usize] += added;
     }
     let (largest, all) = (work.iter().max().copied().unwrap_or(0), work.iter().sum::<u64>().max(1));
     let largest_over_mean = largest as f64 * work.len() as f64 / all as f64;

@@ -44,7 +44,7 @@ mod wcc;
 mod whole;
 
 use crate::Error;
-use crate::hosts::{Fold, Parts};
+use crate::hosts::{Fold, UrlGroups};
 use crate::outlet::Target;
 use adjacency::Adjacency;
 use exchange::{Number, exchange, from_bytes, to_bytes};
@@ -151,7 +151,7 @@ impl Analysis {
             Analysis::Harmonic(bits) => (slice, 64 + (2 << bits)),
             Analysis::Growth(_) => (4, 32),
             Analysis::Menus(..) => (48, 16),
-            // Pairs of parts are a fraction of the links.
+            // Pairs of groups are a fraction of the links.
             Analysis::Folded(..) => (8, 8),
             Analysis::Mortality | Analysis::Churn | Analysis::Locality => (0, 64),
         }
@@ -207,7 +207,7 @@ pub(crate) struct Ground<'a> {
 #[derive(Default)]
 struct Shared {
     sets: Mutex<Option<(usize, Arc<UnionFind>)>>,
-    parts: Mutex<Vec<(Fold, Arc<Parts>)>>,
+    groups: Mutex<Vec<(Fold, Arc<UrlGroups>)>>,
 }
 
 /// Pages between two looks at whether to stop.
@@ -215,19 +215,19 @@ const STRIDE: u64 = 1024;
 
 impl Ground<'_> {
     /// The UIDs of this worker.
-    fn own(&self) -> Range<Uid> {
+    fn my_uids(&self) -> Range<Uid> {
         self.ranges[self.worker.index()].clone()
     }
 
     /// How many these are.
-    fn own_urls(&self) -> usize {
-        let own = self.own();
-        usize::try_from(own.end - own.start).unwrap_or(usize::MAX)
+    fn my_urls(&self) -> usize {
+        let uids = self.my_uids();
+        usize::try_from(uids.end - uids.start).unwrap_or(usize::MAX)
     }
 
     /// Visits the pages of this worker, in order.
     fn each_page(&self, mut visit: impl FnMut(&Page) -> Result<(), Error>) -> Result<(), Stopped> {
-        let (mut pages, mut page, mut count) = (self.store.pages(self.own()), Page::default(), 0);
+        let (mut pages, mut page, mut count) = (self.store.pages(self.my_uids()), Page::default(), 0);
         let mut all = || -> Result<(), Error> {
             while pages.read(&mut page)? {
                 visit(&page)?;
@@ -245,26 +245,26 @@ impl Ground<'_> {
 
     /// Sets of URLs, one of each, which all workers of this process share in a round.
     fn union_find(&self) -> Arc<UnionFind> {
-        let mut held = self.shared.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*held {
+        let mut cached = self.shared.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*cached {
             Some((round, sets)) if *round == self.round => Arc::clone(sets),
             _ => {
                 let sets = Arc::new(UnionFind::new(adjacency::low(self.store.urls())));
-                *held = Some((self.round, Arc::clone(&sets)));
+                *cached = Some((self.round, Arc::clone(&sets)));
                 sets
             }
         }
     }
 
-    /// The parts that the URLs of the store are folded into, read once a process.
-    fn parts(&self, fold: Fold) -> Result<Arc<Parts>, Stopped> {
-        let mut held = self.shared.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, parts)) = held.iter().find(|(by, _)| *by == fold) {
-            return Ok(Arc::clone(parts));
+    /// The groups that the URLs of the store are folded into, read once a process.
+    fn groups(&self, fold: Fold) -> Result<Arc<UrlGroups>, Stopped> {
+        let mut cached = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, groups)) = cached.iter().find(|(by, _)| *by == fold) {
+            return Ok(Arc::clone(groups));
         }
-        let parts = Arc::new(self.job.check(Parts::read(self.store, fold, self.job))?);
-        held.push((fold, Arc::clone(&parts)));
-        Ok(parts)
+        let groups = Arc::new(self.job.check(UrlGroups::read(self.store, fold, self.job))?);
+        cached.push((fold, Arc::clone(&groups)));
+        Ok(groups)
     }
 
     /// Waits for all workers.
@@ -274,21 +274,21 @@ impl Ground<'_> {
     }
 
     /// Brings the numbers of all workers, in order, to worker 0.
-    fn gather<T: Number>(&mut self, own: &[T]) -> Result<Option<Vec<T>>, Stopped> {
+    fn gather<T: Number>(&mut self, numbers: &[T]) -> Result<Option<Vec<T>>, Stopped> {
         let peers = self.worker.peers();
         if peers == 1 {
-            return Ok(Some(own.to_vec()));
+            return Ok(Some(numbers.to_vec()));
         }
         let mut outgoing = vec![Vec::new(); peers];
-        outgoing[0] = to_bytes(own);
+        outgoing[0] = to_bytes(numbers);
         let received = exchange(self, outgoing)?;
         Ok((self.worker.index() == 0).then(|| received.iter().flat_map(|bytes| from_bytes::<T>(bytes)).collect()))
     }
 
     /// Brings a value of each worker to worker 0.
-    fn gather_values<T: Serialize + for<'a> Deserialize<'a>>(&mut self, own: &T) -> Result<Vec<T>, Stopped> {
+    fn gather_values<T: Serialize + for<'a> Deserialize<'a>>(&mut self, value: &T) -> Result<Vec<T>, Stopped> {
         let mut outgoing = vec![Vec::new(); self.worker.peers()];
-        outgoing[0] = self.job.check(serde_json::to_vec(own).map_err(JobError::State))?;
+        outgoing[0] = self.job.check(serde_json::to_vec(value).map_err(JobError::State))?;
         let received = exchange(self, outgoing)?;
         let values = received.iter().filter(|bytes| !bytes.is_empty());
         let values = values.map(|bytes| serde_json::from_slice(bytes).map_err(JobError::State));
@@ -325,13 +325,13 @@ struct Found {
 
 impl Found {
     /// Columns have the URLs of this worker.
-    fn of_own() -> Self {
+    fn of_worker() -> Self {
         Self { of_all: false, columns: Vec::new(), facts: Vec::new(), sheet: None }
     }
 
     /// Columns have all URLs in worker 0, and there are none in other workers.
     fn of_all() -> Self {
-        Self { of_all: true, ..Self::of_own() }
+        Self { of_all: true, ..Self::of_worker() }
     }
 
     fn with(mut self, name: &'static str, values: impl Into<Values>) -> Self {
@@ -355,8 +355,8 @@ impl Found {
             let mut columns = Vec::new();
             for (name, values) in std::mem::take(&mut self.columns) {
                 let all = match values {
-                    Values::Counts(own) => ground.gather(&own)?.map(Values::Counts),
-                    Values::Reals(own) => ground.gather(&own)?.map(Values::Reals),
+                    Values::Counts(counts) => ground.gather(&counts)?.map(Values::Counts),
+                    Values::Reals(reals) => ground.gather(&reals)?.map(Values::Reals),
                 };
                 columns.extend(all.map(|all| (name, all)));
             }

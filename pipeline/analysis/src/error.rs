@@ -104,7 +104,7 @@ impl From<JobError> for Error {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Body(body) => match body.downcast::<Error>() {
-                Ok(own) => *own,
+                Ok(error) => *error,
                 Err(other) => Self::Job(JobError::Body(other)),
             },
             error => Self::Job(error),

@@ -1,11 +1,11 @@
-//! URLs folded into hosts, domains or paths: which part of the web a URL belongs to, and which UIDs belong together.
+//! URLs folded into hosts, domains or paths: which group a URL belongs to, and which UIDs belong together.
 //!
 //! Takes URLs as a store spells them; gives names ([`Fold::name_of`]) and, for a whole store, numbers of names by UID
-//! ([`Parts`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]), private
-//! suffixes included; what has none (an address, a single label) is its own domain.
+//! ([`UrlGroups`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]),
+//! private suffixes included. A host that has none (an address, a single label) is also the domain.
 //!
-//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`Parts`] keeps stretches
-//! of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
+//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`UrlGroups`] keeps
+//! stretches of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
 
 use crate::Error;
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ pub enum Fold {
 pub struct FoldError(String);
 
 impl Fold {
-    /// The name of the part that a URL belongs to. A URL without a host belongs to its scheme, as `urn:`.
+    /// The name of the group that a URL belongs to. A URL without a host belongs to its scheme, as `urn:`.
     pub fn name_of(self, url: &str) -> Cow<'_, str> {
         let Some(host) = host_in(url) else {
             let scheme = url.find(':').map_or(url.len(), |at| at + 1);
@@ -97,45 +97,45 @@ impl fmt::Display for Fold {
     }
 }
 
-/// The parts of a store's URLs: each has a number, in the order in which they are met.
+/// The groups of a store's URLs: each has a number, in the order in which they are met.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub struct UrlGroups {
     /// Names by number.
     names: Vec<String>,
-    /// Where a stretch of UIDs of one part begins, rising, and which part it is.
+    /// Where a stretch of UIDs of one group begins, rising, and which group it is.
     stretches: Vec<(Uid, u32)>,
-    /// URLs by number of the part.
+    /// URLs by number of the group.
     urls: Vec<u64>,
 }
 
-impl Parts {
+impl UrlGroups {
     /// Reads the URLs of a store.
     pub(crate) fn read(store: &Reader, fold: Fold, job: &Job) -> Result<Self, Error> {
-        let (mut parts, mut numbers) = (Self::default(), HashMap::new());
+        let (mut groups, mut numbers) = (Self::default(), HashMap::new());
         for row in 0..store.rows() {
             let mut urls = store.row_urls(row, Uid::below(store.urls()), false);
             let mut last: Option<u32> = None;
             while let Some((uid, url, _)) = urls.next_url()? {
                 let name = fold.name_of(url);
-                let part = match last.filter(|&part| parts.names[part as usize] == *name) {
-                    Some(part) => part,
+                let group = match last.filter(|&group| groups.names[group as usize] == *name) {
+                    Some(group) => group,
                     None => {
                         job.go_on()?;
-                        let next = u32::try_from(parts.names.len()).map_err(|_| Error::Internal("too many hosts"))?;
-                        let part = *numbers.entry(name.clone().into_owned()).or_insert(next);
-                        if part == next {
-                            parts.names.push(name.into_owned());
-                            parts.urls.push(0);
+                        let next = u32::try_from(groups.names.len()).map_err(|_| Error::Internal("too many hosts"))?;
+                        let group = *numbers.entry(name.clone().into_owned()).or_insert(next);
+                        if group == next {
+                            groups.names.push(name.into_owned());
+                            groups.urls.push(0);
                         }
-                        parts.stretches.push((uid, part));
-                        part
+                        groups.stretches.push((uid, group));
+                        group
                     }
                 };
-                parts.urls[part as usize] += 1;
-                last = Some(part);
+                groups.urls[group as usize] += 1;
+                last = Some(group);
             }
         }
-        Ok(parts)
+        Ok(groups)
     }
 
     /// How many there are.
@@ -148,17 +148,17 @@ impl Parts {
         self.names.is_empty()
     }
 
-    /// The name of a part.
-    pub fn name(&self, part: u32) -> &str {
-        &self.names[part as usize]
+    /// The name of a group.
+    pub fn name(&self, group: u32) -> &str {
+        &self.names[group as usize]
     }
 
-    /// How many URLs a part has.
-    pub fn urls(&self, part: u32) -> u64 {
-        self.urls[part as usize]
+    /// How many URLs a group has.
+    pub fn urls(&self, group: u32) -> u64 {
+        self.urls[group as usize]
     }
 
-    /// The part of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a
+    /// The group of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a
     /// hint.
     pub fn of(&self, uid: Uid, near: &mut usize) -> u32 {
         let holds = |at: usize| {

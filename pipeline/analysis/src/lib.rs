@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! layers -> [analyze] -> values by UID, statistics -> [table] -> [outlet]
-//!        -> [spans] -> [export] -> files of other tools
+//!        -> [stretches] -> [export] -> files of other tools
 //! epochs -> [standing] -> results that stay right, on differential dataflow
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! | `analyze` | algorithms on the graph at a date, and statistics of how it changes |
 //! | `export` | stores in the forms of other tools |
 //! | [`standing`] | results kept right as epochs come |
-//! | `spans` | the links of a page in a window, with the captures that have them |
+//! | `stretches` | the links of a page in a window, with the captures that have them |
 //! | `hosts` | URLs folded into hosts, domains or paths |
 //! | `outlet`, `table` | where results go, and tables there as Parquet, CSV or Arrow |
 
@@ -21,8 +21,8 @@ mod error;
 mod export;
 mod hosts;
 mod outlet;
-mod spans;
 pub mod standing;
+mod stretches;
 mod table;
 
 pub use analyze::{
@@ -31,6 +31,6 @@ pub use analyze::{
 };
 pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};
-pub use hosts::{Fold, FoldError, Parts, SUFFIX_LIST, domain_of};
+pub use hosts::{Fold, FoldError, SUFFIX_LIST, UrlGroups, domain_of};
 pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
 pub use table::{TableFormat, TableWriter};

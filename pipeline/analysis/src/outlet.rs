@@ -97,10 +97,10 @@ impl<'a> Outlet<'a> {
     /// What the system refuses.
     pub fn finish(self) -> Result<(), Error> {
         let Self { path, to } = self;
-        let whole = |file: BufWriter<File>| file.into_inner().map(drop).map_err(io::IntoInnerError::into_error);
+        let into_file = |file: BufWriter<File>| file.into_inner().map(drop).map_err(io::IntoInnerError::into_error);
         let finished = match to {
-            To::File(draft, file) => whole(file).and_then(|()| draft.finish()),
-            To::Gzip(draft, gzip) => gzip.finish().and_then(whole).and_then(|()| draft.finish()),
+            To::File(draft, file) => into_file(file).and_then(|()| draft.finish()),
+            To::Gzip(draft, gzip) => gzip.finish().and_then(into_file).and_then(|()| draft.finish()),
             To::Stream(mut stream) => stream.flush(),
         };
         finished.map_err(|source| Error::Output { path, source })
@@ -158,7 +158,7 @@ pub(crate) fn is_gzip(path: &Path) -> bool {
 }
 
 fn has_ending(path: &Path, ending: &str) -> bool {
-    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending))
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
 }
 
 /// A format that the ending of a name can ask for.

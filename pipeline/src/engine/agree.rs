@@ -27,10 +27,10 @@ pub(crate) fn agree(
     base: Option<EpochId>,
     stages: u64,
 ) -> Result<Start, Stopped> {
-    let heard = gather(worker, job, None, &(worker.index(), (row, base), stages))?;
-    let first = heard.iter().min_by_key(|(index, ..)| *index).map_or((0, None), |(_, known, _)| *known);
-    let common = heard.iter().fold(u64::MAX, |common, (_, _, stages)| common & stages);
-    let same_row = heard.iter().all(|(_, known, _)| *known == first);
+    let proposals = gather(worker, job, None, &(worker.index(), (row, base), stages))?;
+    let first = proposals.iter().min_by_key(|(index, ..)| *index).map_or((0, None), |(_, known, _)| *known);
+    let common = proposals.iter().fold(u64::MAX, |common, (_, _, stages)| common & stages);
+    let same_row = proposals.iter().all(|(_, known, _)| *known == first);
     let common = if same_row { common } else { common & 1 };
     let stages = job.check(common.checked_ilog2().ok_or(Error::LostState))? as usize;
     Ok(Start { row: first.0, base: first.1, stages })

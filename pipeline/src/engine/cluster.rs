@@ -67,11 +67,11 @@ impl Cluster {
     }
 }
 
-/// Connects this process with all others of the job `id` (32 bytes); the own place is `None`.
+/// Connects this process with all others of the job `id` (32 bytes); the place of this process is `None`.
 pub fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer>>, Error> {
     let listener = |source| Error::Listen { host: cluster.hosts[cluster.process].clone(), source };
-    let own = TcpListener::bind(&cluster.hosts[cluster.process]).map_err(listener)?;
-    own.set_nonblocking(true).map_err(listener)?;
+    let socket = TcpListener::bind(&cluster.hosts[cluster.process]).map_err(listener)?;
+    socket.set_nonblocking(true).map_err(listener)?;
     let started = Instant::now();
     let mut peers: Vec<Option<Peer>> = cluster.hosts.iter().map(|_| None).collect();
     let waiting = |peers: &[Option<Peer>]| (0..peers.len()).find(|&n| n != cluster.process && peers[n].is_none());
@@ -93,7 +93,7 @@ pub fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer
                 peers[first] = greet(stream, cluster, id, Some(first), job)?.map(|(_, peer)| peer);
                 idle = peers[first].is_none();
             }
-        } else if let Ok((stream, _)) = own.accept() {
+        } else if let Ok((stream, _)) = socket.accept() {
             idle = false;
             // In a thread of its own, so that one who connects and is silent keeps nobody out.
             let (cluster, id, job, greeted) = (cluster.clone(), id.to_owned(), job.clone(), greeted.clone());
@@ -146,15 +146,15 @@ fn exchange(stream: &TcpStream, cluster: &Cluster, id: &str, dialled: bool) -> i
     socket2::SockRef::from(stream).set_tcp_keepalive(&keep_alive.with_retries(4))?;
     let mut stream = stream;
     let numbers = [cluster.process as u64, cluster.hosts.len() as u64].map(u64::to_be_bytes);
-    let own = [&MAGIC[..], numbers.as_flattened(), id.as_bytes()].concat();
+    let greeting = [&MAGIC[..], numbers.as_flattened(), id.as_bytes()].concat();
     let mut theirs = [0; MAGIC.len() + 16 + ID_BYTES];
     if dialled {
-        stream.write_all(&own)?;
+        stream.write_all(&greeting)?;
         stream.read_exact(&mut theirs)?;
         stream.write_all(&[1])?;
     } else {
         stream.read_exact(&mut theirs)?;
-        stream.write_all(&own)?;
+        stream.write_all(&greeting)?;
         stream.read_exact(&mut [0])?;
     }
     stream.set_read_timeout(None)?;

@@ -30,45 +30,45 @@ const INDEX_MIN: usize = 1 << 10;
 /// Bytes of a record that stand in its entry.
 const ENTRY_BYTES: usize = 24;
 
-/// The first bytes of a record, which mostly decide, and where it lies. A record of at most [`ENTRY_BYTES`] is all
-/// here: its block is [`Entry::HERE`], its place its length and that of its key.
+/// The first bytes of a record, which mostly decide, and where it lies. A record of at most [`ENTRY_BYTES`] stands
+/// in the entry: its block is [`Entry::INLINE`], its offset its length and that of its key.
 #[derive(Clone, Copy)]
 struct Entry {
     first: u128,
     next: u64,
     block: u32,
-    place: u32,
+    offset: u32,
 }
 
 impl Entry {
-    const HERE: u32 = u32::MAX;
+    const INLINE: u32 = u32::MAX;
 
     #[inline]
-    fn new(record: &[u8], key_length: usize, block: u32, place: u32) -> Self {
+    fn new(record: &[u8], key_length: usize, block: u32, offset: u32) -> Self {
         let mut bytes = [0; ENTRY_BYTES];
         match record.first_chunk() {
-            Some(whole) => bytes = *whole,
+            Some(first) => bytes = *first,
             None => bytes[..record.len()].copy_from_slice(record),
         }
         let mut rest = &bytes[..];
         let first = u128::from_be_bytes(wire::take_array(&mut rest));
         let next = u64::from_be_bytes(wire::take_array(&mut rest));
         if record.len() > ENTRY_BYTES {
-            return Entry { first, next, block, place };
+            return Entry { first, next, block, offset };
         }
         let lengths = [record.len(), key_length].map(|length| u16::try_from(length).unwrap_or(u16::MAX));
-        Entry { first, next, block: Self::HERE, place: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
+        Entry { first, next, block: Self::INLINE, offset: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
     }
 
     /// The record, if it is all here; its bytes go to `bytes`.
     #[inline]
-    fn here<'a>(&self, bytes: &'a mut [u8; ENTRY_BYTES]) -> Option<Record<'a>> {
-        if self.block != Self::HERE {
+    fn inline_record<'a>(&self, bytes: &'a mut [u8; ENTRY_BYTES]) -> Option<Record<'a>> {
+        if self.block != Self::INLINE {
             return None;
         }
         bytes[..16].copy_from_slice(&self.first.to_be_bytes());
         bytes[16..].copy_from_slice(&self.next.to_be_bytes());
-        let [length, key_length] = [self.place >> 16, self.place & 0xffff].map(|length| length as usize);
+        let [length, key_length] = [self.offset >> 16, self.offset & 0xffff].map(|length| length as usize);
         Some(bytes[..length].split_at(key_length))
     }
 }
@@ -152,35 +152,35 @@ impl Sorter {
 
     /// Makes room in the index; `false` where the budget has none beside a block of `block` bytes.
     fn grow(&mut self, block: usize) -> bool {
-        let more = (self.index.capacity() / 2).max(INDEX_MIN);
-        let bytes = (self.index.capacity() + more) * size_of::<Entry>();
+        let added = (self.index.capacity() / 2).max(INDEX_MIN);
+        let bytes = (self.index.capacity() + added) * size_of::<Entry>();
         if !self.index.is_empty() && self.bytes + block + bytes > self.bytes_max {
             return false;
         }
-        self.index.reserve_exact(more);
+        self.index.reserve_exact(added);
         true
     }
 
     /// A record that is not all in its entry: key and payload together, and the length of the key.
-    fn whole(&self, entry: Entry) -> (&[u8], usize) {
-        split(&mut &self.blocks[entry.block as usize][entry.place as usize..])
+    fn stored_record(&self, entry: Entry) -> (&[u8], usize) {
+        split(&mut &self.blocks[entry.block as usize][entry.offset as usize..])
     }
 
     #[inline]
     fn record<'a>(&'a self, entry: Entry, bytes: &'a mut [u8; ENTRY_BYTES]) -> Record<'a> {
-        entry.here(bytes).unwrap_or_else(|| {
-            let (record, key_length) = self.whole(entry);
+        entry.inline_record(bytes).unwrap_or_else(|| {
+            let (record, key_length) = self.stored_record(entry);
             record.split_at(key_length)
         })
     }
 
     /// The order of two records whose first bytes agree, with zeros where a record ends.
     fn compare_rest(&self, a: Entry, b: Entry) -> Ordering {
-        match (a.block == Entry::HERE, b.block == Entry::HERE) {
-            (true, true) => a.place.cmp(&b.place),
+        match (a.block == Entry::INLINE, b.block == Entry::INLINE) {
+            (true, true) => a.offset.cmp(&b.offset),
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
-            (false, false) => self.whole(a).0.cmp(self.whole(b).0),
+            (false, false) => self.stored_record(a).0.cmp(self.stored_record(b).0),
         }
     }
 

@@ -106,7 +106,7 @@ pub struct RunReader {
     scratch: Scratch,
     file: File,
     /// Bytes of the run that are not yet in the buffer.
-    left: u64,
+    bytes_left: u64,
     buffer: Vec<u8>,
     /// Where the current record, and the one after it, begin.
     at: usize,
@@ -121,7 +121,7 @@ impl RunReader {
     pub fn open(run: &Run, scratch: &Scratch) -> Result<Self, Error> {
         let file = scratch.open_file(&run.name, run.bytes)?;
         let (scratch, buffer) = (scratch.clone(), Vec::new());
-        Ok(RunReader { scratch, file, left: run.bytes, buffer, at: 0, next: 0, key: 0, key_length: 0 })
+        Ok(RunReader { scratch, file, bytes_left: run.bytes, buffer, at: 0, next: 0, key: 0, key_length: 0 })
     }
 
     /// Goes to the next record; `false` at the end.
@@ -129,7 +129,7 @@ impl RunReader {
         self.at = self.next;
         loop {
             let mut rest = &self.buffer[self.at..];
-            if !rest.is_empty() && (rest.len() >= wire::HEADER_BYTES_MAX || self.left == 0) {
+            if !rest.is_empty() && (rest.len() >= wire::HEADER_BYTES_MAX || self.bytes_left == 0) {
                 let before = rest.len();
                 let (key_length, payload_length) = (wire::take_usize(&mut rest), wire::take_usize(&mut rest));
                 if rest.len() >= key_length + payload_length {
@@ -139,7 +139,7 @@ impl RunReader {
                     return Ok(true);
                 }
                 self.fill(wire::HEADER_BYTES_MAX + key_length + payload_length)?;
-            } else if self.left == 0 {
+            } else if self.bytes_left == 0 {
                 return Ok(false);
             } else {
                 self.fill(READ_BYTES)?;
@@ -147,31 +147,32 @@ impl RunReader {
         }
     }
 
-    /// Moves what is left to the front of the buffer and reads until it holds `wanted` bytes, or all.
-    fn fill(&mut self, wanted: usize) -> Result<(), Error> {
+    /// Moves the rest to the front of the buffer, and reads until it holds `bytes_min` bytes or all.
+    fn fill(&mut self, bytes_min: usize) -> Result<(), Error> {
         self.buffer.drain(..self.at);
         self.at = 0;
         let held = self.buffer.len();
-        let more = usize::try_from(self.left).unwrap_or(usize::MAX).min(wanted.max(READ_BYTES).saturating_sub(held));
-        if more == 0 {
+        let count =
+            usize::try_from(self.bytes_left).unwrap_or(usize::MAX).min(bytes_min.max(READ_BYTES).saturating_sub(held));
+        if count == 0 {
             return Err(Error::Internal("a temporary file ends inside a record"));
         }
-        self.buffer.resize(held + more, 0);
+        self.buffer.resize(held + count, 0);
         self.file.read_exact(&mut self.buffer[held..]).map_err(|source| self.scratch.error(source))?;
-        self.left -= more as u64;
-        self.scratch.count_read(more);
+        self.bytes_left -= count as u64;
+        self.scratch.count_read(count);
         Ok(())
     }
 
     /// The record that the reader stands at.
     #[inline]
     pub fn record(&self) -> Record<'_> {
-        self.whole().split_at(self.key_length)
+        self.record_bytes().split_at(self.key_length)
     }
 
     /// Its key and payload together.
     #[inline]
-    fn whole(&self) -> &[u8] {
+    fn record_bytes(&self) -> &[u8] {
         &self.buffer[self.key..self.next]
     }
 
@@ -193,7 +194,7 @@ pub struct Merge {
 /// The first bytes of a record, zeros where it is shorter.
 fn prefix(record: &[u8]) -> u128 {
     u128::from_be_bytes(match record.first_chunk() {
-        Some(whole) => *whole,
+        Some(first) => *first,
         None => {
             let mut bytes = [0; 16];
             bytes[..record.len()].copy_from_slice(record);
@@ -209,11 +210,11 @@ impl Merge {
         for run in &runs.0 {
             let mut reader = RunReader::open(run, scratch)?;
             if reader.advance()? {
-                merge.heap.push((prefix(reader.whole()), merge.runs.len()));
+                merge.heap.push((prefix(reader.record_bytes()), merge.runs.len()));
                 merge.runs.push(reader);
             }
         }
-        (0..merge.heap.len() / 2).rev().for_each(|place| merge.sift_down(place));
+        (0..merge.heap.len() / 2).rev().for_each(|node| merge.sift_down(node));
         Ok(merge)
     }
 
@@ -221,23 +222,23 @@ impl Merge {
         match one.0.cmp(&other.0) {
             Ordering::Less => true,
             Ordering::Greater => false,
-            Ordering::Equal => self.runs[one.1].whole() < self.runs[other.1].whole(),
+            Ordering::Equal => self.runs[one.1].record_bytes() < self.runs[other.1].record_bytes(),
         }
     }
 
-    fn sift_down(&mut self, mut place: usize) {
+    fn sift_down(&mut self, mut node: usize) {
         loop {
-            let (left, right) = (2 * place + 1, 2 * place + 2);
+            let (left, right) = (2 * node + 1, 2 * node + 2);
             if left >= self.heap.len() {
                 return;
             }
             let right_is_less = right < self.heap.len() && self.less(self.heap[right], self.heap[left]);
             let child = if right_is_less { right } else { left };
-            if !self.less(self.heap[child], self.heap[place]) {
+            if !self.less(self.heap[child], self.heap[node]) {
                 return;
             }
-            self.heap.swap(place, child);
-            place = child;
+            self.heap.swap(node, child);
+            node = child;
         }
     }
 
@@ -247,7 +248,7 @@ impl Merge {
             && let Some(&(_, first)) = self.heap.first()
         {
             if self.runs[first].advance()? {
-                self.heap[0].0 = prefix(self.runs[first].whole());
+                self.heap[0].0 = prefix(self.runs[first].record_bytes());
             } else {
                 self.heap.swap_remove(0);
             }

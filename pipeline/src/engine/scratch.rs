@@ -178,8 +178,8 @@ impl Scratch {
         let json = fs::read(self.0.directory.join(state_name(worker, stages))).ok()?;
         let state: S = serde_json::from_slice(&json).ok()?;
         let bytes = |run: &Run| fs::metadata(self.0.directory.join(&run.name)).map(|file| file.len());
-        let whole = runs(&state).all(|run| bytes(run).is_ok_and(|bytes| bytes == run.bytes));
-        whole.then_some(state)
+        let is_complete = runs(&state).all(|run| bytes(run).is_ok_and(|bytes| bytes == run.bytes));
+        is_complete.then_some(state)
     }
 
     /// Removes all files that a start after an error would not go on from; where there is nothing to go on from, all.

@@ -135,7 +135,7 @@ pub fn shuffle(
                     activator.activate_after(Duration::from_millis(1));
                     return;
                 }
-                let more = guarded(&job_in, stage, || {
+                let goes_on = guarded(&job_in, stage, || {
                     while outbox.bytes < EPOCH_BYTES {
                         if job_in.failed() || !produce(&mut outbox)? {
                             outbox.flush();
@@ -148,7 +148,7 @@ pub fn shuffle(
                 job_in.progress().add_exchanged(std::mem::take(&mut outbox.records), bytes as u64);
                 output.session(&*held).give_iterator(outbox.full.drain(..));
                 outbox.bytes = 0;
-                if more == Some(true) {
+                if goes_on == Some(true) {
                     epoch += 1;
                     held.downgrade(&epoch);
                     activator.activate();

@@ -33,8 +33,8 @@ pub(super) fn inlinks(
     let (index, peers) = (worker.index(), worker.peers());
     let below = store.row_uids(rows.start).start;
     let mut corrections = Sorted::of(&std::mem::take(&mut state.corrections), context.job.scratch())?;
-    let own = 0..state.row.records.partitions();
-    for partition in own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index) {
+    let my_partitions = 0..state.row.records.partitions();
+    for partition in my_partitions.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index) {
         let uids = state.row.records.0[partition]..state.row.records.0[partition + 1];
         let sources = intervals(store, &rows, translation, below, &uids);
         let streams = sources.into_iter().map(|(row, uids)| store.row_in_links(row, uids));
@@ -59,24 +59,24 @@ fn merge(
     corrections: &mut Sorted,
     mut visit: impl FnMut(&InLinks) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let (mut replacing, mut parts) = (Replacing::new(translation), Vec::new());
+    let (mut replacing, mut records) = (Replacing::new(translation), Vec::new());
     let (mut gathering, mut corrected) = (Gathering::default(), InLinks::default());
-    while let Some(uid) = streams.next(&mut parts)? {
-        for part in &mut parts {
-            part.uid = uid;
-            part.sources = replacing.links(std::mem::take(&mut part.sources), &mut part.changes)?;
+    while let Some(uid) = streams.next(&mut records)? {
+        for record in &mut records {
+            record.uid = uid;
+            record.sources = replacing.links(std::mem::take(&mut record.sources), &mut record.changes)?;
         }
-        let joined = match &parts[..] {
-            [_] => parts.pop(),
-            parts => join::in_links(&parts.iter().collect::<Vec<_>>()),
+        let joined = match &records[..] {
+            [_] => records.pop(),
+            records => join::in_links(&records.iter().collect::<Vec<_>>()),
         };
         let Some(joined) = joined else { continue };
-        let own = corrections_of(corrections, uid)?;
-        if own.is_empty() && is_small(&joined) {
+        let target_corrections = corrections_of(corrections, uid)?;
+        if target_corrections.is_empty() && is_small(&joined) {
             visit(&joined)?;
             continue;
         }
-        for_each_source(&joined, own, |source, starts| {
+        for_each_source(&joined, target_corrections, |source, starts| {
             if gathering.is_full() {
                 gathering.finish(uid, &mut corrected);
                 visit(&corrected)?;
@@ -94,18 +94,18 @@ fn merge(
 
 /// The corrections of one target, by page; those of targets before it are of links that no row has.
 fn corrections_of(corrections: &mut Sorted, target: Uid) -> Result<BTreeMap<Uid, Vec<u8>>, Error> {
-    let mut own = BTreeMap::new();
+    let mut target_corrections = BTreeMap::new();
     while let Some((mut key, starts)) = corrections.peek()? {
         let of = wire::take_uid(&mut key);
         if of > target {
             break;
         }
         if of == target {
-            own.insert(wire::take_uid(&mut key), starts.to_vec());
+            target_corrections.insert(wire::take_uid(&mut key), starts.to_vec());
         }
         corrections.next()?;
     }
-    Ok(own)
+    Ok(target_corrections)
 }
 
 /// Calls `visit` with the sources of a record and the starts of their ranges, corrected.
@@ -118,13 +118,13 @@ fn for_each_source(
     let ranges = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);
     let mut starts = Vec::new();
     for (at, &source) in (0u32..).zip(&record.sources) {
-        let (own, rest) = changes.split_at(changes.iter().take_while(|change| change.link == at).count());
+        let (source_changes, rest) = changes.split_at(changes.iter().take_while(|change| change.link == at).count());
         changes = rest;
         starts.clear();
         match corrections.remove(&source) {
             Some(corrected) => read_starts(&corrected, &mut starts),
             None => {
-                for (first, last) in presence::runs(own, ranges) {
+                for (first, last) in presence::runs(source_changes, ranges) {
                     starts.extend_from_slice(&record.ranges[first as usize..=last as usize]);
                 }
             }

@@ -57,8 +57,8 @@ pub(super) fn outlinks(
     let (index, peers) = (worker.index(), worker.peers());
     let below = store.row_uids(rows.start).start;
     let records = state.row.records.clone();
-    let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
-    let waiting: Vec<usize> = own.collect();
+    let my_partitions = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let waiting: Vec<usize> = my_partitions.collect();
     // The producer of a shuffle owns what it works with.
     let corrections = Collector::new(Sorter::new(job.scratch(), "corrections", job.budget_beside_writers(40)));
     let written = Rc::new(RefCell::new(std::mem::take(state)));
@@ -107,24 +107,24 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
     translation: &Translation,
     mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<Uid>>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let (mut replacing, mut parts) = (Replacing::new(translation), Vec::new());
+    let (mut replacing, mut records) = (Replacing::new(translation), Vec::new());
     let mut links = 0;
-    while let Some(uid) = streams.next(&mut parts)? {
-        for part in &mut parts {
-            replacing.page(uid, part)?;
+    while let Some(uid) = streams.next(&mut records)? {
+        for record in &mut records {
+            replacing.page(uid, record)?;
         }
-        if let [(page, evidence)] = &parts[..] {
+        if let [(page, evidence)] = &records[..] {
             visit(page, evidence, None)?;
             links += page.links.len() as u64;
             continue;
         }
-        let pages: Vec<&Page> = parts.iter().map(|part| &part.0).collect();
-        let own: Vec<_> = parts.iter().map(|(page, own)| (page, own)).collect();
-        let mut evidence = join::evidence(&own);
+        let pages: Vec<&Page> = records.iter().map(|record| &record.0).collect();
+        let borrowed: Vec<_> = records.iter().map(|(page, evidence)| (page, evidence)).collect();
+        let mut evidence = join::evidence(&borrowed);
         let all = || pages.iter().flat_map(|page| &page.links).copied().collect();
         let joined = join::pages_within(&pages, VALUES_MAX);
         let fits = |joined: &Joined| {
-            own.iter().all(|(page, own)| !large_pages::is_left_out(page, own))
+            borrowed.iter().all(|(page, evidence)| !large_pages::is_left_out(page, evidence))
                 && large_pages::values(&joined.page, &evidence) <= VALUES_MAX
         };
         let Some(joined) = joined.filter(fits) else {

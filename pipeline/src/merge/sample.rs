@@ -62,8 +62,8 @@ pub(super) fn sample(
     state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
-    let own: Vec<Range<Uid>> = rows.clone().map(|row| share_of(store.row_uids(row), index, peers)).collect();
-    let found = job.check(unused(store, &rows, &own))?;
+    let my_uids: Vec<Range<Uid>> = rows.clone().map(|row| share_of(store.row_uids(row), index, peers)).collect();
+    let found = job.check(unused(store, &rows, &my_uids))?;
     let all = gather(worker, job, None, &found)?;
     let mut dropped: BTreeSet<Uid> = all.iter().flat_map(|(unused, _)| unused).copied().collect();
     for uid in all.iter().flat_map(|(_, seen)| seen) {
@@ -71,14 +71,14 @@ pub(super) fn sample(
     }
     let mut sample = Sample::default();
     job.check::<_, Error>((|| {
-        let mut own_key = Vec::new();
-        for (row, uids) in rows.clone().zip(own) {
+        let mut url_key = Vec::new();
+        for (row, uids) in rows.clone().zip(my_uids) {
             let mut urls = store.row_urls(row, uids, false);
             while let Some((uid, url, _)) = urls.next_url()? {
                 let fingerprint = Fingerprint::of(url).0;
                 if sample.may_have(fingerprint) && !dropped.contains(&uid) {
-                    key::key(url, &mut own_key);
-                    sample.offer(fingerprint, &own_key);
+                    key::key(url, &mut url_key);
+                    sample.offer(fingerprint, &url_key);
                 }
                 job.go_on()?;
             }
@@ -87,8 +87,8 @@ pub(super) fn sample(
     })())?;
     let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
     let weights = if rows.start == 0 {
-        let own = job.check(weights(store, &rows, &sample, index, peers))?;
-        let weights = share_weights(worker, job, own)?;
+        let my_weights = job.check(weights(store, &rows, &sample, index, peers))?;
+        let weights = share_weights(worker, job, my_weights)?;
         // The stages that follow read streams, and need the memory.
         store.forget_blocks();
         weights
@@ -118,13 +118,14 @@ fn weights(
         }
     }
     uids.sort_unstable();
-    let own = share(uids.len() as u64, index, peers);
-    let own = (0..).zip(uids).filter(|(at, _)| own.contains(at)).map(|(_, uid)| uid);
-    own.map(|(uid, fingerprint)| {
-        let (out, into) = store.degrees(uid)?;
-        Ok((fingerprint, (out + into) as u64))
-    })
-    .collect()
+    let my_share = share(uids.len() as u64, index, peers);
+    let my_uids = (0..).zip(uids).filter(|(at, _)| my_share.contains(at)).map(|(_, uid)| uid);
+    my_uids
+        .map(|(uid, fingerprint)| {
+            let (out, into) = store.degrees(uid)?;
+            Ok((fingerprint, (out + into) as u64))
+        })
+        .collect()
 }
 
 /// Where the records of the new row are cut: as its URLs, where all rows are merged.

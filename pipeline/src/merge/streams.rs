@@ -64,8 +64,8 @@ pub(super) fn intervals(
         [(rows.start, stay)].into_iter().chain(rows.clone().map(|owner| (owner, of_row(owner)))).collect();
     rows.clone()
         .flat_map(|row| {
-            let own = segments.iter().filter(move |(owner, uids)| *owner <= row && !uids.is_empty());
-            own.map(move |(_, uids)| (row, uids.clone()))
+            let row_segments = segments.iter().filter(move |(owner, uids)| *owner <= row && !uids.is_empty());
+            row_segments.map(move |(_, uids)| (row, uids.clone()))
         })
         .collect()
 }
@@ -82,15 +82,15 @@ impl<'a, S: Records> Streams<'a, S> {
         Ok(streams)
     }
 
-    /// Replaces the contents of `parts` by the records of the least new UID, which it gives; `None` at the end.
-    pub(super) fn next(&mut self, parts: &mut Vec<S::Record>) -> Result<Option<Uid>, Error> {
-        parts.clear();
+    /// Replaces the contents of `records` by the records of the least new UID, which it gives; `None` at the end.
+    pub(super) fn next(&mut self, records: &mut Vec<S::Record>) -> Result<Option<Uid>, Error> {
+        records.clear();
         let Some(uid) = self.streams.iter().filter_map(|stream| Some(stream.head.as_ref()?.0)).min() else {
             return Ok(None);
         };
         for stream in &mut self.streams {
             if stream.head.as_ref().is_some_and(|head| head.0 == uid) {
-                parts.extend(stream.head.take().map(|head| head.1));
+                records.extend(stream.head.take().map(|head| head.1));
                 stream.advance(self.translation)?;
             }
         }

@@ -19,7 +19,7 @@ pub(super) struct Translation {
     /// Where the runs of each block begin.
     starts: Vec<usize>,
     /// Of each run: the place of its first UID in the block, and what that becomes.
-    places: Vec<u8>,
+    firsts: Vec<u8>,
     news: Vec<Uid>,
     /// The old UID after the last run.
     end: Uid,
@@ -39,12 +39,12 @@ impl Translation {
     /// Says what the UIDs up to `end` become, from the last one on.
     fn extend(&mut self, end: Uid, mut new: Uid) {
         while self.end < end {
-            let place = self.end - self.below;
-            let in_block = place & ((1 << BLOCK_BITS) - 1);
+            let offset = self.end - self.below;
+            let in_block = offset & ((1 << BLOCK_BITS) - 1);
             if in_block == 0 {
                 self.starts.push(self.news.len());
             }
-            self.places.push(in_block as u8);
+            self.firsts.push(in_block as u8);
             self.news.push(new);
             let count = (end - self.end).min((1 << BLOCK_BITS) - in_block);
             self.end += count;
@@ -55,15 +55,15 @@ impl Translation {
     /// What a UID becomes; `None` where it is dropped.
     #[inline]
     pub(super) fn get(&self, old: Uid) -> Option<Uid> {
-        let Some(place) = old.0.checked_sub(self.below.0) else { return Some(old) };
-        let block = usize::try_from(place >> BLOCK_BITS).ok()?;
+        let Some(offset) = old.0.checked_sub(self.below.0) else { return Some(old) };
+        let block = usize::try_from(offset >> BLOCK_BITS).ok()?;
         let start = *self.starts.get(block)?;
         let end = self.starts.get(block + 1).copied().unwrap_or(self.news.len());
-        let in_block = (place & ((1 << BLOCK_BITS) - 1)) as u8;
-        let own = &self.places[start..end];
-        let run = own.partition_point(|&first| first <= in_block).checked_sub(1)?;
+        let in_block = (offset & ((1 << BLOCK_BITS) - 1)) as u8;
+        let block_firsts = &self.firsts[start..end];
+        let run = block_firsts.partition_point(|&first| first <= in_block).checked_sub(1)?;
         let new = self.news[start + run];
-        (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - own[run]))
+        (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - block_firsts[run]))
     }
 
     /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is

@@ -34,7 +34,7 @@ fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<
 }
 
 /// The URLs of one row that go into a partition.
-struct Source<'a> {
+struct UrlStream<'a> {
     urls: RowUrls<'a>,
     unused: &'a [Uid],
     /// The UID, key, URL and urlkey at its head; a UID only where there is one.
@@ -44,7 +44,7 @@ struct Source<'a> {
     surt: String,
 }
 
-impl Source<'_> {
+impl UrlStream<'_> {
     fn advance(&mut self) -> Result<(), Error> {
         self.uid = None;
         while let Some((uid, url, surt)) = self.urls.next_url()? {
@@ -82,7 +82,7 @@ pub(super) fn urls(
     let mut next = store.row_uids(rows.start).start;
     let mut offsets = vec![next];
     for partition in 0..boundaries.partitions() {
-        next += cuts.iter().map(|own| count(own[partition]..own[partition + 1])).sum::<u64>();
+        next += cuts.iter().map(|cuts| count(cuts[partition]..cuts[partition + 1])).sum::<u64>();
         offsets.push(next);
     }
     state.row.offsets = Offsets(offsets);
@@ -91,18 +91,18 @@ pub(super) fn urls(
     if index == 0 {
         state.dropped = unused.len() as u64;
     }
-    let own = (0..boundaries.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index);
+    let my_partitions = (0..boundaries.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index);
     let mut runs: Vec<(Uid, Uid, u64)> = Vec::new();
-    for partition in own {
-        let sources = rows.clone().zip(&cuts).map(|(row, own)| Source {
-            urls: store.row_urls(row, own[partition]..own[partition + 1], true),
+    for partition in my_partitions {
+        let streams = rows.clone().zip(&cuts).map(|(row, cuts)| UrlStream {
+            urls: store.row_urls(row, cuts[partition]..cuts[partition + 1], true),
             unused: &unused,
             uid: None,
             key: Vec::new(),
             url: String::new(),
             surt: String::new(),
         });
-        job.check(write(context, partition, sources.collect(), state, &mut runs))?;
+        job.check(write(context, partition, streams.collect(), state, &mut runs))?;
     }
     let all = Collector::new(Sorter::new(job.scratch(), "translation", job.budget(20)));
     let mut runs = runs.into_iter();
@@ -125,31 +125,31 @@ pub(super) fn urls(
     Ok(())
 }
 
-/// Writes a partition from its sources.
+/// Writes a partition from its streams.
 fn write(
     context: &Context,
     partition: usize,
-    mut sources: Vec<Source<'_>>,
+    mut streams: Vec<UrlStream<'_>>,
     state: &mut MergeState,
     runs: &mut Vec<(Uid, Uid, u64)>,
 ) -> Result<(), Error> {
     let number = partition_number(partition)?;
     let mut writer = UrlWriter::create(&context.row, number)?;
     let mut uid = state.row.offsets.0[partition];
-    sources.iter_mut().try_for_each(Source::advance)?;
-    // The last run of each source.
-    let mut open: Vec<Option<(Uid, Uid, u64)>> = vec![None; sources.len()];
+    streams.iter_mut().try_for_each(UrlStream::advance)?;
+    // The last run of each stream.
+    let mut open: Vec<Option<(Uid, Uid, u64)>> = vec![None; streams.len()];
     loop {
-        let with_url = sources.iter_mut().zip(&mut open).filter(|(source, _)| source.uid.is_some());
-        let Some((source, open)) = with_url.min_by(|one, other| one.0.key.cmp(&other.0.key)) else { break };
-        let Some(old) = source.uid else { break };
-        writer.push(uid, &source.url, &source.surt)?;
+        let with_url = streams.iter_mut().zip(&mut open).filter(|(stream, _)| stream.uid.is_some());
+        let Some((stream, open)) = with_url.min_by(|one, other| one.0.key.cmp(&other.0.key)) else { break };
+        let Some(old) = stream.uid else { break };
+        writer.push(uid, &stream.url, &stream.surt)?;
         match open {
             Some((first, new, count)) if *first + *count == old && *new + *count == uid => *count += 1,
             open => runs.extend(open.replace((old, uid, 1))),
         }
         uid += 1;
-        source.advance()?;
+        stream.advance()?;
         context.job.go_on()?;
     }
     runs.extend(open.into_iter().flatten());

@@ -80,7 +80,7 @@ const _: () = assert!(
 );
 
 /// Turns captures into records.
-struct Folder {
+struct RecordMaker {
     interner: Interner,
     urls: Sorter,
     sample: Sample,
@@ -95,10 +95,10 @@ struct Folder {
     url_bytes_max: usize,
 }
 
-impl Folder {
+impl RecordMaker {
     fn new(job: &Job, url_bytes_max: usize) -> Self {
         let slots = (job.budget_beside_reader(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
-        Folder {
+        RecordMaker {
             interner: Interner::new(slots, url_bytes_max),
             urls: Sorter::new(job.scratch(), "urls", job.budget_beside_reader(20)),
             sample: Sample::default(),
@@ -114,7 +114,7 @@ impl Folder {
     }
 
     fn fingerprint(&mut self, base: Option<&Base>, text: &str) -> Result<Result<u128, Finding>, Error> {
-        let Folder { interner, urls, sample, key, .. } = self;
+        let RecordMaker { interner, urls, sample, key, .. } = self;
         let mut pushed = Ok(());
         let found = interner.intern(base, text, &mut |Fingerprint(fingerprint), url| {
             webstrata_layers::key(url, key);
@@ -177,14 +177,14 @@ impl Folder {
                 self.append_links(capture)?;
             }
         }
-        self.send_in_parts(owner(page, outbox.workers()), &key, outbox);
+        self.send_split(owner(page, outbox.workers()), &key, outbox);
         Ok(true)
     }
 
     /// Sends the payload that was made; what has too many links for one record in several.
-    fn send_in_parts(&self, owner: usize, key: &[u8], outbox: &mut Outbox) {
-        let most = self.head + LINKS_MAX * HASH_BYTES;
-        let (first, rest) = self.payload.split_at(self.payload.len().min(most));
+    fn send_split(&self, owner: usize, key: &[u8], outbox: &mut Outbox) {
+        let record_max = self.head + LINKS_MAX * HASH_BYTES;
+        let (first, rest) = self.payload.split_at(self.payload.len().min(record_max));
         outbox.send(owner, key, first);
         for links in rest.chunks(LINKS_MAX * HASH_BYTES) {
             outbox.send(owner, key, &[&first[..self.head], links].concat());
@@ -283,7 +283,7 @@ fn record_of(input: &Input) -> InputRecord {
 struct Reading {
     inputs: Arc<Inputs>,
     job: Job,
-    folder: Rc<RefCell<Option<Folder>>>,
+    record_maker: Rc<RefCell<Option<RecordMaker>>>,
     current: Option<(Input, Box<dyn CaptureReader>)>,
     /// What was read of each input so far, the current one last.
     read: Vec<InputRecord>,
@@ -298,7 +298,7 @@ struct Reading {
 impl Reading {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         if self.is_sending {
-            self.is_sending = send_more(&mut self.capture, &self.job, &self.folder, outbox)?;
+            self.is_sending = send_next_links(&mut self.capture, &self.job, &self.record_maker, outbox)?;
             return Ok(true);
         }
         let Some((input, reader)) = &mut self.current else {
@@ -309,9 +309,9 @@ impl Reading {
             self.read.push(record_of(input));
             return Ok(true);
         };
-        let mut folder = self.folder.borrow_mut();
-        let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
-        if !reader.read(&mut self.capture, &mut folder.tally)? {
+        let mut record_maker = self.record_maker.borrow_mut();
+        let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
+        if !reader.read(&mut self.capture, &mut record_maker.tally)? {
             self.current = None;
             self.job.progress().add_input_done();
             return Ok(true);
@@ -321,7 +321,7 @@ impl Reading {
             // The time of a capture of another page says nothing about the captures of this one.
             revisit.time = None;
         }
-        if !folder.send(&self.capture, outbox)? {
+        if !record_maker.send(&self.capture, outbox)? {
             return Ok(true);
         }
         self.is_sending = true;
@@ -351,17 +351,17 @@ impl Reading {
 }
 
 /// Sends the links of a capture that wait for their turn; whether there were any.
-fn send_more(
+fn send_next_links(
     capture: &mut Capture,
     job: &Job,
-    folder: &RefCell<Option<Folder>>,
+    record_maker: &RefCell<Option<RecordMaker>>,
     outbox: &mut Outbox,
 ) -> Result<bool, Error> {
-    let more = capture.links.turn().map_err(|source| job.scratch().error(source))?;
-    if more && let Some(folder) = &mut *folder.borrow_mut() {
-        folder.send(capture, outbox)?;
+    let has_links = capture.links.turn().map_err(|source| job.scratch().error(source))?;
+    if has_links && let Some(record_maker) = &mut *record_maker.borrow_mut() {
+        record_maker.send(capture, outbox)?;
     }
-    Ok(more)
+    Ok(has_links)
 }
 
 /// A capture to read into, whose links are within a bound.
@@ -376,12 +376,12 @@ pub(crate) fn ingest(
     inputs: &Arc<Inputs>,
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
-    let folder = Rc::new(RefCell::new(Some(Folder::new(job, inputs.meaning.url_bytes_max))));
+    let record_maker = Rc::new(RefCell::new(Some(RecordMaker::new(job, inputs.meaning.url_bytes_max))));
     let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget_beside_reader(50)));
     let reading = Rc::new(RefCell::new(Reading {
         inputs: Arc::clone(inputs),
         job: job.clone(),
-        folder: Rc::clone(&folder),
+        record_maker: Rc::clone(&record_maker),
         current: None,
         capture: bounded(job),
         is_sending: false,
@@ -398,11 +398,11 @@ pub(crate) fn ingest(
         state.inputs = std::mem::take(&mut reading.read);
         (std::mem::take(&mut reading.borrows), std::mem::take(&mut reading.with_digests))
     };
-    let wanted = tell_all(worker, job, borrows)?;
-    if !wanted.is_empty() {
-        read_again(worker, job, inputs.meaning.kinds, &folder, &captures, again, wanted)?;
+    let requested = tell_all(worker, job, borrows)?;
+    if !requested.is_empty() {
+        read_again(worker, job, inputs.meaning.kinds, &record_maker, &captures, again, requested)?;
     }
-    let Folder { urls, sample, tally, .. } = folder.take().ok_or(Stopped)?;
+    let RecordMaker { urls, sample, tally, .. } = record_maker.take().ok_or(Stopped)?;
     state.row.tally = tally;
     state.captures = job.check(captures.into_inner().and_then(Sorter::into_runs))?;
     state.urls = job.check(urls.into_runs())?;
@@ -410,12 +410,12 @@ pub(crate) fn ingest(
     Ok(())
 }
 
-type Wanted = HashMap<u128, Vec<(String, i64)>>;
+type Requested = HashMap<u128, Vec<(String, i64)>>;
 
 /// Tells every worker which payloads are wanted, and for which pages and times.
-fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<Wanted, Stopped> {
-    let wanted = Rc::new(RefCell::new(Wanted::new()));
-    let heard = Rc::clone(&wanted);
+fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<Requested, Stopped> {
+    let requested = Rc::new(RefCell::new(Requested::new()));
+    let received = Rc::clone(&requested);
     shuffle(
         worker,
         job,
@@ -426,16 +426,16 @@ fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<
             Ok(true)
         },
         move |block| {
-            let mut heard = heard.borrow_mut();
+            let mut received = received.borrow_mut();
             wire::for_each(&block, |mut key, mut payload| {
                 let digest = u128::from_be_bytes(wire::take_array(&mut key));
                 let time = wire::key_time(wire::take_array(&mut payload));
-                heard.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
+                received.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
             });
             Ok(())
         },
     )?;
-    Ok(wanted.take())
+    Ok(requested.take())
 }
 
 /// Reads inputs again and lends the links of wanted payloads to the pages that want them.
@@ -443,12 +443,12 @@ fn read_again(
     worker: &mut Worker,
     job: &Job,
     kinds: LinkKinds,
-    folder: &Rc<RefCell<Option<Folder>>>,
+    record_maker: &Rc<RefCell<Option<RecordMaker>>>,
     captures: &Collector,
     mut again: Vec<Input>,
-    wanted: Wanted,
+    requested: Requested,
 ) -> Result<(), Stopped> {
-    let folder = Rc::clone(folder);
+    let record_maker = Rc::clone(record_maker);
     let mut current: Option<Box<dyn CaptureReader>> = None;
     let (mut capture, mut counted_already) = (bounded(job), Tally::default());
     // Whom the payload that was read goes to, and whether they are to have more of it.
@@ -463,7 +463,7 @@ fn read_again(
             if is_lending {
                 is_lending = capture.links.turn().map_err(|source| names.scratch().error(source))?;
                 if is_lending {
-                    lend(&mut capture, &lent, &folder, outbox)?;
+                    lend(&mut capture, &lent, &record_maker, outbox)?;
                 }
                 return Ok(true);
             }
@@ -477,10 +477,10 @@ fn read_again(
                 return Ok(true);
             }
             if capture.content == Content::Links
-                && let Some(pages) = capture.digest.and_then(|digest| wanted.get(&digest.0))
+                && let Some(pages) = capture.digest.and_then(|digest| requested.get(&digest.0))
             {
                 lent.clone_from(pages);
-                lend(&mut capture, &lent, &folder, outbox)?;
+                lend(&mut capture, &lent, &record_maker, outbox)?;
                 is_lending = true;
             }
             Ok(true)
@@ -493,15 +493,15 @@ fn read_again(
 fn lend(
     capture: &mut Capture,
     pages: &[(String, i64)],
-    folder: &RefCell<Option<Folder>>,
+    record_maker: &RefCell<Option<RecordMaker>>,
     outbox: &mut Outbox,
 ) -> Result<(), Error> {
-    let mut folder = folder.borrow_mut();
-    let folder = folder.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
+    let mut record_maker = record_maker.borrow_mut();
+    let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
     for (url, time) in pages {
         capture.url.clone_from(url);
         capture.time = *time;
-        folder.send(capture, outbox)?;
+        record_maker.send(capture, outbox)?;
     }
     Ok(())
 }

@@ -61,10 +61,10 @@ impl Gathering {
         let mut last: &[i64] = &[];
         let mut start = 0;
         for &end in &self.ends {
-            let own = &self.starts[start..end];
-            if own != last {
-                self.ranges.extend_from_slice(own);
-                last = own;
+            let source_starts = &self.starts[start..end];
+            if source_starts != last {
+                self.ranges.extend_from_slice(source_starts);
+                last = source_starts;
             }
             start = end;
         }
@@ -76,14 +76,14 @@ impl Gathering {
         record.changes.clear();
         let mut start = 0;
         for (link, &end) in (0u32..).zip(&self.ends) {
-            let mut own = self.starts[start..end].iter().peekable();
+            let mut source_starts = self.starts[start..end].iter().peekable();
             start = end;
-            if own.len() == self.ranges.len() {
+            if source_starts.len() == self.ranges.len() {
                 continue;
             }
             let mut present = true;
             for (capture, range) in (0u32..).zip(&self.ranges) {
-                let now = own.next_if_eq(&range).is_some();
+                let now = source_starts.next_if_eq(&range).is_some();
                 if now != present {
                     record.changes.push(Change { link, capture });
                 }
@@ -107,9 +107,9 @@ pub(crate) fn inlinks(worker: &Worker, context: &Context, state: &mut BuildState
     let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
     let records = job.check(Sorted::of(&std::mem::take(&mut state.in_links), job.scratch()))?;
-    let own = 0..state.row.records.partitions();
-    let own = own.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
-    job.check(write(own, context, records, state))?;
+    let my_partitions = 0..state.row.records.partitions();
+    let my_partitions = my_partitions.filter(|&partition| Offsets::inlinks_worker(partition, peers) == index);
+    job.check(write(my_partitions, context, records, state))?;
     Ok(())
 }
 

@@ -172,15 +172,15 @@ impl Ranges {
         let Ranges { ranges, starts, in_all, link, change, .. } = self;
         let &target = page.links.get(*link)?;
         let rest = &page.changes[*change..];
-        let own = &rest[..rest.iter().take_while(|change| change.link as usize == *link).count()];
+        let link_changes = &rest[..rest.iter().take_while(|change| change.link as usize == *link).count()];
         *link += 1;
-        *change += own.len();
-        if own.is_empty() {
+        *change += link_changes.len();
+        if link_changes.is_empty() {
             return Some((target, &starts[..*in_all]));
         }
         starts.truncate(*in_all);
-        let runs = runs(own, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
-        let within = runs.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
+        let stretches = runs(link_changes, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+        let within = stretches.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
         append_starts(starts, within);
         Some((target, &starts[*in_all..]))
     }
@@ -198,13 +198,13 @@ pub(crate) fn outlinks(
     // The writers of out-links take most memory of all stages; what was freed before counts too.
     meter::give_back();
     let records = state.row.records.clone();
-    let own = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let my_partitions = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
         pages: job.check(Sorted::of(&std::mem::take(&mut state.page_records), job.scratch()))?,
         row: context.row.clone(),
         base: context.base.clone(),
         current: None,
-        waiting: own.collect(),
+        waiting: my_partitions.collect(),
         files: Vec::new(),
         work: std::mem::take(&mut state.row.work),
         counts: Counts::default(),

@@ -1,15 +1,15 @@
 //! Stage 2: captures to pages over time, and a request for the UID of every URL that a page names.
 //!
-//! Reads the capture records of the pages that this worker owns in order of (page, time) and folds them
-//! ([`crate::stages::pages::fold`]). One that is too large has its captures and no links. A folded page waits in a
-//! spool, in order of its number on this worker; the fingerprints of the page and of its distinct links go as requests
-//! to their owners, where the UIDs will be.
+//! Reads the capture records of the pages that this worker owns in order of (page, time) and accumulates them
+//! ([`crate::stages::pages::accumulator`]). A page that is too large has its captures and no links. An accumulated page
+//! waits in a spool, in order of its number on this worker; the fingerprints of the page and of its distinct links go
+//! as requests to their owners, where the UIDs will be.
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, unknown
 //! captures, number of links, changes, evidence ([`crate::stages::page_record`] without UIDs), number of links that
 //! revisits have.
 
-pub(crate) mod fold;
+pub(crate) mod accumulator;
 
 use crate::Error;
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
@@ -20,7 +20,7 @@ use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::state::Runs;
 use crate::engine::wire;
 use crate::stages::page_record;
-use crate::stages::pages::fold::{Fold, FoldedPage};
+use crate::stages::pages::accumulator::{AccumulatedPage, PageAccumulator};
 use crate::stages::records::Request;
 use crate::stages::records::owner;
 use crate::stages::state::BuildState;
@@ -29,13 +29,13 @@ use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
 
-struct Folding {
+struct PageStage {
     worker: usize,
     captures: Sorted,
-    fold: Fold,
+    accumulator: PageAccumulator,
     current: Option<u128>,
-    page: FoldedPage,
-    /// The number of the folded page and the next slot to ask for.
+    page: AccumulatedPage,
+    /// The number of the accumulated page and the next slot to ask for.
     asking: Option<(u64, usize)>,
     ended: bool,
     left_out: u64,
@@ -46,7 +46,7 @@ struct Folding {
 /// Requests that are sent at once.
 const REQUESTS: usize = 1 << 12;
 
-impl Folding {
+impl PageStage {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         if let Some((number, slot)) = self.asking {
             self.asking = self.ask(number, slot, outbox);
@@ -61,7 +61,7 @@ impl Folding {
         let time = wire::key_time(wire::take_array(&mut key));
         if self.current.is_none_or(|current| current == page) {
             self.current = Some(page);
-            self.fold.add(time, payload)?;
+            self.accumulator.add(time, payload)?;
             self.captures.next()?;
             return Ok(true);
         }
@@ -71,7 +71,7 @@ impl Folding {
     /// Spools the page at hand; `false` where there is none.
     fn finish_page(&mut self) -> Result<bool, Error> {
         let Some(fingerprint) = self.current.take() else { return Ok(false) };
-        self.fold.finish(fingerprint, &mut self.page)?;
+        self.accumulator.finish(fingerprint, &mut self.page)?;
         let page = &self.page;
         self.left_out += u64::from(page.is_left_out);
         self.record.clear();
@@ -79,7 +79,7 @@ impl Folding {
         wire::put(&mut self.record, page.links.len() as u64);
         page_record::write_changes(&mut self.record, &page.changes);
         page_record::write_evidence(&mut self.record, &page.evidence);
-        wire::put(&mut self.record, page.own.len() as u64);
+        wire::put(&mut self.record, page.revisit_links.len() as u64);
         let number = self.spool.push(&[], &self.record)?;
         self.asking = Some((number, 0));
         Ok(true)
@@ -87,9 +87,9 @@ impl Folding {
 
     /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
     fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
-        let FoldedPage { fingerprint, links, own, .. } = &self.page;
+        let AccumulatedPage { fingerprint, links, revisit_links, .. } = &self.page;
         let all = links.len() as u64;
-        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(own));
+        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(revisit_links));
         for (slot, fingerprint) in slots.skip(from).take(REQUESTS) {
             let links = if slot == 0 { all } else { u64::from(slot <= all) };
             Request { worker: self.worker, number, slot, links }.write(&mut self.record);
@@ -97,19 +97,19 @@ impl Folding {
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
         }
         let next = from + REQUESTS;
-        (next <= links.len() + own.len()).then_some((number, next))
+        (next <= links.len() + revisit_links.len()).then_some((number, next))
     }
 }
 
-/// Folds the captures of this worker; see the head of this file.
+/// Accumulates the captures of this worker; see the head of this file.
 pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut BuildState) -> Result<(), Stopped> {
     let captures = std::mem::take(&mut state.captures);
-    let folding = Rc::new(RefCell::new(Some(Folding {
+    let stage = Rc::new(RefCell::new(Some(PageStage {
         worker: worker.index(),
         captures: job.check(Sorted::of(&captures, job.scratch()))?,
-        fold: Fold::new(job.budget_beside_record(40), job.scratch()),
+        accumulator: PageAccumulator::new(job.budget_beside_record(40), job.scratch()),
         current: None,
-        page: FoldedPage::default(),
+        page: AccumulatedPage::default(),
         asking: None,
         ended: false,
         left_out: 0,
@@ -117,16 +117,16 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut BuildState) -> R
         record: Vec::new(),
     })));
     let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget_beside_record(40)));
-    let fold = Rc::clone(&folding);
-    let produce = move |outbox: &mut Outbox| match &mut *fold.borrow_mut() {
-        Some(folding) => folding.step(outbox),
+    let shared = Rc::clone(&stage);
+    let produce = move |outbox: &mut Outbox| match &mut *shared.borrow_mut() {
+        Some(stage) => stage.step(outbox),
         None => Ok(false),
     };
     shuffle(worker, job, "pages", produce, requests.consumer())?;
-    let folding = folding.take().ok_or(Stopped)?;
-    let Folding { left_out, fold: Fold { older_undated, .. }, .. } = folding;
+    let stage = stage.take().ok_or(Stopped)?;
+    let PageStage { left_out, accumulator: PageAccumulator { older_undated, .. }, .. } = stage;
     state.row.tally.count_many(Finding::OlderUndated, older_undated);
-    state.pages = Runs(vec![job.check(folding.spool.finish())?]);
+    state.pages = Runs(vec![job.check(stage.spool.finish())?]);
     state.requests = job.check(requests.into_inner().and_then(Sorter::into_runs))?;
     state.left_out = gather(worker, job, None, &(left_out + older_undated))?.into_iter().sum();
     Ok(())

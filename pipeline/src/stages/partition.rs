@@ -76,9 +76,9 @@ impl Sample {
     fn distinct(&self) -> u64 {
         match self.keys.last_key_value() {
             Some((&largest, _)) if self.keys.len() >= SAMPLE_MAX => {
-                let part = (largest >> 64) as f64 / 2f64.powi(64);
+                let sampled_share = (largest >> 64) as f64 / 2f64.powi(64);
                 #[expect(clippy::cast_possible_truncation, reason = "a rounded estimate")]
-                let distinct = ((SAMPLE_MAX - 1) as f64 / part.max(f64::MIN_POSITIVE)) as u64;
+                let distinct = ((SAMPLE_MAX - 1) as f64 / sampled_share.max(f64::MIN_POSITIVE)) as u64;
                 distinct
             }
             _ => self.keys.len() as u64,
@@ -95,8 +95,8 @@ impl Sample {
 
     /// The first keys of the partitions after the first, where `weights` are the weights of the sampled URLs.
     pub(crate) fn boundaries(self, partition_urls: Option<u64>, weights: &Weights) -> Boundaries {
-        let wanted = wanted(self.distinct(), partition_urls);
-        let partitions = wanted.clamp(1, self.keys.len().max(1) as u64);
+        let partitions = partitions_for(self.distinct(), partition_urls);
+        let partitions = partitions.clamp(1, self.keys.len().max(1) as u64);
         let weight = |fingerprint| 1 + weights.get(fingerprint).copied().unwrap_or(0);
         let kept = self.keys.iter().filter(|(_, key)| !key.is_empty());
         let mut keys: Vec<_> = kept.map(|(fingerprint, key)| (key, weight(fingerprint))).collect();
@@ -105,8 +105,8 @@ impl Sample {
         let (mut firsts, mut before) = (Vec::new(), 0);
         for (key, weight) in keys {
             // The partition in which the middle of the URL's weight falls.
-            let part = u128::from(before + weight / 2) * u128::from(partitions) / u128::from(all);
-            if part > firsts.len() as u128 {
+            let position = u128::from(before + weight / 2) * u128::from(partitions) / u128::from(all);
+            if position > firsts.len() as u128 {
                 firsts.push(key.clone());
             }
             before += weight;
@@ -116,7 +116,7 @@ impl Sample {
 }
 
 /// How many partitions so many URLs make: of about `partition_urls` each, or by default as the head of this file says.
-fn wanted(urls: u64, partition_urls: Option<u64>) -> u64 {
+fn partitions_for(urls: u64, partition_urls: Option<u64>) -> u64 {
     let spread = (urls / PARTITION_URLS.start()).min(PARTITIONS);
     partition_urls.map_or_else(
         || spread.max(urls.div_ceil(*PARTITION_URLS.end())),
@@ -170,8 +170,8 @@ pub(crate) fn boundaries(
     partition_urls: Option<u64>,
 ) -> Result<(Boundaries, Weights), Stopped> {
     let sample = join_sample(worker, job, sample)?;
-    let own = job.check(weights(job, &sample, requests))?;
-    let weights = share_weights(worker, job, own)?;
+    let my_weights = job.check(weights(job, &sample, requests))?;
+    let weights = share_weights(worker, job, my_weights)?;
     Ok((sample.boundaries(partition_urls, &weights), weights))
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn boundaries(
 pub(crate) fn join_sample(worker: &mut Worker, job: &Job, sample: &Runs) -> Result<Sample, Stopped> {
     let mut sample = job.check(Merge::open(sample, job.scratch()))?;
     let joined = Rc::new(RefCell::new(Sample::default()));
-    let heard = Rc::clone(&joined);
+    let received = Rc::clone(&joined);
     shuffle(
         worker,
         job,
@@ -192,7 +192,7 @@ pub(crate) fn join_sample(worker: &mut Worker, job: &Job, sample: &Runs) -> Resu
         move |block| {
             for_each(&block, |mut fingerprint, key| {
                 let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
-                heard.borrow_mut().offer(fingerprint, key);
+                received.borrow_mut().offer(fingerprint, key);
             });
             Ok(())
         },
@@ -201,16 +201,16 @@ pub(crate) fn join_sample(worker: &mut Worker, job: &Job, sample: &Runs) -> Resu
 }
 
 /// Tells every worker the weights that this one knows: those of all.
-pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)>) -> Result<Weights, Stopped> {
-    let mut own = own.into_iter();
+pub(crate) fn share_weights(worker: &mut Worker, job: &Job, my_weights: Vec<(u128, u64)>) -> Result<Weights, Stopped> {
+    let mut my_weights = my_weights.into_iter();
     let all = Rc::new(RefCell::new(Weights::new()));
-    let heard = Rc::clone(&all);
+    let received = Rc::clone(&all);
     shuffle(
         worker,
         job,
         "sample",
         move |outbox| {
-            let Some((fingerprint, weight)) = own.next() else { return Ok(false) };
+            let Some((fingerprint, weight)) = my_weights.next() else { return Ok(false) };
             outbox.send_to_all(&fingerprint.to_be_bytes(), &weight.to_be_bytes());
             Ok(true)
         },
@@ -218,7 +218,7 @@ pub(crate) fn share_weights(worker: &mut Worker, job: &Job, own: Vec<(u128, u64)
             for_each(&block, |mut fingerprint, mut weight| {
                 let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
                 let weight = u64::from_be_bytes(wire::take_array(&mut weight));
-                heard.borrow_mut().insert(fingerprint, weight);
+                received.borrow_mut().insert(fingerprint, weight);
             });
             Ok(())
         },
@@ -233,8 +233,8 @@ pub(crate) fn record_bounds(mut sampled: Vec<(Uid, u64)>, partitions: usize, end
     let all: u64 = sampled.iter().map(|(_, weight)| weight).sum();
     let (mut bounds, mut before) = (vec![Uid(0)], 0);
     for (uid, weight) in sampled {
-        let part = u128::from(before + weight / 2) * partitions as u128 / u128::from(all.max(1));
-        if part >= bounds.len() as u128 && bounds.len() < partitions {
+        let position = u128::from(before + weight / 2) * partitions as u128 / u128::from(all.max(1));
+        if position >= bounds.len() as u128 && bounds.len() < partitions {
             bounds.push(uid);
         }
         before += weight;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(Sample::default().boundaries(Some(1_000), &HashMap::new()).partitions(), 1);
         assert_eq!(sample_of(0..5).boundaries(Some(1), &HashMap::new()).partitions(), 5);
         for (urls, partitions) in [(0, 0), (9000, 1), (17_000, 2), (1 << 17, 8), (1 << 22, 8), (1 << 24, 32)] {
-            assert_eq!(wanted(urls, None), partitions, "{urls}");
+            assert_eq!(partitions_for(urls, None), partitions, "{urls}");
         }
     }
 

@@ -94,7 +94,7 @@ struct Assembly {
     page: Page,
     evidence: Evidence<RevisitLink>,
     /// UIDs of the links that revisits have; `None` for those that were left out.
-    own: Vec<Option<Uid>>,
+    revisit_uids: Vec<Option<Uid>>,
     /// (UID, slot) of the links of the page.
     slots: Vec<(Uid, usize)>,
     changes: Vec<Change>,
@@ -113,11 +113,11 @@ impl Assembly {
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
-        let (links, own) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
+        let (links, revisit_links) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
         self.slots.clear();
         self.slots.reserve_exact(links);
-        self.own.clear();
-        self.own.resize(own, None);
+        self.revisit_uids.clear();
+        self.revisit_uids.resize(revisit_links, None);
         let mut uid = None;
         while let Some((number, slot, answer)) = self.at.filter(|at| at.0 == self.number) {
             debug_assert_eq!(number, self.number);
@@ -125,14 +125,14 @@ impl Assembly {
                 None => uid = Some(answer),
                 Some(slot) => match usize::try_from(slot).unwrap_or(usize::MAX) {
                     slot if slot < links => self.slots.push((answer, slot)),
-                    slot => self.own[slot - links] = Some(answer),
+                    slot => self.revisit_uids[slot - links] = Some(answer),
                 },
             }
             self.advance()?;
         }
         self.number += 1;
         self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
-        self.turn(links);
+        self.reorder(links);
         let evidence = self.with_uids();
         self.record.clear();
         page_record::write(&mut self.record, &self.page, &evidence);
@@ -144,7 +144,8 @@ impl Assembly {
     /// The evidence of the page in UIDs; links without UID are dropped.
     fn with_uids(&mut self) -> Evidence {
         let Evidence { digests, revisits } = std::mem::take(&mut self.evidence);
-        let uid = |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *self.own.get(at)?);
+        let uid =
+            |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *self.revisit_uids.get(at)?);
         let revisits = revisits.into_iter().map(|Revisit { capture, not_modified, referred, links }| {
             let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
             links.sort_unstable();
@@ -154,18 +155,18 @@ impl Assembly {
     }
 
     /// Brings links and changes from the order of slots to that of UIDs; links without UID are dropped.
-    fn turn(&mut self, links: usize) {
+    fn reorder(&mut self, links: usize) {
         const DROPPED: u32 = u32::MAX;
         self.slots.sort_unstable();
-        let mut place = vec![DROPPED; links];
+        let mut positions = vec![DROPPED; links];
         self.page.links.clear();
         for (new, &(uid, slot)) in (0u32..).zip(&self.slots) {
-            place[slot] = new;
+            positions[slot] = new;
             self.page.links.push(uid);
         }
         self.changes.clear();
         self.changes.extend(self.page.changes.iter().filter_map(|change| {
-            let link = place[change.link as usize];
+            let link = positions[change.link as usize];
             (link != DROPPED).then_some(Change { link, capture: change.capture })
         }));
         self.changes.sort_unstable();
@@ -193,7 +194,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildS
         records: state.row.records.clone(),
         page: Page::default(),
         evidence: Evidence::default(),
-        own: Vec::new(),
+        revisit_uids: Vec::new(),
         slots: Vec::new(),
         changes: Vec::new(),
         record: Vec::new(),

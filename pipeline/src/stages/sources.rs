@@ -62,20 +62,20 @@ fn keep(
     update: bool,
 ) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
-    let (mut key, mut wanted, mut stays) = (Vec::new(), 0, false);
-    let mut take_urls = |up_to: &[u8], wanted: u64, stays: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
+    let (mut key, mut sources, mut is_page) = (Vec::new(), 0, false);
+    let mut take_urls = |up_to: &[u8], sources: u64, is_page: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
         // URL records have one or more lines a fingerprint, all before the first line of the next one.
         while let Some((fingerprint, url_key)) = urls.peek()? {
             if fingerprint > up_to {
                 break;
             }
-            // Nobody asks for a URL that only links name which were left out.
-            let is_wanted = fingerprint == up_to;
-            if is_wanted && (stays || wanted >= min_sources) {
+            // A URL that only left-out links name is not requested.
+            let is_requested = fingerprint == up_to;
+            if is_requested && (is_page || sources >= min_sources) {
                 let mut number = fingerprint;
                 kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
                 kept.0.push(url_key, fingerprint)?;
-            } else if is_wanted && update {
+            } else if is_requested && update {
                 kept.0.push(url_key, &[fingerprint, &[RARE]].concat())?;
             }
             urls.next()?;
@@ -84,18 +84,18 @@ fn keep(
     };
     while let Some((fingerprint, payload)) = requests.next()? {
         if fingerprint != key {
-            take_urls(&key, wanted, stays, &mut kept)?;
+            take_urls(&key, sources, is_page, &mut kept)?;
             key.clear();
             key.extend_from_slice(fingerprint);
-            (wanted, stays) = (0, false);
+            (sources, is_page) = (0, false);
         }
         if Request::read(payload).slot == 0 {
-            stays = true;
+            is_page = true;
         } else {
-            wanted += 1;
+            sources += 1;
         }
         job.go_on()?;
     }
-    take_urls(&key, wanted, stays, &mut kept)?;
+    take_urls(&key, sources, is_page, &mut kept)?;
     Ok(kept)
 }

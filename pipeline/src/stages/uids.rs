@@ -118,21 +118,21 @@ fn distinct(
 /// Adds up the counts of all workers.
 fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Result<Offsets, Stopped> {
     let all = Rc::new(RefCell::new(vec![0; counts.len()]));
-    let heard = Rc::clone(&all);
-    let mut own = counts.into_iter().enumerate();
+    let received = Rc::clone(&all);
+    let mut my_counts = counts.into_iter().enumerate();
     shuffle(
         worker,
         job,
         "uids",
         move |outbox| {
-            let Some((partition, count)) = own.next() else { return Ok(false) };
+            let Some((partition, count)) = my_counts.next() else { return Ok(false) };
             outbox.send_to_all(&partition.to_be_bytes(), &u64::to_be_bytes(count));
             Ok(true)
         },
         move |block| {
             for_each(&block, |mut partition, mut count| {
                 let partition = usize::from_be_bytes(wire::take_array(&mut partition));
-                heard.borrow_mut()[partition] += u64::from_be_bytes(wire::take_array(&mut count));
+                received.borrow_mut()[partition] += u64::from_be_bytes(wire::take_array(&mut count));
             });
             Ok(())
         },
@@ -216,13 +216,13 @@ pub(crate) fn uids(
         offsets.clone()
     };
     let (index, peers) = (worker.index(), worker.peers());
-    let own = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
+    let my_partitions = (0..offsets.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let writing = Rc::new(RefCell::new(Writing {
         row: context.row.clone(),
         urls: job.check(RunReader::open(&new, job.scratch()))?,
         known: job.check(RunReader::open(&known, job.scratch()))?,
         current: None,
-        waiting: own.collect(),
+        waiting: my_partitions.collect(),
         first_keys: BTreeMap::new(),
         files: Vec::new(),
         offsets: offsets.clone(),

@@ -18,7 +18,7 @@ type Dates = (u16, u16);
 
 /// Links of a worker's pages at many dates.
 pub(super) struct Timed {
-    own: Range<Uid>,
+    uids: Range<Uid>,
     pages: Vec<u32>,
     starts: Vec<usize>,
     /// Rising in each page; a link that is there again after a gap stands there again.
@@ -31,7 +31,7 @@ pub(super) struct Timed {
 /// Links of a worker's pages at one date.
 pub(super) struct Adjacency {
     /// The UIDs of this worker.
-    pub(super) own: Range<Uid>,
+    pub(super) uids: Range<Uid>,
     /// Pages with links, rising, as UIDs from the first one of this worker on.
     pub(super) pages: Vec<u32>,
     /// Where the links of each page begin; one more at the end.
@@ -48,23 +48,23 @@ pub(super) fn low(number: u64) -> u32 {
 
 /// Reads the links of this worker's pages in these windows.
 pub(super) fn read(ground: &Ground<'_>, windows: &[Window]) -> Result<Timed, Stopped> {
-    let own = ground.own();
+    let uids = ground.my_uids();
     // About as many as there will be: all links of the store, shared out.
     let share = ground.store.store().manifest().counts.links / ground.ranges.len() as u64;
     let links = Vec::with_capacity(usize::try_from(share).unwrap_or(0));
     let (pages, starts, dates) = (Vec::new(), vec![0], Vec::new());
-    let mut timed = Timed { own: own.clone(), pages, starts, links, dates, dates_all: windows.len() };
-    let mut own_links = Vec::new();
+    let mut timed = Timed { uids: uids.clone(), pages, starts, links, dates, dates_all: windows.len() };
+    let mut page_links = Vec::new();
     ground.each_page(|page| {
         match windows {
             [window] => {
-                page.links_in(*window, &mut own_links);
-                timed.links.extend(own_links.iter().map(|&link| low(link.0)));
+                page.links_in(*window, &mut page_links);
+                timed.links.extend(page_links.iter().map(|&link| low(link.0)));
             }
             windows => timed.add_dated(page, windows),
         }
         if timed.links.len() > *timed.starts.last().unwrap_or(&0) {
-            timed.pages.push(low(page.uid - own.start));
+            timed.pages.push(low(page.uid - uids.start));
             timed.starts.push(timed.links.len());
         }
         Ok(())
@@ -84,18 +84,18 @@ impl Timed {
             return;
         }
         let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-        let mut own: Vec<&[presence::Change]> = vec![&[]; page.links.len()];
+        let mut changes_by_link: Vec<&[presence::Change]> = vec![&[]; page.links.len()];
         for (link, changes) in presence::by_link(&page.changes) {
-            own[link as usize] = changes;
+            changes_by_link[link as usize] = changes;
         }
-        for (&link, changes) in page.links.iter().zip(own) {
-            let runs = presence::runs(changes, captures);
+        for (&link, changes) in page.links.iter().zip(changes_by_link) {
+            let stretches = presence::runs(changes, captures);
             let mut open: Option<Dates> = None;
             for &(date, (first, last)) in &selected {
-                // Runs are few; the last one that begins not after the window's end is the only one that can reach into
-                // it.
-                let at = runs.partition_point(|run| run.0 <= last);
-                if at == 0 || runs[at - 1].1 < first {
+                // Stretches are few; the last one that begins not after the window's end is the only one that can
+                // reach into it.
+                let at = stretches.partition_point(|stretch| stretch.0 <= last);
+                if at == 0 || stretches[at - 1].1 < first {
                     continue;
                 }
                 open = match open {
@@ -117,19 +117,19 @@ impl Timed {
 
     /// The links at a date of many.
     pub(super) fn at(&self, date: usize) -> Adjacency {
-        let there = |at: usize| {
+        let is_present = |at: usize| {
             let (first, last) = self.dates[at];
             usize::from(first) <= date && date <= usize::from(last)
         };
         let (mut pages, mut starts, mut links) = (Vec::with_capacity(self.pages.len()), vec![0], Vec::new());
         for (&page, bounds) in self.pages.iter().zip(self.starts.windows(2)) {
-            links.extend((bounds[0]..bounds[1]).filter(|&at| there(at)).map(|at| self.links[at]));
+            links.extend((bounds[0]..bounds[1]).filter(|&at| is_present(at)).map(|at| self.links[at]));
             if links.len() > *starts.last().unwrap_or(&0) {
                 pages.push(page);
                 starts.push(links.len());
             }
         }
-        Adjacency { own: self.own.clone(), pages, starts, links }
+        Adjacency { uids: self.uids.clone(), pages, starts, links }
     }
 
     /// The links at the only date, or at one of many.
@@ -137,20 +137,20 @@ impl Timed {
         if self.dates_all > 1 {
             return self.at(date);
         }
-        let Self { own, pages, starts, links, .. } = self;
-        Adjacency { own, pages, starts, links }
+        let Self { uids, pages, starts, links, .. } = self;
+        Adjacency { uids, pages, starts, links }
     }
 }
 
 impl Adjacency {
     /// Number of URLs of this worker.
     pub(super) fn urls(&self) -> usize {
-        usize::try_from(self.own.end - self.own.start).unwrap_or(usize::MAX)
+        usize::try_from(self.uids.end - self.uids.start).unwrap_or(usize::MAX)
     }
 
     /// The UID of the page with this index in `pages`.
     pub(super) fn uid(&self, page: usize) -> u32 {
-        low(self.own.start.0) + self.pages[page]
+        low(self.uids.start.0) + self.pages[page]
     }
 
     /// The links of the page with this index in `pages`.

@@ -10,21 +10,21 @@ use webstrata_layers::Window;
 use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
-    let urls = ground.own_urls();
+    let urls = ground.my_urls();
     let [mut captures, mut changed, mut added, mut removed] = [0; 4].map(|_| vec![0u64; urls]);
     let mut similarity = vec![1.0; urls];
     // By capture: links that it has, and that it has and the one before had not, or the other way round.
     let mut by_capture: Vec<[i64; 3]> = Vec::new();
     let (mut pairs_all, mut similar_all) = (0.0, 0.0);
-    each(ground, window, |place, _, history| {
-        captures[place] = history.times.len() as u64;
+    each(ground, window, |index, _, history| {
+        captures[index] = history.times.len() as u64;
         by_capture.clear();
         by_capture.resize(history.times.len() + 1, [0; 3]);
-        for run in &history.runs {
-            by_capture[run.first][0] += 1;
-            by_capture[run.last + 1][0] -= 1;
-            by_capture[run.first][1] += i64::from(run.first > 0);
-            by_capture[run.last + 1][2] += i64::from(run.last + 1 < history.times.len());
+        for stretch in &history.stretches {
+            by_capture[stretch.first][0] += 1;
+            by_capture[stretch.last + 1][0] -= 1;
+            by_capture[stretch.first][1] += i64::from(stretch.first > 0);
+            by_capture[stretch.last + 1][2] += i64::from(stretch.last + 1 < history.times.len());
         }
         let (mut present, mut similar) = (0, 0.0);
         for (at, &[step, came, went]) in by_capture[..history.times.len()].iter().enumerate() {
@@ -33,14 +33,14 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
                 // What either has, and what both have.
                 let either = present + went;
                 similar += if either == 0 { 1.0 } else { (present - came) as f64 / either as f64 };
-                changed[place] += u64::from(came + went > 0);
-                added[place] += came.unsigned_abs();
-                removed[place] += went.unsigned_abs();
+                changed[index] += u64::from(came + went > 0);
+                added[index] += came.unsigned_abs();
+                removed[index] += went.unsigned_abs();
             }
         }
         if history.times.len() > 1 {
             let pairs = (history.times.len() - 1) as f64;
-            similarity[place] = similar / pairs;
+            similarity[index] = similar / pairs;
             pairs_all += pairs;
             similar_all += similar;
         }
@@ -56,7 +56,7 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
         Fact::new("links removed", all_removed),
         Fact::new("mean similarity", if pairs > 0.0 { similar / pairs } else { 1.0 }),
     ];
-    Ok(Found::of_own()
+    Ok(Found::of_worker()
         .with("changed", changed)
         .with("captures", captures)
         .with("added", added)

@@ -6,7 +6,7 @@ use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn degrees(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
     let into = in_degrees(ground, slice)?;
-    Ok(Found::of_own().with("in_degree", into).with("out_degree", slice.graph.out_degrees()))
+    Ok(Found::of_worker().with("in_degree", into).with("out_degree", slice.graph.out_degrees()))
 }
 
 /// How many pages link to each URL of this worker.

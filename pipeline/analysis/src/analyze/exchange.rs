@@ -17,11 +17,11 @@ const PIECE: usize = 60 << 10;
 /// Sends `outgoing[k]` to worker `k` and gives what each worker sent to this one, by worker.
 pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Stopped> {
     let (index, peers) = (ground.worker.index(), ground.worker.peers());
-    let own = std::mem::take(&mut outgoing[index]);
+    let my_bytes = std::mem::take(&mut outgoing[index]);
     let mut received: Vec<Vec<u8>> = vec![Vec::new(); peers];
     if peers > 1 {
-        let heard = Rc::new(RefCell::new(received));
-        let collect = Rc::clone(&heard);
+        let messages = Rc::new(RefCell::new(received));
+        let collect = Rc::clone(&messages);
         let (mut to, mut at) = (0, 0);
         shuffle(
             ground.worker,
@@ -46,25 +46,25 @@ pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> R
                 wire::for_each(&block, |mut key, bytes| {
                     let [from, at] = [0; 2].map(|_| u64::from_le_bytes(wire::take_array(&mut key)));
                     let mut all = collect.borrow_mut();
-                    let place = usize::try_from(from).ok().and_then(|from| all.get_mut(from));
-                    match place.filter(|place| place.len() as u64 == at) {
-                        Some(place) => place.extend_from_slice(bytes),
+                    let message = usize::try_from(from).ok().and_then(|from| all.get_mut(from));
+                    match message.filter(|message| message.len() as u64 == at) {
+                        Some(message) => message.extend_from_slice(bytes),
                         None => kept = Err(JobError::Internal("pieces of a message came out of order")),
                     }
                 });
                 kept
             },
         )?;
-        received = heard.take();
+        received = messages.take();
     }
-    received[index] = own;
+    received[index] = my_bytes;
     Ok(received)
 }
 
 /// The sum over all workers of each of some numbers: the same on every worker, for numbers are added in their order.
-pub(super) fn sums<const N: usize>(ground: &mut Ground<'_>, own: [f64; N]) -> Result<[f64; N], Stopped> {
+pub(super) fn sums<const N: usize>(ground: &mut Ground<'_>, values: [f64; N]) -> Result<[f64; N], Stopped> {
     let peers = ground.worker.peers();
-    let received = exchange(ground, vec![to_bytes(&own); peers])?;
+    let received = exchange(ground, vec![to_bytes(&values); peers])?;
     let mut sums = [0.0; N];
     for bytes in &received {
         let numbers: Vec<f64> = from_bytes(bytes);

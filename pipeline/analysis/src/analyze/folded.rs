@@ -1,19 +1,19 @@
 //! The graph of hosts, domains or paths, by period: who linked to whom, and how much.
 //!
-//! Takes the known captures of a window; gives one row for each period and pair of parts with at least one link in a
+//! Takes the known captures of a window; gives one row for each period and pair of groups with at least one link in a
 //! capture of that period, in the order of period and names:
 //!
 //! | column | what |
 //! |---|---|
 //! | `period` | its first second |
-//! | `src`, `dst` | names of the parts ([`crate::hosts`]); links inside a part are there, too |
+//! | `src`, `dst` | names of the groups ([`crate::hosts`]); links inside a group are there, too |
 //! | `pages` | distinct pages of `src` that linked to `dst` |
 //! | `links` | distinct pairs of a page and a URL |
 //! | `captures` | captures of these pages that had such a link |
 //! | `occurrences` | links in captures: a link in three captures counts three times |
 //!
 //! A URL that a capture links to twice is one link, as everywhere in a store. One pass over the pages. Memory: 60 bytes
-//! a row of the result at a worker, and again with its names at worker 0; the names of parts in each process.
+//! a row of the result at a worker, and again with its names at worker 0; the names of groups in each process.
 
 use super::exchange::{Number, exchange};
 use super::survey::{History, each};
@@ -34,23 +34,23 @@ pub(super) fn folded(
     length: RangeLength,
     window: Window,
 ) -> Result<Found, Stopped> {
-    let parts = ground.parts(fold)?;
+    let groups = ground.groups(fold)?;
     let mut pairs: HashMap<Pair, Weights> = HashMap::new();
     let (mut near_page, mut near_link) = (0, 0);
-    let mut runs: Vec<Toward> = Vec::new();
+    let mut stretches: Vec<GroupStretch> = Vec::new();
     each(ground, window, |_, page: &Page, history: &History| {
-        if history.runs.is_empty() {
+        if history.stretches.is_empty() {
             return Ok(());
         }
-        let source = parts.of(page.uid, &mut near_page);
-        runs.clear();
-        runs.extend(history.runs.iter().map(|run| Toward {
-            target: parts.of(run.link, &mut near_link),
-            link: run.link,
-            first: run.first,
-            last: run.last,
+        let source = groups.of(page.uid, &mut near_page);
+        stretches.clear();
+        stretches.extend(history.stretches.iter().map(|stretch| GroupStretch {
+            target: groups.of(stretch.link, &mut near_link),
+            link: stretch.link,
+            first: stretch.first,
+            last: stretch.last,
         }));
-        add_page(source, &history.times, length, &mut runs, &mut pairs);
+        add_page(source, &history.times, length, &mut stretches, &mut pairs);
         Ok(())
     })?;
     let all = gather(ground, pairs)?;
@@ -58,9 +58,10 @@ pub(super) fn folded(
         return Ok(Found::of_all());
     }
     let mut rows: Vec<(Pair, Weights)> = all.into_iter().collect();
-    rows.sort_unstable_by_key(|&((period, source, target), _)| (period, parts.name(source), parts.name(target)));
+    rows.sort_unstable_by_key(|&((period, source, target), _)| (period, groups.name(source), groups.name(target)));
     let mut periods: Vec<i64> = rows.iter().map(|(pair, _)| pair.0).collect();
-    let names = |of: fn(&Pair) -> u32| rows.iter().map(|(pair, _)| parts.name(of(pair)).to_owned()).collect::<Vec<_>>();
+    let names =
+        |of: fn(&Pair) -> u32| rows.iter().map(|(pair, _)| groups.name(of(pair)).to_owned()).collect::<Vec<_>>();
     let mut columns = vec![
         ("period", SheetColumn::Times(periods.clone())),
         ("src", SheetColumn::Texts(names(|pair| pair.1))),
@@ -71,16 +72,16 @@ pub(super) fn folded(
     }
     periods.dedup();
     let facts = vec![
-        Fact::new(&format!("parts, by {fold}"), parts.len() as f64),
+        Fact::new(&format!("parts, by {fold}"), groups.len() as f64),
         Fact::new("periods", periods.len() as f64),
         Fact::new("pairs", rows.len() as f64),
     ];
     Ok(Found::of_all().and(facts).with_sheet(Some(Sheet::new("links between parts", true, columns))))
 }
 
-/// A run of captures that has a link: the part that it leads to, the link, first and last capture.
+/// A stretch of captures that has a link: the group that it leads to, the link, first and last capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Toward {
+struct GroupStretch {
     target: u32,
     link: Uid,
     first: usize,
@@ -88,22 +89,28 @@ struct Toward {
 }
 
 /// Counts in the links of a page.
-fn add_page(source: u32, times: &[i64], length: RangeLength, runs: &mut [Toward], pairs: &mut HashMap<Pair, Weights>) {
-    runs.sort_unstable();
+fn add_page(
+    source: u32,
+    times: &[i64],
+    length: RangeLength,
+    stretches: &mut [GroupStretch],
+    pairs: &mut HashMap<Pair, Weights>,
+) {
+    stretches.sort_unstable();
     let periods: Vec<i64> = times.iter().map(|&time| length.start(time)).collect();
-    for own in runs.chunk_by(|a, b| a.target == b.target) {
-        let target = own[0].target;
+    for target_stretches in stretches.chunk_by(|a, b| a.target == b.target) {
+        let target = target_stretches[0].target;
         // Captures that have any of the links, as steps up and down.
         let mut steps = vec![0i64; times.len() + 1];
-        for link in own.chunk_by(|a, b| a.link == b.link) {
+        for link in target_stretches.chunk_by(|a, b| a.link == b.link) {
             let mut counted = None;
-            for &Toward { first, last, .. } in link {
+            for &GroupStretch { first, last, .. } in link {
                 steps[first] += 1;
                 steps[last + 1] -= 1;
                 for captures in periods[first..=last].chunk_by(|a, b| a == b) {
                     let weights = pairs.entry((captures[0], source, target)).or_default();
                     weights[3] += captures.len() as u64;
-                    // Runs of a link rise, so a period that it was counted in is the last one.
+                    // Stretches of a link rise, so a period that it was counted in is the last one.
                     weights[1] += u64::from(counted.replace(captures[0]) != Some(captures[0]));
                 }
             }
@@ -121,9 +128,9 @@ fn add_page(source: u32, times: &[i64], length: RangeLength, runs: &mut [Toward]
 }
 
 /// Adds up what all workers have counted, at worker 0.
-fn gather(ground: &mut Ground<'_>, own: HashMap<Pair, Weights>) -> Result<HashMap<Pair, Weights>, Stopped> {
+fn gather(ground: &mut Ground<'_>, my_pairs: HashMap<Pair, Weights>) -> Result<HashMap<Pair, Weights>, Stopped> {
     let mut outgoing = vec![Vec::new(); ground.worker.peers()];
-    let mut all = own;
+    let mut all = my_pairs;
     if ground.worker.index() > 0 {
         for ((period, source, target), weights) in all.drain() {
             period.put(&mut outgoing[0]);

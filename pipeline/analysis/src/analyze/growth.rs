@@ -33,7 +33,7 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
     let mut first_known = vec![i64::MAX; slice.graph.urls()];
     // Pages with links are those of the slice, in the same order, and so are their links.
     let mut linked = 0;
-    each(ground, Window::ALWAYS, |place, page, history| {
+    each(ground, Window::ALWAYS, |index, page, history| {
         let periods = page.timestamps.iter().map(|&time| period(time));
         let mut before = None;
         for period in periods {
@@ -41,14 +41,14 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
             sums[period][PAGES] += i64::from(before.replace(period) != Some(period));
         }
         sums[period(page.timestamps[0])][NEW_PAGES] += 1;
-        first_known[place] = page.timestamps[0];
+        first_known[index] = page.timestamps[0];
         let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
         linked += usize::from(!page.links.is_empty());
-        // Each link of a page is in a known capture, so it has a run.
+        // Each link of a page is in a known capture, so it has a stretch.
         let (mut last, mut mirrors) = (None, links.iter());
-        for run in &history.runs {
-            let time = history.times[run.first];
-            if last.replace(run.link) != Some(run.link)
+        for stretch in &history.stretches {
+            let time = history.times[stretch.first];
+            if last.replace(stretch.link) != Some(stretch.link)
                 && let Some(&mirror) = mirrors.next()
             {
                 sums[period(time)][NEW_LINKS] += 1;
@@ -56,7 +56,7 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
                 *first = (*first).min(time);
             }
             sums[period(time)][LINKS] += 1;
-            if let Some(end) = history.end(run) {
+            if let Some(end) = history.end(stretch) {
                 sums[period(end)][LINKS] -= 1;
             }
         }
@@ -68,11 +68,11 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
         sums[period(time)][NEW_URLS] += 1;
     }
     let mut all = vec![[0i64; COLUMNS.len()]; starts.len()];
-    for own in ground.gather_values(&sums)? {
-        all.iter_mut().zip(own).for_each(|(sum, own)| (0..COLUMNS.len()).for_each(|at| sum[at] += own[at]));
+    for worker_sums in ground.gather_values(&sums)? {
+        all.iter_mut().zip(worker_sums).for_each(|(sum, added)| (0..COLUMNS.len()).for_each(|at| sum[at] += added[at]));
     }
     let sheet = (ground.worker.index() == 0).then(|| sheet(starts, all));
-    Ok(Found::of_own().with_sheet(sheet))
+    Ok(Found::of_worker().with_sheet(sheet))
 }
 
 fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
@@ -85,8 +85,8 @@ fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
 }
 
 /// Starts of the periods from the first to the last.
-fn starts(length: RangeLength, span: Option<(i64, i64)>) -> Vec<i64> {
-    let Some((first, last)) = span else { return Vec::new() };
+fn starts(length: RangeLength, bounds: Option<(i64, i64)>) -> Vec<i64> {
+    let Some((first, last)) = bounds else { return Vec::new() };
     let mut starts = vec![length.start(first)];
     while let Some(end) = starts.last().map(|&start| length.end(start)).filter(|&end| end < last) {
         starts.push(end + 1);

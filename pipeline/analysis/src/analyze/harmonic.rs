@@ -21,7 +21,7 @@ use webstrata_pipeline::engine::job::Stopped;
 pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;
     let mut counters = vec![0u8; slice.graph.urls() * registers];
-    for (uid, counter) in Uid::each(slice.graph.own.clone()).zip(counters.chunks_exact_mut(registers)) {
+    for (uid, counter) in Uid::each(slice.graph.uids.clone()).zip(counters.chunks_exact_mut(registers)) {
         let hash = mixed(uid.0 + 1);
         let register = usize::try_from(hash >> (64 - bits)).unwrap_or(0);
         counter[register] = rank(hash << bits, bits);
@@ -38,16 +38,16 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
         for (from, bytes) in reached.iter().enumerate() {
             for piece in bytes.chunks_exact(4 + registers) {
                 let (mut mirror, counter) = piece.split_at(4);
-                let place = slice.mirrors.asked[from][u32::take(&mut mirror) as usize] as usize;
-                let own = &mut counters[place * registers..(place + 1) * registers];
-                changed[place] |= raise(own, counter);
+                let index = slice.mirrors.requested[from][u32::take(&mut mirror) as usize] as usize;
+                let reached_counter = &mut counters[index * registers..(index + 1) * registers];
+                changed[index] |= raise(reached_counter, counter);
             }
         }
         let mut moved = 0.0;
-        for (place, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
-            let count = estimate(&counters[place * registers..(place + 1) * registers]);
-            sums_of[place] += (count - counts[place]) / f64::from(distance);
-            counts[place] = count;
+        for (index, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
+            let count = estimate(&counters[index * registers..(index + 1) * registers]);
+            sums_of[index] += (count - counts[index]) / f64::from(distance);
+            counts[index] = count;
             moved += 1.0;
         }
         if sums(ground, [moved])?[0] == 0.0 {
@@ -59,7 +59,7 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
         Fact::new("registers", registers as f64),
         Fact::new("relative error of a count", 1.04 / (registers as f64).sqrt()),
     ];
-    Ok(Found::of_own().with("harmonic", sums_of).with("reached_by", counts).and(facts))
+    Ok(Found::of_worker().with("harmonic", sums_of).with("reached_by", counts).and(facts))
 }
 
 /// Joins the counters of pages that changed along their links; what reached each mirror goes to its owner: the number
@@ -97,11 +97,11 @@ fn push(
 }
 
 /// Raises each register to that of another counter; whether one rose.
-fn raise(own: &mut [u8], other: &[u8]) -> bool {
+fn raise(counter: &mut [u8], other: &[u8]) -> bool {
     let mut rose = 0u8;
-    for (own, &other) in own.iter_mut().zip(other) {
-        rose |= u8::from(other > *own);
-        *own = (*own).max(other);
+    for (register, &other) in counter.iter_mut().zip(other) {
+        rose |= u8::from(other > *register);
+        *register = (*register).max(other);
     }
     rose > 0
 }

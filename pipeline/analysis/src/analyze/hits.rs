@@ -27,7 +27,7 @@ pub(super) fn hits(ground: &mut Ground<'_>, slice: &Slice, iterations: Iteration
         done += 1;
     }
     let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];
-    Ok(Found::of_own().with("authority", authorities).with("hub", hubs).and(facts))
+    Ok(Found::of_worker().with("authority", authorities).with("hub", hubs).and(facts))
 }
 
 fn authorities_of(ground: &mut Ground<'_>, slice: &Slice, hubs: &[f64]) -> Result<Vec<f64>, Stopped> {

@@ -6,25 +6,25 @@
 use super::exchange::sums;
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
-use crate::hosts::{Fold, Parts};
+use crate::hosts::{Fold, UrlGroups};
 use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
-    let parts = [ground.parts(Fold::Host)?, ground.parts(Fold::Domain)?];
-    let mirrors = parts.each_ref().map(|parts| of_mirrors(parts, slice));
+    let groups = [ground.groups(Fold::Host)?, ground.groups(Fold::Domain)?];
+    let mirrors = groups.each_ref().map(|groups| of_mirrors(groups, slice));
     let mut inside = [0; 2].map(|_| vec![0u64; slice.graph.urls()]);
     let mut near = [0; 2];
     for (at, &page) in slice.graph.pages.iter().enumerate() {
         for by in 0..2 {
-            let own = parts[by].of(slice.graph.own.start + u64::from(page), &mut near[by]);
-            let links = slice.graph.links_of(at).iter().filter(|&&link| mirrors[by][link as usize] == own);
+            let group = groups[by].of(slice.graph.uids.start + u64::from(page), &mut near[by]);
+            let links = slice.graph.links_of(at).iter().filter(|&&link| mirrors[by][link as usize] == group);
             inside[by][page as usize] = links.count() as u64;
         }
     }
     let totals = inside.each_ref().map(|counts| counts.iter().sum::<u64>() as f64);
     let [links, in_host, in_domain] = sums(ground, [slice.graph.links.len() as f64, totals[0], totals[1]])?;
-    let share = |part: f64| if links > 0.0 { part / links } else { 0.0 };
+    let share = |inside: f64| if links > 0.0 { inside / links } else { 0.0 };
     let facts = vec![
         Fact::new("links", links),
         Fact::new("inside the host", in_host),
@@ -33,15 +33,15 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
         Fact::new("share inside the domain", share(in_domain)),
     ];
     let [in_host, in_domain] = inside;
-    Ok(Found::of_own()
+    Ok(Found::of_worker()
         .with("links", slice.graph.out_degrees())
         .with("in_host", in_host)
         .with("in_domain", in_domain)
         .and(facts))
 }
 
-/// The part of each mirror.
-fn of_mirrors(parts: &Parts, slice: &Slice) -> Vec<u32> {
+/// The group of each mirror.
+fn of_mirrors(groups: &UrlGroups, slice: &Slice) -> Vec<u32> {
     let mut near = 0;
-    slice.mirrors.uids.iter().map(|&uid| parts.of(Uid(uid.into()), &mut near)).collect()
+    slice.mirrors.uids.iter().map(|&uid| groups.of(Uid(uid.into()), &mut near)).collect()
 }

@@ -19,19 +19,19 @@ use webstrata_pipeline::engine::job::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// On how many pages of a directory a link is, and on which.
-type Places = (u32, u64);
+type PageSet = (u32, u64);
 
 /// A directory: how many pages it has, and its links.
 #[derive(Default)]
 struct Directory {
     pages: u64,
-    links: HashMap<u32, Places>,
+    links: HashMap<u32, PageSet>,
 }
 
 pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, pages_min: u64) -> Result<Found, Stopped> {
-    let own = read(ground, graph);
-    let own = ground.job.check(own)?;
-    let directories = share_out(ground, own)?;
+    let my_directories = read(ground, graph);
+    let my_directories = ground.job.check(my_directories)?;
+    let directories = share_out(ground, my_directories)?;
     let mut found: Vec<(String, u64, Vec<Menu>)> = Vec::new();
     for (name, directory) in directories.into_iter().filter(|(_, directory)| directory.pages >= pages_min.max(2)) {
         let menus = menus_of(&directory, share);
@@ -57,10 +57,10 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
     let mut directories: BTreeMap<String, Directory> = BTreeMap::new();
     let mut next = 0;
     for row in 0..ground.store.rows() {
-        let mut urls = ground.store.row_urls(row, graph.own.clone(), false);
+        let mut urls = ground.store.row_urls(row, graph.uids.clone(), false);
         while let Some((uid, url, _)) = urls.next_url()? {
-            let place = low(uid - graph.own.start);
-            if graph.pages.get(next) != Some(&place) {
+            let page_index = low(uid - graph.uids.start);
+            if graph.pages.get(next) != Some(&page_index) {
                 continue;
             }
             let path = url.find(['?', '#']).map_or(url, |end| &url[..end]);
@@ -73,8 +73,8 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
                 directory.pages += 1;
                 let page = xxh3_64(&uid.0.to_le_bytes());
                 for &link in graph.links_of(next) {
-                    let places = directory.links.entry(link).or_default();
-                    *places = (places.0 + 1, places.1 ^ page);
+                    let page_set = directory.links.entry(link).or_default();
+                    *page_set = (page_set.0 + 1, page_set.1 ^ page);
                 }
             }
             next += 1;
@@ -86,16 +86,16 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
 /// Brings all that workers know of a directory to one of them.
 fn share_out(
     ground: &mut Ground<'_>,
-    mut own: BTreeMap<String, Directory>,
+    mut directories: BTreeMap<String, Directory>,
 ) -> Result<BTreeMap<String, Directory>, Stopped> {
     let peers = ground.worker.peers();
     if peers == 1 {
-        return Ok(own);
+        return Ok(directories);
     }
     let mut outgoing = vec![Vec::new(); peers];
     let to = |name: &str| usize::try_from(xxh3_64(name.as_bytes()) % peers as u64).unwrap_or(0);
     let index = ground.worker.index();
-    own.retain(|name, directory| {
+    directories.retain(|name, directory| {
         let to = to(name);
         if to == index {
             return true;
@@ -105,10 +105,10 @@ fn share_out(
         out.extend_from_slice(name.as_bytes());
         directory.pages.put(out);
         low(directory.links.len() as u64).put(out);
-        for (&link, &(count, places)) in &directory.links {
+        for (&link, &(count, page_set)) in &directory.links {
             link.put(out);
             count.put(out);
-            places.put(out);
+            page_set.put(out);
         }
         false
     });
@@ -118,23 +118,23 @@ fn share_out(
             let length = u32::take(&mut rest) as usize;
             let (name, after) = rest.split_at(length.min(rest.len()));
             rest = after;
-            let directory = own.entry(String::from_utf8_lossy(name).into_owned()).or_default();
+            let directory = directories.entry(String::from_utf8_lossy(name).into_owned()).or_default();
             directory.pages += u64::take(&mut rest);
             for _ in 0..u32::take(&mut rest) {
-                let places = directory.links.entry(u32::take(&mut rest)).or_default();
-                *places = (places.0 + u32::take(&mut rest), places.1 ^ u64::take(&mut rest));
+                let page_set = directory.links.entry(u32::take(&mut rest)).or_default();
+                *page_set = (page_set.0 + u32::take(&mut rest), page_set.1 ^ u64::take(&mut rest));
             }
         }
     }
-    Ok(own)
+    Ok(directories)
 }
 
 /// The menus of a directory, those on most pages first.
 fn menus_of(directory: &Directory, share: f64) -> Vec<Menu> {
-    let mut groups: HashMap<Places, Vec<u32>> = HashMap::new();
-    for (&link, &places) in &directory.links {
-        if f64::from(places.0) >= share * directory.pages as f64 {
-            groups.entry(places).or_default().push(link);
+    let mut groups: HashMap<PageSet, Vec<u32>> = HashMap::new();
+    for (&link, &page_set) in &directory.links {
+        if f64::from(page_set.0) >= share * directory.pages as f64 {
+            groups.entry(page_set).or_default().push(link);
         }
     }
     let mut menus: Vec<Menu> = groups
@@ -153,12 +153,12 @@ fn sheet(all: Vec<(String, u64, Vec<Menu>)>) -> Sheet {
     let (mut directories, mut numbers, mut links) = (Vec::new(), Vec::new(), Vec::new());
     let [mut pages, mut with] = [0; 2].map(|_| Vec::new());
     for (directory, count, menus) in all {
-        for (number, (on, own)) in (0u64..).zip(menus) {
-            for link in own {
+        for (number, (with_menu, menu_links)) in (0u64..).zip(menus) {
+            for link in menu_links {
                 directories.push(directory.clone());
                 numbers.push(number);
                 pages.push(count);
-                with.push(u64::from(on));
+                with.push(u64::from(with_menu));
                 links.push(Uid(link.into()));
             }
         }

@@ -15,20 +15,20 @@ use webstrata_pipeline::engine::job::Stopped;
 const MONTH: i64 = 30 * 86_400;
 
 pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
-    let urls = ground.own_urls();
+    let urls = ground.my_urls();
     let [mut links, mut births, mut deaths] = [0; 3].map(|_| vec![0u64; urls]);
     // By age: links that died at it, and links that were watched no longer.
     let mut ages: Vec<[u64; 2]> = Vec::new();
-    each(ground, window, |place, _, history| {
+    each(ground, window, |index, _, history| {
         let last = history.times.last().copied().unwrap_or(0);
         let mut before = None;
-        for run in &history.runs {
-            links[place] += u64::from(before.replace(run.link) != Some(run.link));
-            let end = history.end(run);
-            deaths[place] += u64::from(end.is_some());
-            if run.first > 0 {
-                births[place] += 1;
-                let age = end.unwrap_or(last).saturating_sub(history.times[run.first]) / MONTH;
+        for stretch in &history.stretches {
+            links[index] += u64::from(before.replace(stretch.link) != Some(stretch.link));
+            let end = history.end(stretch);
+            deaths[index] += u64::from(end.is_some());
+            if stretch.first > 0 {
+                births[index] += 1;
+                let age = end.unwrap_or(last).saturating_sub(history.times[stretch.first]) / MONTH;
                 let age = usize::try_from(age).unwrap_or(0);
                 if ages.len() <= age {
                     ages.resize(age + 1, [0; 2]);
@@ -39,31 +39,36 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
         Ok(())
     })?;
     let mut all: Vec<[u64; 2]> = Vec::new();
-    for own in ground.gather_values(&ages)? {
-        all.resize(all.len().max(own.len()), [0; 2]);
-        all.iter_mut().zip(own).for_each(|(sum, own)| (0..2).for_each(|at| sum[at] += own[at]));
+    for worker_ages in ground.gather_values(&ages)? {
+        all.resize(all.len().max(worker_ages.len()), [0; 2]);
+        all.iter_mut().zip(worker_ages).for_each(|(sum, counts)| (0..2).for_each(|at| sum[at] += counts[at]));
     }
     let sheet = (ground.worker.index() == 0).then(|| survival(&all));
     let totals = [&links, &births, &deaths].map(|values| values.iter().sum::<u64>() as f64);
     let [all_links, all_births, all_deaths] = sums(ground, totals)?;
     let facts = vec![Fact::new("links", all_links), Fact::new("births", all_births), Fact::new("deaths", all_deaths)];
-    Ok(Found::of_own().with("links", links).with("births", births).with("deaths", deaths).and(facts).with_sheet(sheet))
+    Ok(Found::of_worker()
+        .with("links", links)
+        .with("births", births)
+        .with("deaths", deaths)
+        .and(facts)
+        .with_sheet(sheet))
 }
 
 /// How many links reach an age, die at it, and the share that outlives it.
 fn survival(ages: &[[u64; 2]]) -> Sheet {
-    let mut at_risk = ages.iter().map(|[died, left]| died + left).sum::<u64>();
+    let mut at_risk = ages.iter().map(|[died, survived]| died + survived).sum::<u64>();
     let mut share = 1.0;
     let [mut reach, mut die] = [0; 2].map(|_| Vec::with_capacity(ages.len()));
     let mut survive = Vec::with_capacity(ages.len());
-    for &[died, left] in ages {
+    for &[died, survived] in ages {
         if at_risk > 0 {
             share *= 1.0 - died as f64 / at_risk as f64;
         }
         reach.push(at_risk);
         die.push(died);
         survive.push(share);
-        at_risk -= died + left;
+        at_risk -= died + survived;
     }
     let columns = vec![
         ("age", SheetColumn::Counts((0..ages.len() as u64).collect())),

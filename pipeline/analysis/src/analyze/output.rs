@@ -269,8 +269,8 @@ impl Output {
                 }
                 columns.push((column("url", DataType::Utf8), Arc::new(texts.finish())));
             }
-            let here = usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
-            columns.extend(found.columns.iter().map(|(name, values)| array(name, values, here.clone())));
+            let rows = usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
+            columns.extend(found.columns.iter().map(|(name, values)| array(name, values, rows.clone())));
             self.write_rows(columns)?;
             uid = batch.end;
             if uid == all {

@@ -22,20 +22,20 @@ pub(super) fn pagerank(
 ) -> Result<Found, Stopped> {
     let urls = ground.store.urls() as f64;
     let mut ranks = start.unwrap_or_else(|| vec![1.0 / urls; slice.graph.urls()]);
-    let [mut lost] = sums(ground, [without_links(slice, &ranks)])?;
+    let [mut stranded] = sums(ground, [without_links(slice, &ranks)])?;
     let (mut done, mut delta) = (0, f64::INFINITY);
     while done < iterations.most && delta > iterations.tolerance {
         let rank = |at: usize, page: u32| ranks[page as usize] / slice.graph.links_of(at).len() as f64;
         let mut next = slice.push(ground, 0.0, rank, |a, b| a + b)?;
-        let everywhere = (1.0 - damping + damping * lost) / urls;
+        let everywhere = (1.0 - damping + damping * stranded) / urls;
         next.iter_mut().for_each(|rank| *rank = damping * *rank + everywhere);
         let moved: f64 = next.iter().zip(&ranks).map(|(new, old)| (new - old).abs()).sum();
         ranks = next;
-        [delta, lost] = sums(ground, [moved, without_links(slice, &ranks)])?;
+        [delta, stranded] = sums(ground, [moved, without_links(slice, &ranks)])?;
         done += 1;
     }
     let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];
-    Ok(Found::of_own().with("pagerank", ranks).and(facts))
+    Ok(Found::of_worker().with("pagerank", ranks).and(facts))
 }
 
 /// The rank that lies on URLs without links.

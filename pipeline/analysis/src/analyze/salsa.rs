@@ -41,15 +41,15 @@ pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Sto
         sums[labels[link as usize] as usize][2] += 1;
         hubs += 1;
     }
-    let part = |degree: u64, component: u32, of: usize, all: u64| {
+    let share = |degree: u64, component: u32, of: usize, all: u64| {
         let sums = sums[component as usize];
         degree as f64 / sums[0] as f64 * sums[of] as f64 / all as f64
     };
     let authority =
-        |(&label, &degree): (&u32, &u64)| if degree == 0 { 0.0 } else { part(degree, label, 1, authorities) };
+        |(&label, &degree): (&u32, &u64)| if degree == 0 { 0.0 } else { share(degree, label, 1, authorities) };
     let authority: Vec<f64> = labels.iter().zip(&into).map(authority).collect();
     let hub = |(&link, &degree): (&u32, &u64)| match labels.get(link as usize) {
-        Some(&label) => part(degree, label, 2, hubs),
+        Some(&label) => share(degree, label, 2, hubs),
         None => 0.0,
     };
     let hub: Vec<f64> = first.iter().zip(&out).map(hub).collect();

@@ -7,17 +7,17 @@
 
 use super::adjacency::Adjacency;
 use super::wcc::components;
-use super::whole::Whole;
+use super::whole::WholeGraph;
 use super::{Found, Ground};
 use crate::Error;
 use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, Stopped> {
-    let Some(whole) = Whole::gather(ground, graph)? else { return Ok(Found::of_all()) };
-    let urls = u32::try_from(whole.urls()).unwrap_or(u32::MAX);
+    let Some(graph) = WholeGraph::gather(ground, graph)? else { return Ok(Found::of_all()) };
+    let urls = u32::try_from(graph.urls()).unwrap_or(u32::MAX);
     let mut read = 0u32;
     let links_of = |uid: u32, links: &mut Vec<u32>| -> Result<(), Error> {
-        links.extend_from_slice(whole.of(uid));
+        links.extend_from_slice(graph.of(uid));
         read += 1;
         if read.is_multiple_of(STRIDE) {
             ground.job.go_on()?;
@@ -25,7 +25,7 @@ pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, St
         Ok(())
     };
     let numbers = ground.job.check(strongly_connected(urls, links_of))?;
-    drop(whole);
+    drop(graph);
     Ok(components(named_by_least(&numbers)))
 }
 
@@ -54,29 +54,29 @@ pub fn strongly_connected<E>(
     // Places on the way rise from 1, numbers of components fall from the number of URLs: they never meet, since a URL
     // has one or the other.
     let mut numbers = vec![0u32; urls as usize];
-    let (mut place, mut component) = (1u32, urls);
-    let (mut way, mut links, mut finished) = (Vec::<Step>::new(), Vec::<u32>::new(), Vec::<u32>::new());
+    let (mut next_number, mut component) = (1u32, urls);
+    let (mut path, mut links, mut finished) = (Vec::<Step>::new(), Vec::<u32>::new(), Vec::<u32>::new());
     for root in 0..urls {
         if numbers[root as usize] != 0 {
             continue;
         }
-        let mut down = Some(root);
+        let mut next_uid = Some(root);
         loop {
-            if let Some(uid) = down.take() {
-                numbers[uid as usize] = place;
-                place += 1;
+            if let Some(uid) = next_uid.take() {
+                numbers[uid as usize] = next_number;
+                next_number += 1;
                 let first = links.len();
                 links_of(uid, &mut links)?;
-                way.push(Step { uid, first, next: first, is_root: true });
+                path.push(Step { uid, first, next: first, is_root: true });
             }
             // Links of the last URL on the way are the last ones.
-            let Some(step) = way.last_mut() else { break };
+            let Some(step) = path.last_mut() else { break };
             let mut least = numbers[step.uid as usize];
             while let Some(&link) = links.get(step.next) {
                 let number = numbers[link as usize];
                 if number == 0 {
                     // It is looked at again when what it leads to has its number.
-                    down = Some(link);
+                    next_uid = Some(link);
                     break;
                 }
                 step.next += 1;
@@ -85,20 +85,20 @@ pub fn strongly_connected<E>(
                 }
             }
             numbers[step.uid as usize] = least;
-            if down.is_some() {
+            if next_uid.is_some() {
                 continue;
             }
-            let Some(Step { uid, first, is_root, .. }) = way.pop() else { break };
+            let Some(Step { uid, first, is_root, .. }) = path.pop() else { break };
             links.truncate(first);
             if !is_root {
                 finished.push(uid);
                 continue;
             }
-            place -= 1;
+            next_number -= 1;
             while let Some(&last) = finished.last().filter(|&&last| numbers[last as usize] >= least) {
                 finished.pop();
                 numbers[last as usize] = component;
-                place -= 1;
+                next_number -= 1;
             }
             numbers[uid as usize] = component;
             component -= 1;

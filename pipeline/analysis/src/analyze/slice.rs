@@ -29,7 +29,7 @@ pub(super) struct Mirrors {
     /// Where those of each worker begin; one more at the end.
     pub(super) cuts: Vec<usize>,
     /// By worker: which URLs of this worker its mirrors are, as UIDs from the first one of this worker on.
-    pub(super) asked: Vec<Vec<u32>>,
+    pub(super) requested: Vec<Vec<u32>>,
 }
 
 impl Mirrors {
@@ -42,12 +42,12 @@ impl Mirrors {
         // Each worker hears which of its URLs have mirrors here.
         let first = |peer: usize| ground.ranges[peer].start.0;
         let outgoing = (0..cuts.len() - 1).map(|peer| {
-            let places = uids[cuts[peer]..cuts[peer + 1]].iter().map(|&uid| low(u64::from(uid) - first(peer)));
-            to_bytes(&places.collect::<Vec<u32>>())
+            let indexes = uids[cuts[peer]..cuts[peer + 1]].iter().map(|&uid| low(u64::from(uid) - first(peer)));
+            to_bytes(&indexes.collect::<Vec<u32>>())
         });
         let outgoing = outgoing.collect();
-        let asked = exchange(ground, outgoing)?.iter().map(|bytes| from_bytes(bytes)).collect();
-        Ok(Arc::new(Self { uids, cuts, asked }))
+        let requested = exchange(ground, outgoing)?.iter().map(|bytes| from_bytes(bytes)).collect();
+        Ok(Arc::new(Self { uids, cuts, requested }))
     }
 }
 
@@ -108,25 +108,25 @@ impl Slice {
     ) -> Result<Vec<T>, Stopped> {
         let mirrors = &*self.mirrors;
         let mut reached = vec![zero; self.graph.urls()];
-        let mut receive = |places: &[u32], values: &mut dyn Iterator<Item = T>| {
-            for (&place, value) in places.iter().zip(values) {
-                let all = &mut reached[place as usize];
+        let mut receive = |indexes: &[u32], values: &mut dyn Iterator<Item = T>| {
+            for (&index_of_url, value) in indexes.iter().zip(values) {
+                let all = &mut reached[index_of_url as usize];
                 *all = join(*all, value);
             }
         };
         let index = ground.worker.index();
         let outgoing = mirrors.cuts.windows(2).enumerate().map(|(peer, cut)| {
-            let own = &values[cut[0]..cut[1]];
-            if peer == index { Vec::new() } else { to_bytes(own) }
+            let peer_values = &values[cut[0]..cut[1]];
+            if peer == index { Vec::new() } else { to_bytes(peer_values) }
         });
         let outgoing = outgoing.collect();
         for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
-            let places = &mirrors.asked[peer];
+            let indexes = &mirrors.requested[peer];
             if peer == index {
-                let own = &values[mirrors.cuts[index]..mirrors.cuts[index + 1]];
-                receive(places, &mut own.iter().copied());
+                let my_values = &values[mirrors.cuts[index]..mirrors.cuts[index + 1]];
+                receive(indexes, &mut my_values.iter().copied());
             } else {
-                receive(places, &mut from_bytes::<T>(&bytes).into_iter());
+                receive(indexes, &mut from_bytes::<T>(&bytes).into_iter());
             }
         }
         Ok(reached)
@@ -136,17 +136,18 @@ impl Slice {
     pub(super) fn pull<T: Number>(&self, ground: &mut Ground<'_>, values: &[T]) -> Result<Vec<T>, Stopped> {
         let mirrors = &*self.mirrors;
         let index = ground.worker.index();
-        let of = |places: &[u32]| places.iter().map(|&place| values[place as usize]).collect::<Vec<T>>();
+        let of =
+            |indexes: &[u32]| indexes.iter().map(|&index_of_url| values[index_of_url as usize]).collect::<Vec<T>>();
         let outgoing = mirrors
-            .asked
+            .requested
             .iter()
             .enumerate()
-            .map(|(peer, places)| if peer == index { Vec::new() } else { to_bytes(&of(places)) });
+            .map(|(peer, indexes)| if peer == index { Vec::new() } else { to_bytes(&of(indexes)) });
         let outgoing = outgoing.collect();
         let mut all = Vec::with_capacity(mirrors.uids.len());
         for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
             if peer == index {
-                all.extend(of(&mirrors.asked[peer]));
+                all.extend(of(&mirrors.requested[peer]));
             } else {
                 all.extend(from_bytes::<T>(&bytes));
             }

@@ -5,7 +5,7 @@
 
 use super::Ground;
 use crate::Error;
-use crate::spans::for_each_link;
+use crate::stretches::for_each_link;
 use webstrata_layers::{Page, Uid, Window, captures_in};
 use webstrata_pipeline::engine::job::Stopped;
 
@@ -16,12 +16,12 @@ pub(super) struct History {
     pub(super) times: Vec<i64>,
     /// Stretches of consecutive known captures that have a link, as first and last index into `times`; by link, then
     /// rising.
-    pub(super) runs: Vec<Run>,
+    pub(super) stretches: Vec<LinkStretch>,
 }
 
-/// See [`History::runs`].
+/// See [`History::stretches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct LinkStretch {
     pub(super) link: Uid,
     pub(super) first: usize,
     pub(super) last: usize,
@@ -29,8 +29,8 @@ pub(super) struct Run {
 
 impl History {
     /// The time of the capture that first lacks a link again, if there is one.
-    pub(super) fn end(&self, run: &Run) -> Option<i64> {
-        self.times.get(run.last + 1).copied()
+    pub(super) fn end(&self, stretch: &LinkStretch) -> Option<i64> {
+        self.times.get(stretch.last + 1).copied()
     }
 
     /// Replaces what is held by the history of a page in a window; until a time is from the first capture on.
@@ -40,13 +40,17 @@ impl History {
             seen => seen,
         };
         self.times.clear();
-        self.runs.clear();
+        self.stretches.clear();
         let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
         let known = (first..=last).filter(|&at| page.is_known(at));
         self.times.extend(known.map(|at| page.timestamps[at as usize]));
-        let place = |at: u32| usize::try_from(page.known_between(first, at) - 1).unwrap_or(usize::MAX);
-        for_each_link(page, window, |link, spans| {
-            self.runs.extend(spans.iter().map(|&(first, last)| Run { link, first: place(first), last: place(last) }));
+        let capture_index = |at: u32| usize::try_from(page.known_between(first, at) - 1).unwrap_or(usize::MAX);
+        for_each_link(page, window, |link, stretches| {
+            self.stretches.extend(stretches.iter().map(|&(first, last)| LinkStretch {
+                link,
+                first: capture_index(first),
+                last: capture_index(last),
+            }));
             Ok(())
         })
     }
@@ -58,7 +62,7 @@ pub(super) fn each(
     window: Window,
     mut visit: impl FnMut(usize, &Page, &History) -> Result<(), Error>,
 ) -> Result<(), Stopped> {
-    let first = ground.own().start;
+    let first = ground.my_uids().start;
     let mut history = History::default();
     ground.each_page(|page| {
         history.set(page, window)?;
@@ -85,13 +89,14 @@ mod tests {
         history.set(&page, Window::ALWAYS).unwrap();
         assert_eq!(history.times, [10, 30, 40]);
         // Link 7 is there from the second capture to the third, of which the first is unknown.
-        let runs = [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| Run { link: Uid(link), first, last });
-        assert_eq!(history.runs, runs);
-        assert_eq!(history.end(&runs[0]), Some(30));
-        assert_eq!(history.end(&runs[1]), None);
+        let stretches =
+            [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| LinkStretch { link: Uid(link), first, last });
+        assert_eq!(history.stretches, stretches);
+        assert_eq!(history.end(&stretches[0]), Some(30));
+        assert_eq!(history.end(&stretches[1]), None);
         history.set(&page, Window::Seen { from: 25, to: 35 }).unwrap();
         assert_eq!(history.times, [30]);
-        assert_eq!(history.runs.len(), 2);
+        assert_eq!(history.stretches.len(), 2);
         history.set(&page, Window::AsOf(5)).unwrap();
         assert_eq!(history, History::default());
     }

@@ -6,15 +6,15 @@
 //! there: 24 bytes a link, 24 a URL. Source: Schank & Wagner 2005 (forward).
 
 use super::adjacency::Adjacency;
-use super::whole::Whole;
+use super::whole::WholeGraph;
 use super::{Fact, Found, Ground};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use webstrata_pipeline::engine::job::{Job, Stopped};
 
 pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, Stopped> {
-    let Some(whole) = Whole::gather(ground, graph)? else { return Ok(Found::of_all()) };
-    let edges = whole.undirected();
-    drop(whole);
+    let Some(directed) = WholeGraph::gather(ground, graph)? else { return Ok(Found::of_all()) };
+    let edges = directed.undirected();
+    drop(directed);
     let rank = |uid: u32| (edges.of(uid).len(), uid);
     let greater = edges.only(|uid, other| rank(other) > rank(uid));
     let counts = count(&greater, ground.job);
@@ -39,7 +39,7 @@ pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Fou
 const TAKEN: u32 = 256;
 
 /// The number of triangles of each URL, given edges from the lesser end to the greater one.
-fn count(greater: &Whole, job: &Job) -> Vec<u64> {
+fn count(greater: &WholeGraph, job: &Job) -> Vec<u64> {
     let urls = u32::try_from(greater.urls()).unwrap_or(u32::MAX);
     let counts: Vec<AtomicU64> = (0..urls).map(|_| AtomicU64::new(0)).collect();
     let next = AtomicU32::new(0);
@@ -59,14 +59,14 @@ fn count(greater: &Whole, job: &Job) -> Vec<u64> {
                 for (number, &other) in (1u32..).zip(others) {
                     marked[other as usize] = number;
                 }
-                let mut own = 0;
+                let mut count = 0;
                 for (at, &other) in others.iter().enumerate() {
                     for &third in greater.of(other) {
                         let number = marked[third as usize];
                         if number > 0 {
                             found[at] += 1;
                             found[number as usize - 1] += 1;
-                            own += 1;
+                            count += 1;
                         }
                     }
                 }
@@ -74,7 +74,7 @@ fn count(greater: &Whole, job: &Job) -> Vec<u64> {
                     marked[other as usize] = 0;
                     counts[other as usize].fetch_add(found, Relaxed);
                 }
-                counts[uid as usize].fetch_add(own, Relaxed);
+                counts[uid as usize].fetch_add(count, Relaxed);
             }
         }
     };

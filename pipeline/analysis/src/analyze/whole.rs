@@ -10,13 +10,13 @@ use webstrata_layers::Links;
 use webstrata_pipeline::engine::job::Stopped;
 
 /// Links by source.
-pub(super) struct Whole {
+pub(super) struct WholeGraph {
     /// Where the links of each UID begin; one more at the end.
     starts: Vec<u64>,
     links: Vec<u32>,
 }
 
-impl Whole {
+impl WholeGraph {
     /// Gathers the links of all workers at worker 0; the others get nothing.
     pub(super) fn gather(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Option<Self>, Stopped> {
         let (index, peers) = (ground.worker.index(), ground.worker.peers());
@@ -41,23 +41,23 @@ impl Whole {
         for (at, &start) in graph.starts.iter().take(graph.pages.len()).enumerate() {
             starts.resize(graph.uid(at) as usize + 1, start as u64);
         }
-        let mut whole = Self { starts, links: graph.links };
-        whole.links.reserve_exact(received.iter().map(Vec::len).sum::<usize>() / 4);
+        let mut gathered = Self { starts, links: graph.links };
+        gathered.links.reserve_exact(received.iter().map(Vec::len).sum::<usize>() / 4);
         for bytes in received {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let (page, count) = (u32::take(&mut rest), u32::take(&mut rest) as usize);
-                let Some((own, after)) = rest.split_at_checked(4 * count) else {
+                let Some((link_bytes, after)) = rest.split_at_checked(4 * count) else {
                     ground.job.check(Err(Error::Internal("links of a page that end too early")))?;
                     break;
                 };
-                whole.begin(page as usize);
-                whole.links.extend(own.chunks_exact(4).map(|mut bytes| u32::take(&mut bytes)));
+                gathered.begin(page as usize);
+                gathered.links.extend(link_bytes.chunks_exact(4).map(|mut bytes| u32::take(&mut bytes)));
                 rest = after;
             }
         }
-        whole.begin(urls);
-        Ok(Some(whole))
+        gathered.begin(urls);
+        Ok(Some(gathered))
     }
 
     /// The links that are added next are those of this UID, which rises.
@@ -83,8 +83,8 @@ impl Whole {
     }
 
     /// The links that pass a test.
-    pub(super) fn only(&self, keep: impl Fn(u32, u32) -> bool) -> Whole {
-        let mut kept = Whole { starts: Vec::with_capacity(self.starts.len()), links: Vec::new() };
+    pub(super) fn only(&self, keep: impl Fn(u32, u32) -> bool) -> WholeGraph {
+        let mut kept = WholeGraph { starts: Vec::with_capacity(self.starts.len()), links: Vec::new() };
         for uid in (0..).take(self.urls()) {
             kept.starts.push(kept.links.len() as u64);
             kept.links.extend(self.of(uid).iter().filter(|&&link| keep(uid, link)));
@@ -94,7 +94,7 @@ impl Whole {
     }
 
     /// The links both ways, without loops and doubles, by each end: an undirected graph.
-    pub(super) fn undirected(&self) -> Whole {
+    pub(super) fn undirected(&self) -> WholeGraph {
         let urls = self.urls();
         let mut starts = vec![0u64; urls + 1];
         let pairs = || (0..).zip(0..urls).flat_map(|(uid, _)| self.of(uid).iter().map(move |&link| (uid, link)));
@@ -115,13 +115,13 @@ impl Whole {
             put(uid, link);
             put(link, uid);
         }
-        let mut both = Whole { starts: Vec::with_capacity(urls + 1), links: Vec::with_capacity(links.len()) };
+        let mut both = WholeGraph { starts: Vec::with_capacity(urls + 1), links: Vec::with_capacity(links.len()) };
         for bounds in starts.windows(2) {
             let [from, to] = [bounds[0], bounds[1]].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
             both.starts.push(both.links.len() as u64);
-            let own = &mut links[from..to];
-            own.sort_unstable();
-            let distinct = own.iter().enumerate().filter(|&(at, link)| at == 0 || own[at - 1] != *link);
+            let url_links = &mut links[from..to];
+            url_links.sort_unstable();
+            let distinct = url_links.iter().enumerate().filter(|&(at, link)| at == 0 || url_links[at - 1] != *link);
             both.links.extend(distinct.map(|(_, &link)| link));
         }
         both.starts.push(both.links.len() as u64);

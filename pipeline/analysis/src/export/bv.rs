@@ -14,7 +14,7 @@
 use super::{Export, ExportReport};
 use crate::Error;
 use crate::outlet::{Outlet, Target, draft};
-use crate::spans::for_each_link;
+use crate::stretches::for_each_link;
 use dsi_bitstream::prelude::{BE, BufBitWriter, WordAdapter};
 use dsi_progress_logger::ProgressLogger;
 use std::cell::RefCell;
@@ -57,7 +57,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     })?;
     let graph = graph.finish()?;
     let mut transpose = Drafts::create(&with_ending(basename, "-t"), nodes)?;
-    turn(export, &mut turned.finish()?, &mut transpose, records)?;
+    write_transpose(export, &mut turned.finish()?, &mut transpose, records)?;
     let transpose = transpose.finish()?;
     let mut urls = Outlet::file(&with_ending(basename, ".urls"))?;
     export.urls("urls", false, |_, url, _| writeln!(urls, "{url}").map_err(|source| urls.failed(source)))?;
@@ -73,7 +73,12 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
 }
 
 /// Writes the lists of who links to each node.
-fn turn(export: &Export<'_>, turned: &mut Sorted, transpose: &mut Drafts, records: u64) -> Result<(), Error> {
+fn write_transpose(
+    export: &Export<'_>,
+    turned: &mut Sorted,
+    transpose: &mut Drafts,
+    records: u64,
+) -> Result<(), Error> {
     export.job.progress().enter("turned", records);
     let (mut node, mut sources) = (0, Vec::new());
     while let Some((target, source)) = turned.next()? {
@@ -192,7 +197,7 @@ impl Drafts {
     }
 
     /// Ends the lists, and makes the index and the properties.
-    fn finish(mut self) -> Result<Whole, Error> {
+    fn finish(mut self) -> Result<FinishedFiles, Error> {
         while self.next < self.nodes {
             self.push(&[])?;
         }
@@ -208,20 +213,20 @@ impl Drafts {
         let pl = &mut None::<ProgressLogger>;
         let made = store_ef_with_data(index(nodes)?, graph.path(), offsets.path(), index_file.path(), pl);
         made.map_err(|error| failed(error.into()))?;
-        Ok(Whole { parts: [graph, offsets, index_file], properties })
+        Ok(FinishedFiles { drafts: [graph, offsets, index_file], properties })
     }
 }
 
 /// The files of one graph when they are whole.
-struct Whole {
-    parts: [Draft; 3],
+struct FinishedFiles {
+    drafts: [Draft; 3],
     properties: Outlet<'static>,
 }
 
-impl Whole {
+impl FinishedFiles {
     /// Puts all files but the properties in their place.
     fn keep(self) -> Result<Last, Error> {
-        self.parts.into_iter().try_for_each(keep)?;
+        self.drafts.into_iter().try_for_each(keep)?;
         Ok(Last(self.properties))
     }
 }

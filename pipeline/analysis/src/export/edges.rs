@@ -14,7 +14,7 @@ use super::table::{CHUNK, create, intervals};
 use super::texts::Ends;
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::spans::{captures_known, captures_of, for_each_link};
+use crate::stretches::{captures_known, captures_of, for_each_link};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::{ArrayRef, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field};
@@ -41,8 +41,8 @@ impl Batch {
         let numbers = |column: &[u32]| Arc::new(UInt32Array::from(column[rows.clone()].to_vec())) as ArrayRef;
         if names == Names::Gephi {
             let kinds = StringArray::from_iter_values(rows.clone().map(|_| "Directed"));
-            let spans = StringArray::from_iter_values(&self.intervals[rows.clone()]);
-            return vec![src, dst, Arc::new(kinds), numbers(&self.with_link), Arc::new(spans)];
+            let stretches = StringArray::from_iter_values(&self.intervals[rows.clone()]);
+            return vec![src, dst, Arc::new(kinds), numbers(&self.with_link), Arc::new(stretches)];
         }
         let [first, last] =
             [&self.first, &self.last].map(|column| times(column[rows.clone()].iter().copied().map(Some)));
@@ -89,16 +89,16 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut batch = Batch::default();
     export.pages("edges", |page| {
         let captures = number(captures_known(page, window));
-        for_each_link(page, window, |link, spans| {
+        for_each_link(page, window, |link, stretches| {
             let time = |at: u32| page.timestamps[at as usize];
             batch.src.push(page.uid);
             batch.dst.push(link);
-            batch.first.push(time(spans[0].0));
-            batch.last.push(time(spans[spans.len() - 1].1));
+            batch.first.push(time(stretches[0].0));
+            batch.last.push(time(stretches[stretches.len() - 1].1));
             batch.captures.push(captures);
-            batch.with_link.push(number(captures_of(page, spans)));
+            batch.with_link.push(number(captures_of(page, stretches)));
             if names == Names::Gephi {
-                batch.intervals.push(intervals(spans.iter().map(|&(first, last)| (time(first), time(last)))));
+                batch.intervals.push(intervals(stretches.iter().map(|&(first, last)| (time(first), time(last)))));
             }
             if batch.src.len() >= rows_max { batch.write(&mut table, &mut ends, names) } else { Ok(()) }
         })

@@ -14,7 +14,7 @@ use super::table::{CHUNK, create};
 use super::texts::Ends;
 use super::{Export, ExportReport, Stream};
 use crate::Error;
-use crate::spans::{for_each_link, next_known};
+use crate::stretches::{for_each_link, next_known};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
@@ -56,8 +56,8 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     };
     let mut batch = Batch::default();
     export.pages("events", |page| {
-        for_each_link(page, Window::ALWAYS, |link, spans| {
-            for &(first, last) in spans {
+        for_each_link(page, Window::ALWAYS, |link, stretches| {
+            for &(first, last) in stretches {
                 for (at, present) in [(Some(first), true), (next_known(page, last), false)] {
                     let time = at.map(|at| page.timestamps[at as usize]);
                     let Some(time) = time.filter(|time| (from..=to).contains(time)) else { continue };

@@ -90,7 +90,7 @@ impl Graph for Gexf<'_> {
         self.xml.open("edge", &attributes)?;
         self.values(self.shape.map_or(&[], |shape| shape.edges), edge.values)?;
         self.xml.open("spells", &[])?;
-        for &(first, last) in edge.spans {
+        for &(first, last) in edge.stretches {
             self.xml.empty("spell", &[("start", &format_iso(first)), ("end", &format_iso(last))])?;
         }
         self.xml.close("spells")?;

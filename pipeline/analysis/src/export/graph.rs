@@ -9,7 +9,7 @@ use super::hosts::folded;
 use super::{Export, ExportReport, What};
 use crate::Error;
 use crate::hosts::{domain_of, host_in};
-use crate::spans::{captures_known, captures_of, captures_selected, for_each_link};
+use crate::stretches::{captures_known, captures_of, captures_selected, for_each_link};
 use std::collections::{BTreeMap, HashMap};
 use webstrata_layers::Links;
 use webstrata_layers::Uid;
@@ -58,7 +58,7 @@ pub(super) struct Edge<'a> {
     pub(super) target: u64,
     pub(super) weight: u64,
     /// When it is there, rising.
-    pub(super) spans: &'a [(i64, i64)],
+    pub(super) stretches: &'a [(i64, i64)],
     pub(super) values: &'a [Value<'a>],
 }
 
@@ -131,8 +131,9 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
             let known = extend(&mut nodes, page.uid, (first, last));
             (known.captures, known.times) = (number(captures.len() as u64), Some((first, last)));
         }
-        for_each_link(page, window, |link, spans| {
-            let [first, last] = [spans[0].0, spans[spans.len() - 1].1].map(|at| page.timestamps[at as usize]);
+        for_each_link(page, window, |link, stretches| {
+            let [first, last] =
+                [stretches[0].0, stretches[stretches.len() - 1].1].map(|at| page.timestamps[at as usize]);
             extend(&mut nodes, link, (first, last));
             Ok(())
         })
@@ -155,15 +156,15 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     let (mut edges, mut times) = (0, Vec::new());
     export.pages("edges", |page| {
         let captures = captures_known(page, window);
-        for_each_link(page, window, |link, spans| {
+        for_each_link(page, window, |link, stretches| {
             times.clear();
             let time = |at: u32| page.timestamps[at as usize];
-            times.extend(spans.iter().map(|&(first, last)| (time(first), time(last))));
-            let weight = captures_of(page, spans);
+            times.extend(stretches.iter().map(|&(first, last)| (time(first), time(last))));
+            let weight = captures_of(page, stretches);
             let (first, last) = (times[0].0, times[times.len() - 1].1);
             let values = [Value::Time(first), Value::Time(last), Value::Number(captures), Value::Number(weight)];
             edges += 1;
-            graph.edge(&Edge { source: page.uid.0, target: link.0, weight, spans: &times, values: &values })
+            graph.edge(&Edge { source: page.uid.0, target: link.0, weight, stretches: &times, values: &values })
         })
     })?;
     graph.finish()?;
@@ -171,31 +172,37 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
 }
 
 fn write_hosts(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportReport, Error> {
-    let (parts, pairs) = folded(export)?;
+    let (groups, pairs) = folded(export)?;
     let mut lives = BTreeMap::<u32, (i64, i64)>::new();
-    for ((src, dst), own) in &pairs {
-        for part in [*src, *dst] {
-            let life = lives.entry(part).or_insert((own.first, own.last));
-            *life = (life.0.min(own.first), life.1.max(own.last));
+    for ((src, dst), weights) in &pairs {
+        for group in [*src, *dst] {
+            let life = lives.entry(group).or_insert((weights.first, weights.last));
+            *life = (life.0.min(weights.first), life.1.max(weights.last));
         }
     }
     graph.begin(HOSTS, lives.len() as u64)?;
-    for (&part, &life) in &lives {
-        let values = [Value::Number(parts.urls(part))];
-        graph.node(&Node { id: u64::from(part), label: parts.name(part), life, values: &values })?;
+    for (&group, &life) in &lives {
+        let values = [Value::Number(groups.urls(group))];
+        graph.node(&Node { id: u64::from(group), label: groups.name(group), life, values: &values })?;
     }
     graph.edges_begin()?;
-    for ((src, dst), own) in &pairs {
+    for ((src, dst), weights) in &pairs {
         export.job.go_on()?;
         let values = [
-            Value::Time(own.first),
-            Value::Time(own.last),
-            Value::Number(own.pages),
-            Value::Number(own.links),
-            Value::Number(own.occurrences),
+            Value::Time(weights.first),
+            Value::Time(weights.last),
+            Value::Number(weights.pages),
+            Value::Number(weights.links),
+            Value::Number(weights.occurrences),
         ];
         let (source, target) = (u64::from(*src), u64::from(*dst));
-        graph.edge(&Edge { source, target, weight: own.links, spans: &[(own.first, own.last)], values: &values })?;
+        graph.edge(&Edge {
+            source,
+            target,
+            weight: weights.links,
+            stretches: &[(weights.first, weights.last)],
+            values: &values,
+        })?;
     }
     graph.finish()?;
     Ok(ExportReport { epoch: export.reader.epoch(), records: pairs.len() as u64, nodes: lives.len() as u64 })

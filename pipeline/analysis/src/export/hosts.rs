@@ -14,8 +14,8 @@
 use super::table::{CHUNK, create, intervals};
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::hosts::{Fold, Parts};
-use crate::spans::{captures_of, for_each_link};
+use crate::hosts::{Fold, UrlGroups};
+use crate::stretches::{captures_of, for_each_link};
 use crate::table::{column, time, times};
 use arrow_array::{ArrayRef, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field};
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use webstrata_layers::Links;
 
-/// What links from one part to another are.
+/// What links from one group to another are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     pub(super) pages: u64,
@@ -43,43 +43,43 @@ impl Weights {
     }
 }
 
-/// Two parts, by number, and what links from one to the other are.
+/// Two groups, by number, and what links from one to the other are.
 pub(super) type Pair = ((u32, u32), Weights);
 
-/// The parts of the store and, sorted by names, those with links between them.
-pub(super) fn folded(export: &Export<'_>) -> Result<(Parts, Vec<Pair>), Error> {
+/// The groups of the store and, sorted by names, those with links between them.
+pub(super) fn folded(export: &Export<'_>) -> Result<(UrlGroups, Vec<Pair>), Error> {
     let window = export.options.window;
-    let parts = Parts::read(export.reader, export.options.fold.unwrap_or(Fold::Host), export.job)?;
+    let groups = UrlGroups::read(export.reader, export.options.fold.unwrap_or(Fold::Host), export.job)?;
     let mut pairs: HashMap<(u32, u32), Weights> = HashMap::new();
     let (mut from_near, mut to_near) = (0, 0);
-    // Of one page: each part that it links to once.
-    let mut own: Vec<(u32, Weights)> = Vec::new();
+    // Of one page: each group that it links to once.
+    let mut targets: Vec<(u32, Weights)> = Vec::new();
     export.pages("hosts", |page| {
-        let src = parts.of(page.uid, &mut from_near);
-        own.clear();
-        for_each_link(page, window, |link, spans| {
-            let dst = parts.of(link, &mut to_near);
+        let src = groups.of(page.uid, &mut from_near);
+        targets.clear();
+        for_each_link(page, window, |link, stretches| {
+            let dst = groups.of(link, &mut to_near);
             let (first, last) =
-                (page.timestamps[spans[0].0 as usize], page.timestamps[spans[spans.len() - 1].1 as usize]);
-            let link = Weights { pages: 0, links: 1, occurrences: captures_of(page, spans), first, last };
-            match own.last_mut().filter(|(part, _)| *part == dst) {
+                (page.timestamps[stretches[0].0 as usize], page.timestamps[stretches[stretches.len() - 1].1 as usize]);
+            let link = Weights { pages: 0, links: 1, occurrences: captures_of(page, stretches), first, last };
+            match targets.last_mut().filter(|(group, _)| *group == dst) {
                 Some((_, weights)) => weights.add(&link),
-                None => own.push((dst, link)),
+                None => targets.push((dst, link)),
             }
             Ok(())
         })?;
-        own.sort_unstable_by_key(|(part, _)| *part);
-        for same in own.chunk_by(|a, b| a.0 == b.0) {
+        targets.sort_unstable_by_key(|(group, _)| *group);
+        for same in targets.chunk_by(|a, b| a.0 == b.0) {
             let (dst, mut weights) = same[0];
-            same[1..].iter().for_each(|(_, more)| weights.add(more));
+            same[1..].iter().for_each(|(_, other)| weights.add(other));
             weights.pages = 1;
             pairs.entry((src, dst)).and_modify(|all| all.add(&weights)).or_insert(weights);
         }
         Ok(())
     })?;
     let mut pairs: Vec<_> = pairs.into_iter().collect();
-    pairs.sort_unstable_by_key(|((src, dst), _)| (parts.name(*src), parts.name(*dst)));
-    Ok((parts, pairs))
+    pairs.sort_unstable_by_key(|((src, dst), _)| (groups.name(*src), groups.name(*dst)));
+    Ok((groups, pairs))
 }
 
 fn fields(names: Names) -> Vec<Field> {
@@ -98,26 +98,26 @@ fn fields(names: Names) -> Vec<Field> {
 pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     let names = export.options.names;
     let mut table = create(export, stream, fields(names))?;
-    let (parts, pairs) = folded(export)?;
+    let (groups, pairs) = folded(export)?;
     for rows in pairs.chunks(CHUNK) {
         export.job.go_on()?;
-        let text = |part: fn(&(u32, u32)) -> u32| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|(pair, _)| parts.name(part(pair)))))
+        let text = |group: fn(&(u32, u32)) -> u32| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|(pair, _)| groups.name(group(pair)))))
         };
         let number = |value: fn(&Weights) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(|(_, weights)| value(weights))))
         };
         let (src, dst) = (text(|pair| pair.0), text(|pair| pair.1));
-        let (pages, links) = (number(|own| own.pages), number(|own| own.links));
-        let occurrences = number(|own| own.occurrences);
+        let (pages, links) = (number(|weights| weights.pages), number(|weights| weights.links));
+        let occurrences = number(|weights| weights.occurrences);
         table.write(if names == Names::Gephi {
             let kinds = StringArray::from_iter_values(rows.iter().map(|_| "Directed"));
-            let spans = rows.iter().map(|(_, own)| intervals(std::iter::once((own.first, own.last))));
-            let spans = StringArray::from_iter_values(spans);
-            vec![src, dst, Arc::new(kinds), links, pages, occurrences, Arc::new(spans)]
+            let stretches = rows.iter().map(|(_, weights)| intervals(std::iter::once((weights.first, weights.last))));
+            let stretches = StringArray::from_iter_values(stretches);
+            vec![src, dst, Arc::new(kinds), links, pages, occurrences, Arc::new(stretches)]
         } else {
-            let first = times(rows.iter().map(|(_, own)| Some(own.first)));
-            vec![src, dst, pages, links, occurrences, first, times(rows.iter().map(|(_, own)| Some(own.last)))]
+            let first = times(rows.iter().map(|(_, weights)| Some(weights.first)));
+            vec![src, dst, pages, links, occurrences, first, times(rows.iter().map(|(_, weights)| Some(weights.last)))]
         })?;
     }
     Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })

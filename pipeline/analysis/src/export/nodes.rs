@@ -16,7 +16,7 @@ use super::table::{CHUNK, create, intervals};
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
 use crate::hosts::{domain_of, host_in};
-use crate::spans::captures_selected;
+use crate::stretches::captures_selected;
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
@@ -38,7 +38,8 @@ struct Batch {
 
 impl Batch {
     fn write(&mut self, table: &mut TableWriter<'_>, names: Names) -> Result<(), Error> {
-        let Batch { ids, mut urls, mut surts, mut hosts, mut domains, captures, times: spans } = std::mem::take(self);
+        let Batch { ids, mut urls, mut surts, mut hosts, mut domains, captures, times: lifetimes } =
+            std::mem::take(self);
         if ids.is_empty() {
             return Ok(());
         }
@@ -47,11 +48,19 @@ impl Batch {
         let [urls, surts, hosts, domains] =
             [&mut urls, &mut surts, &mut hosts, &mut domains].map(|texts| -> ArrayRef { Arc::new(texts.finish()) });
         if names == Names::Gephi {
-            let spans = spans.iter().map(|span| span.map(|span| intervals(std::iter::once(span))));
-            return table.write(vec![ids, urls, hosts, domains, captures, Arc::new(spans.collect::<StringArray>())]);
+            let lifetimes =
+                lifetimes.iter().map(|lifetime| lifetime.map(|lifetime| intervals(std::iter::once(lifetime))));
+            return table.write(vec![
+                ids,
+                urls,
+                hosts,
+                domains,
+                captures,
+                Arc::new(lifetimes.collect::<StringArray>()),
+            ]);
         }
-        let first = times(spans.iter().map(|span| span.map(|(first, _)| first)));
-        let last = times(spans.iter().map(|span| span.map(|(_, last)| last)));
+        let first = times(lifetimes.iter().map(|lifetime| lifetime.map(|(first, _)| first)));
+        let last = times(lifetimes.iter().map(|lifetime| lifetime.map(|(_, last)| last)));
         table.write(vec![ids, urls, surts, hosts, domains, first, last, captures])
     }
 }
@@ -60,9 +69,9 @@ fn fields(names: Names) -> Vec<Field> {
     let text = |name| column(name, DataType::Utf8);
     let perhaps = |name, of| Field::new(name, of, true);
     if names == Names::Gephi {
-        let [host, domain, spans] = ["Host", "Domain", "Time Interval"].map(|name| perhaps(name, DataType::Utf8));
+        let [host, domain, lifetimes] = ["Host", "Domain", "Time Interval"].map(|name| perhaps(name, DataType::Utf8));
         let id = column("Id", DataType::UInt64);
-        return vec![id, text("Label"), host, domain, column("Captures", DataType::UInt32), spans];
+        return vec![id, text("Label"), host, domain, column("Captures", DataType::UInt32), lifetimes];
     }
     let [host, domain] = ["host", "domain"].map(|name| perhaps(name, DataType::Utf8));
     let [first, last] = ["first_capture", "last_capture"].map(|name| perhaps(name, time()));
@@ -80,11 +89,11 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut batch = Batch::default();
     export.urls("nodes", true, |uid, url, surt| {
         let mut captures = 0..0;
-        let mut span = None;
+        let mut lifetime = None;
         if has_page && page.uid == uid {
             captures = captures_selected(&page, window);
             let times = &page.timestamps[captures.clone()];
-            span = times.first().copied().zip(times.last().copied());
+            lifetime = times.first().copied().zip(times.last().copied());
             has_page = pages.read(&mut page)?;
         }
         let host = host_in(url);
@@ -94,7 +103,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         batch.hosts.append_option(host);
         batch.domains.append_option(host.map(domain_of));
         batch.captures.push(number(captures.len() as u64));
-        batch.times.push(span);
+        batch.times.push(lifetime);
         if batch.ids.len() >= CHUNK { batch.write(&mut table, names) } else { Ok(()) }
     })?;
     batch.write(&mut table, names)?;

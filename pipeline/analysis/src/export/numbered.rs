@@ -12,7 +12,7 @@ use super::table::in_words;
 use super::{Export, ExportReport, Format, Stream};
 use crate::Error;
 use crate::outlet::Outlet;
-use crate::spans::for_each_link;
+use crate::stretches::for_each_link;
 use std::io::Write;
 use webstrata_layers::Links;
 

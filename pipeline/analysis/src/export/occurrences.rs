@@ -7,13 +7,13 @@
 //!
 //! A row for each known capture of the window and each link of it, the rows of a capture one after the other. Anchor
 //! texts are not in a store, so there is no column for them; captures without links have no rows. This is many times
-//! larger than edges as intervals. Memory: the spans of one page beside a batch.
+//! larger than edges as intervals. Memory: the stretches of one page beside a batch.
 
 use super::table::{CHUNK, create};
 use super::texts::{Ends, Texts};
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::spans::{Span, for_each_link};
+use crate::stretches::{Stretch, for_each_link};
 use crate::table::{TableWriter, column};
 use arrow_array::StringArray;
 use arrow_schema::DataType;
@@ -49,17 +49,17 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields)?;
     let mut ends = Ends::Urls(Texts::new(export.reader));
     let rows_max = ends.batch(export);
-    let (mut batch, mut links) = (Batch::default(), Vec::<(Uid, Vec<Span>)>::new());
+    let (mut batch, mut links) = (Batch::default(), Vec::<(Uid, Vec<Stretch>)>::new());
     export.pages("edges", |page| {
         links.clear();
-        for_each_link(page, window, |link, spans| {
-            links.push((link, spans.to_vec()));
+        for_each_link(page, window, |link, stretches| {
+            links.push((link, stretches.to_vec()));
             Ok(())
         })?;
         let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
         for at in (first..=last).filter(|&at| page.is_known(at)) {
-            let has = |spans: &[Span]| spans.iter().any(|&(first, last)| (first..=last).contains(&at));
-            for (link, _) in links.iter().filter(|(_, spans)| has(spans)) {
+            let has = |stretches: &[Stretch]| stretches.iter().any(|&(first, last)| (first..=last).contains(&at));
+            for (link, _) in links.iter().filter(|(_, stretches)| has(stretches)) {
                 batch.src.push(page.uid);
                 batch.dest.push(*link);
                 batch.time.push(page.timestamps[at as usize]);

@@ -18,7 +18,7 @@ use super::edges::number;
 use super::table::{CHUNK, create};
 use super::{Export, ExportReport, Stream};
 use crate::Error;
-use crate::spans::{captures_selected, for_each_link};
+use crate::stretches::{captures_selected, for_each_link};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32Array, UInt64Array};
@@ -39,7 +39,7 @@ struct Batch {
     times: Vec<i64>,
     known: Vec<bool>,
     /// Lifespans of each page, and all of them.
-    spans: Vec<usize>,
+    stretches: Vec<usize>,
     links: Vec<Uid>,
     first: Vec<i64>,
     last: Vec<i64>,
@@ -48,28 +48,28 @@ struct Batch {
 
 impl Batch {
     fn write(&mut self, table: &mut TableWriter<'_>) -> Result<(), Error> {
-        let mut own = std::mem::take(self);
-        if own.uids.is_empty() {
+        let mut batch = std::mem::take(self);
+        if batch.uids.is_empty() {
             return Ok(());
         }
-        let whole = |seconds: Vec<i64>| times(seconds.into_iter().map(Some));
-        let spans = StructArray::new(
-            span_fields(),
+        let time_column = |seconds: Vec<i64>| times(seconds.into_iter().map(Some));
+        let stretches = StructArray::new(
+            stretch_fields(),
             vec![
-                Arc::new(UInt64Array::from(Uid::into_numbers(own.links))) as ArrayRef,
-                whole(own.first),
-                whole(own.last),
-                Arc::new(UInt32Array::from(own.captures_with)),
+                Arc::new(UInt64Array::from(Uid::into_numbers(batch.links))) as ArrayRef,
+                time_column(batch.first),
+                time_column(batch.last),
+                Arc::new(UInt32Array::from(batch.captures_with)),
             ],
             None,
         );
-        let known: ArrayRef = Arc::new(BooleanArray::from(own.known));
+        let known: ArrayRef = Arc::new(BooleanArray::from(batch.known));
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt64Array::from(Uid::into_numbers(own.uids))),
-            Arc::new(own.urls.finish()),
-            list(&own.captures, whole(own.times)),
-            list(&own.captures, known),
-            list(&own.spans, Arc::new(spans)),
+            Arc::new(UInt64Array::from(Uid::into_numbers(batch.uids))),
+            Arc::new(batch.urls.finish()),
+            list(&batch.captures, time_column(batch.times)),
+            list(&batch.captures, known),
+            list(&batch.stretches, Arc::new(stretches)),
         ];
         table.write(columns)
     }
@@ -84,7 +84,7 @@ fn list(lengths: &[usize], elements: ArrayRef) -> ArrayRef {
     Arc::new(ListArray::new(element(elements.data_type().clone()), offsets, elements, None))
 }
 
-fn span_fields() -> Fields {
+fn stretch_fields() -> Fields {
     let link = column("link", DataType::UInt64);
     vec![link, column("first", time()), column("last", time()), column("captures", DataType::UInt32)].into()
 }
@@ -98,7 +98,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         column("url", DataType::Utf8),
         list_of("timestamps", time()),
         list_of("known", DataType::Boolean),
-        list_of("lifespans", DataType::Struct(span_fields())),
+        list_of("lifespans", DataType::Struct(stretch_fields())),
     ];
     let mut table = create(export, stream, fields)?;
     let mut pages = export.reader.pages(export.uids());
@@ -121,8 +121,8 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         batch.times.extend_from_slice(&page.timestamps[captures.clone()]);
         batch.known.extend(captures.map(|at| page.is_known(number(at as u64))));
         let before = batch.links.len();
-        for_each_link(&page, window, |link, spans| {
-            for &(first, last) in spans {
+        for_each_link(&page, window, |link, stretches| {
+            for &(first, last) in stretches {
                 batch.links.push(link);
                 batch.first.push(page.timestamps[first as usize]);
                 batch.last.push(page.timestamps[last as usize]);
@@ -130,7 +130,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
             }
             Ok(())
         })?;
-        batch.spans.push(batch.links.len() - before);
+        batch.stretches.push(batch.links.len() - before);
         let is_full = batch.uids.len() >= CHUNK || batch.links.len().max(batch.times.len()) >= ELEMENTS;
         if is_full { batch.write(&mut table) } else { Ok(()) }
     })?;

@@ -31,9 +31,10 @@ pub(super) fn create<'a>(
 }
 
 /// Intervals of time in the way of Gephi, closed.
-pub(super) fn intervals(spans: impl Iterator<Item = (i64, i64)>) -> String {
-    let spans: Vec<_> = spans.map(|(first, last)| format!("[{}, {}]", format_iso(first), format_iso(last))).collect();
-    format!("<{}>", spans.join("; "))
+pub(super) fn intervals(stretches: impl Iterator<Item = (i64, i64)>) -> String {
+    let stretches: Vec<_> =
+        stretches.map(|(first, last)| format!("[{}, {}]", format_iso(first), format_iso(last))).collect();
+    format!("<{}>", stretches.join("; "))
 }
 
 /// A window in words.

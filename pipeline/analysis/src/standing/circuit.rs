@@ -63,7 +63,7 @@ impl Circuit {
                 Standing::Degrees => degrees(pairs),
                 Standing::Top { k } => top(pairs, *k),
                 Standing::Components => components(pairs, labels),
-                Standing::Hosts { .. } => pairs.count_total().map(|(pair, links)| (pair, (whole(links), 0))),
+                Standing::Hosts { .. } => pairs.count_total().map(|(pair, links)| (pair, (to_count(links), 0))),
                 Standing::NewLinks { .. } => pairs.map(|pair| (pair, (0, 0))),
             };
             let rows = rows.inspect_batch(move |_, batch| {
@@ -78,7 +78,7 @@ impl Circuit {
 fn degrees(pairs: Pairs<'_>) -> Rows<'_> {
     // A difference of two numbers counts both ways in one arrangement.
     let ends = pairs.explode(|(page, link)| [(page, (1, 0)), (link, (0, 1))]);
-    ends.count_total().map(|(url, (out, into)): (Key, (isize, isize))| ((url, ALONE), (whole(out), whole(into))))
+    ends.count_total().map(|(url, (out, into)): (Key, (isize, isize))| ((url, ALONE), (to_count(out), to_count(into))))
 }
 
 fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
@@ -86,18 +86,18 @@ fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
     let by_links = pairs.map(|(_, link)| link).count_total().map(|(url, links)| (-links, url));
     // How many URLs have each number of links: few rows, whatever the graph. Those numbers count that the first k URLs
     // have.
-    let wanted = by_links.clone().map(|(links, _)| links).count_total().map(|of_links| ((), of_links));
-    let wanted = wanted.reduce(move |(), numbers, wanted| {
+    let top_counts = by_links.clone().map(|(links, _)| links).count_total().map(|of_links| ((), of_links));
+    let top_counts = top_counts.reduce(move |(), numbers, chosen| {
         let mut seen = 0;
         for &(&(links, urls), _) in numbers {
             if seen >= k {
                 break;
             }
-            seen += whole(urls);
-            wanted.push((links, 1isize));
+            seen += to_count(urls);
+            chosen.push((links, 1isize));
         }
     });
-    by_links.semijoin(wanted.map(|((), links)| links)).map(|(links, url)| ((url, ALONE), (whole(-links), 0)))
+    by_links.semijoin(top_counts.map(|((), links)| links)).map(|(links, url)| ((url, ALONE), (to_count(-links), 0)))
 }
 
 fn components(pairs: Pairs<'_>, labels: Labels) -> Rows<'_> {
@@ -113,6 +113,6 @@ fn components(pairs: Pairs<'_>, labels: Labels) -> Rows<'_> {
 }
 
 /// A count, which is never negative: what goes out has come in.
-fn whole(count: isize) -> u64 {
+fn to_count(count: isize) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

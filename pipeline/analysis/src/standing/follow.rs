@@ -121,7 +121,7 @@ pub fn follow<E: From<Error>>(
 ) -> Result<(), E> {
     let workers = options.workers.max(1);
     let job = Job::new(workers, options.memory_max, Scratch::temporary(&std::env::temp_dir()), progress.clone());
-    let (events, heard) = sync_channel(EVENTS);
+    let (events, received) = sync_channel(EVENTS);
     let shared = Shared {
         options: options.clone(),
         job: job.clone(),
@@ -129,17 +129,18 @@ pub fn follow<E: From<Error>>(
         labels: Labels::default(),
         outbox: Outbox::default(),
     };
-    let own = job.clone();
-    let running = std::thread::spawn(move || execute(&own, "", "watch", None, move |worker| run(worker, &shared)));
+    let dataflow_job = job.clone();
+    let running =
+        std::thread::spawn(move || execute(&dataflow_job, "", "watch", None, move |worker| run(worker, &shared)));
     let mut refused = None;
-    for event in &heard {
+    for event in &received {
         if let Err(error) = sink(event) {
             refused = Some(error);
             job.fail(JobError::Stopping);
             break;
         }
     }
-    drop(heard);
+    drop(received);
     let ended = running.join().unwrap_or(Err(JobError::Internal("the thread of the workers panicked")));
     refused.map_or(ended.map_err(|error| Error::from(error).into()), Err)
 }
@@ -162,7 +163,7 @@ fn run(worker: &mut Worker, shared: &Shared) -> Result<(), Stopped> {
     if worker.index() == 0 {
         let events = shared.events.lock().unwrap_or_else(PoisonError::into_inner).take();
         let events = job.check(events.ok_or(Error::Internal("two workers lead")))?;
-        job.check(Leader { worker, circuit, shared, events, given: 0, result: HashMap::new() }.lead())?;
+        job.check(Leader { worker, circuit, shared, events, pairs_given: 0, result: HashMap::new() }.lead())?;
     } else {
         drop(circuit);
     }
@@ -195,7 +196,7 @@ struct Leader<'a> {
     shared: &'a Shared,
     events: SyncSender<Event>,
     /// How many pairs went in.
-    given: u64,
+    pairs_given: u64,
     /// The result, where it is asked for whole.
     result: HashMap<Pair, (u64, u64)>,
 }
@@ -219,7 +220,7 @@ impl Leader<'_> {
         job.progress().leave();
         meter::give_back();
         if !matches!(options.start, Start::After(_)) {
-            self.say(&feed, &at, None, changes, took, true)?;
+            self.send_changes(&feed, &at, None, changes, took, true)?;
         }
         loop {
             if options.until.is_some_and(|until| at.epoch() >= until) {
@@ -239,11 +240,11 @@ impl Leader<'_> {
             at = next;
             let took = Took { began, read: Instant::now() };
             let changes = self.settle()?;
-            self.say(&feed, &at, Some(since), changes, took, !options.whole)?;
+            self.send_changes(&feed, &at, Some(since), changes, took, !options.whole)?;
             if options.whole {
                 let all = self.result.iter().map(|(&key, &value)| Change { key, before: None, after: Some(value) });
                 let all = all.collect();
-                self.say(&feed, &at, None, all, took, true)?;
+                self.send_changes(&feed, &at, None, all, took, true)?;
             }
         }
     }
@@ -251,8 +252,8 @@ impl Leader<'_> {
     /// Gives a pair to the dataflow, which takes in now and then what has come so far.
     fn give(&mut self, pair: Pair, difference: isize) {
         self.circuit.input.update(pair, difference);
-        self.given += 1;
-        if self.given.is_multiple_of(PAIRS) {
+        self.pairs_given += 1;
+        if self.pairs_given.is_multiple_of(PAIRS) {
             self.worker.step();
         }
     }
@@ -266,10 +267,10 @@ impl Leader<'_> {
         let options = &self.shared.options;
         let counts = &epoch.store().manifest().counts;
         let needed = options.standing.memory_needed(counts.urls, counts.links);
-        let given = options.memory_max;
+        let memory_max = options.memory_max;
         match usize::try_from(needed) {
-            Ok(needed) if needed <= given => Ok(()),
-            _ => Err(Error::TooLittleMemoryToWatch { given: given as u64, needed, links: counts.links }),
+            Ok(needed) if needed <= memory_max => Ok(()),
+            _ => Err(Error::TooLittleMemoryToWatch { given: memory_max as u64, needed, links: counts.links }),
         }
     }
 
@@ -326,10 +327,10 @@ impl Leader<'_> {
         let mut rows = std::mem::take(&mut *self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner));
         consolidate(&mut rows);
         let mut changes = Vec::new();
-        for own in rows.chunk_by(|a, b| a.0.0 == b.0.0) {
-            let value = |sign: isize| own.iter().find(|row| row.1 == sign).map(|row| row.0.1);
-            let change = Change { key: own[0].0.0, before: value(-1), after: value(1) };
-            if own.len() != usize::from(change.before.is_some()) + usize::from(change.after.is_some()) {
+        for key_rows in rows.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let value = |sign: isize| key_rows.iter().find(|row| row.1 == sign).map(|row| row.0.1);
+            let change = Change { key: key_rows[0].0.0, before: value(-1), after: value(1) };
+            if key_rows.len() != usize::from(change.before.is_some()) + usize::from(change.after.is_some()) {
                 return Err(Error::Internal("a key of a standing result has two values"));
             }
             changes.push(change);
@@ -346,7 +347,7 @@ impl Leader<'_> {
     }
 
     /// Tells the caller.
-    fn say(
+    fn send_changes(
         &self,
         feed: &Feed,
         at: &Reader,
@@ -368,7 +369,7 @@ impl Leader<'_> {
             (Standing::Hosts { .. }, _) => changes.sort_by_key(|change| change.key),
             _ => changes.sort_by_key(|change| uids(change.key)),
         }
-        self.tell(Event::Begin(Changeset { id: at.store().id(), since }))?;
+        self.send_event(Event::Begin(Changeset { id: at.store().id(), since }))?;
         let is_pair = matches!(standing, Standing::Hosts { .. } | Standing::NewLinks { .. });
         for some in changes.chunks(ROWS) {
             let rows = some.iter().map(|change| {
@@ -379,17 +380,17 @@ impl Leader<'_> {
                 let key = [feed.name(change.key.0, at)?, second];
                 Ok(ChangedRow { key, before: value(change.before)?, after: value(change.after)? })
             });
-            self.tell(Event::Rows(rows.collect::<Result<_, Error>>()?))?;
+            self.send_event(Event::Rows(rows.collect::<Result<_, Error>>()?))?;
         }
         let seconds = Seconds {
             read: took.read.duration_since(took.began).as_secs_f64(),
             dataflow: dataflow.as_secs_f64(),
             all: took.began.elapsed().as_secs_f64(),
         };
-        self.tell(Event::End { rows: changes.len() as u64, seconds, last })
+        self.send_event(Event::End { rows: changes.len() as u64, seconds, last })
     }
 
-    fn tell(&self, event: Event) -> Result<(), Error> {
+    fn send_event(&self, event: Event) -> Result<(), Error> {
         self.shared.job.go_on()?;
         self.events.send(event).map_err(|_| JobError::Stopping.into())
     }

@@ -58,7 +58,7 @@ impl Numbers {
 
     /// Goes on to a later epoch.
     pub(super) fn advance(&mut self, older: &Reader, newer: &Reader) -> Result<(), Error> {
-        let way = Translations::between(newer.store(), older.epoch())?;
+        let translations = Translations::between(newer.store(), older.epoch())?;
         let urls = bounded(newer.urls())?;
         let mut past = newer.store().manifest().lineage().iter().filter(|past| past.epoch >= older.epoch());
         if past.all(|past| past.translation.is_none()) {
@@ -69,13 +69,13 @@ impl Numbers {
         }
         let before = std::mem::take(&mut self.by_uid);
         for (uid, &number) in (0..).map(Uid).zip(&before) {
-            if way.forward(uid).is_none() {
+            if translations.forward(uid).is_none() {
                 self.gone.insert(number, older.url(uid)?);
                 self.uids[number.0 as usize] = GONE;
             }
         }
         for uid in 0..urls {
-            let old = way.backward(Uid(uid.into())).and_then(|old| before.get(old.after(Uid(0))?));
+            let old = translations.backward(Uid(uid.into())).and_then(|old| before.get(old.after(Uid(0))?));
             match old {
                 Some(&number) => {
                     self.by_uid.push(number);

@@ -65,12 +65,12 @@ impl Tables {
     /// What the system refuses.
     pub fn write(&mut self, event: &Event) -> Result<Option<PathBuf>, Error> {
         match event {
-            Event::Begin(part) => {
-                let path = self.directory.join(self.file_name(part));
-                let about = [("epoch", part.id.epoch.to_string()), ("watch", self.standing.to_string())];
-                let columns = columns(&self.standing, part.since.is_some());
+            Event::Begin(changeset) => {
+                let path = self.directory.join(self.file_name(changeset));
+                let about = [("epoch", changeset.id.epoch.to_string()), ("watch", self.standing.to_string())];
+                let columns = columns(&self.standing, changeset.since.is_some());
                 let table = TableWriter::create(Outlet::file(&path)?, TableFormat::Parquet, columns, &about)?;
-                self.open = Some(Open { table, path, changes: part.since.is_some() });
+                self.open = Some(Open { table, path, changes: changeset.since.is_some() });
             }
             Event::Rows(rows) => {
                 if let Some(Open { table, changes, .. }) = &mut self.open {

@@ -28,7 +28,7 @@ pub(crate) struct Added {
 struct Moment {
     time: i64,
     digest: u64,
-    /// `None` where some capture of that second has links of its own.
+    /// `None` where some capture of that second is no revisit.
     revisit: Option<Revisit>,
     /// Its links were left out: it is no revisit, and they stay unknown.
     is_left_out: bool,
@@ -38,11 +38,11 @@ struct Moment {
     links: Option<Links>,
 }
 
-/// Where the links of a capture stand: in captures of the parts, and in revisits.
+/// Where the links of a capture stand: in captures of the two versions, and in revisits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Links {
     owners: Vec<(usize, u32)>,
-    own: Vec<Uid>,
+    revisit_links: Vec<Uid>,
 }
 
 const STORED: usize = 0;
@@ -51,30 +51,32 @@ const NEW: usize = 1;
 static NO_EVIDENCE: Revisit = Revisit { capture: 0, not_modified: false, referred: None, links: Vec::new() };
 
 /// All captures, revisits without links.
-fn moments(parts: [(&Page, &Evidence); 2]) -> Vec<Moment> {
+fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
     let mut moments = Vec::new();
-    precedence::for_each_time(&parts.map(|(page, _)| &page.timestamps[..]), |time, captures| {
+    precedence::for_each_time(&versions.map(|(page, _)| &page.timestamps[..]), |time, captures| {
         let index = u32::try_from(moments.len()).unwrap_or(u32::MAX);
-        let records = captures.iter().map(|&(part, at)| {
-            let (page, evidence) = parts[part];
-            let lost = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
-            (evidence.revisit(at).or_else(lost), evidence.digest(at as usize))
+        let records = captures.iter().map(|&(version, at)| {
+            let (page, evidence) = versions[version];
+            let without_evidence = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
+            (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize))
         });
         let (digest, revisit) = join::one_capture(index, records.clone());
-        let of = |part| captures.iter().find(|own| own.0 == part).map(|own| own.1);
+        let of = |version| captures.iter().find(|capture| capture.0 == version).map(|capture| capture.1);
         let mut links = None;
         if revisit.is_none() {
             let mut all = Links::default();
             for (&capture, (revisit, _)) in captures.iter().zip(records) {
                 match revisit {
                     None => all.owners.push(capture),
-                    Some(revisit) => all.own.extend(&revisit.links),
+                    Some(revisit) => all.revisit_links.extend(&revisit.links),
                 }
             }
             links = Some(all);
         }
-        let lost = |&(part, at): &(usize, u32)| !parts[part].0.is_known(at) && parts[part].1.revisit(at).is_none();
-        let is_left_out = revisit.is_some() && captures.iter().any(lost);
+        let has_no_links = |&(version, at): &(usize, u32)| {
+            !versions[version].0.is_known(at) && versions[version].1.revisit(at).is_none()
+        };
+        let is_left_out = revisit.is_some() && captures.iter().any(has_no_links);
         moments.push(Moment { time, digest, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
     });
     moments
@@ -83,7 +85,9 @@ fn moments(parts: [(&Page, &Evidence); 2]) -> Vec<Moment> {
 /// Gives revisits the links of the captures that they refer to.
 fn resolve(moments: &mut [Moment]) {
     let mut digests: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (number, moment) in moments.iter().enumerate().filter(|(_, own)| own.revisit.is_none() && own.digest != 0) {
+    for (number, moment) in
+        moments.iter().enumerate().filter(|(_, moment)| moment.revisit.is_none() && moment.digest != 0)
+    {
         digests.entry(moment.digest).or_default().push(number);
     }
     let mut latest_known: Option<usize> = None;
@@ -93,7 +97,7 @@ fn resolve(moments: &mut [Moment]) {
                 latest_known
             } else {
                 let same = digests.get(&moments[number].digest);
-                let before = same.and_then(|same| same[..same.partition_point(|&own| own < number)].last());
+                let before = same.and_then(|same| same[..same.partition_point(|&index| index < number)].last());
                 let by_digest = before.or_else(|| same.and_then(|same| same.first())).copied();
                 by_digest.or_else(|| {
                     let found = moments.binary_search_by_key(&revisit.referred?, |moment| moment.time).ok()?;
@@ -102,9 +106,9 @@ fn resolve(moments: &mut [Moment]) {
             };
             let mut links = referred.and_then(|referred| moments[referred].links.clone());
             if let Some(links) = links.as_mut().filter(|_| !revisit.links.is_empty()) {
-                links.own.extend(&revisit.links);
-                links.own.sort_unstable();
-                links.own.dedup();
+                links.revisit_links.extend(&revisit.links);
+                links.revisit_links.sort_unstable();
+                links.revisit_links.dedup();
             }
             moments[number].links = links;
         }
@@ -133,16 +137,16 @@ fn simplify(moments: &mut [Moment], stored: &Page, new: &Page) {
             links.owners = vec![(NEW, at)];
         }
         let has = if is_old { &old_links } else { &new_links };
-        links.own.retain(|link| has.binary_search(link).is_err());
+        links.revisit_links.retain(|link| has.binary_search(link).is_err());
     }
 }
 
 /// What new captures of a page add to those that are stored.
 pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -> Added {
     let no_page = (&Page::default(), &Evidence::default());
-    let parts = [stored.unwrap_or(no_page), new];
-    let mut moments = moments(parts);
-    simplify(&mut moments, parts[STORED].0, parts[NEW].0);
+    let versions = [stored.unwrap_or(no_page), new];
+    let mut moments = moments(versions);
+    simplify(&mut moments, versions[STORED].0, versions[NEW].0);
     resolve(&mut moments);
     let before = stored.map(|stored| {
         let mut before = self::moments([stored, no_page]);
@@ -152,52 +156,52 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     let before_of = |moment: &Moment| Some(&before.as_ref()?[moment.stored? as usize]);
     let is_same = |moment: &Moment| {
         before_of(moment).is_some_and(|before| {
-            let revisits = [&before.revisit, &moment.revisit].map(|own| own.as_ref().map(what_is_said));
+            let revisits = [&before.revisit, &moment.revisit].map(|revisit| revisit.as_ref().map(reference_of));
             let is_left_out = before.is_left_out == moment.is_left_out;
             before.digest == moment.digest && before.links == moment.links && revisits[0] == revisits[1] && is_left_out
         })
     };
-    let count = |wanted: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| wanted(moment)).count();
+    let count = |selects: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| selects(moment)).count();
     let stored = count(&|moment| moment.new.is_some() && is_same(moment)) as u64;
     let kept: Vec<&Moment> = moments.iter().filter(|moment| !is_same(moment)).collect();
     if kept.is_empty() {
         return Added { page: None, stored };
     }
-    Added { page: Some(write(parts[NEW].0.uid, parts.map(|(page, _)| page), &kept)), stored }
+    Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored }
 }
 
-fn what_is_said(revisit: &Revisit) -> (bool, Option<i64>, &[Uid]) {
+fn reference_of(revisit: &Revisit) -> (bool, Option<i64>, &[Uid]) {
     (revisit.not_modified, revisit.referred, &revisit.links)
 }
 
 /// A page of these captures.
 fn write(uid: Uid, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     let (mut page, mut evidence) = (Page { uid, ..Page::default() }, Evidence::default());
-    let (mut weave, mut parts) = (Weave::default(), pages.map(Contribution::from).to_vec());
-    let mut last_own: &[Uid] = &[];
+    let (mut weave, mut contributions) = (Weave::default(), pages.map(Contribution::from).to_vec());
+    let mut last_links: &[Uid] = &[];
     for (index, moment) in (0u32..).zip(kept) {
         page.timestamps.push(moment.time);
         evidence.digests.push(moment.digest);
         let revisit = moment.revisit.iter().filter(|_| !moment.is_left_out);
-        evidence.revisits.extend(revisit.map(|own| Revisit { capture: index, ..own.clone() }));
-        let Some(Links { owners, own }) = &moment.links else {
+        evidence.revisits.extend(revisit.map(|revisit| Revisit { capture: index, ..revisit.clone() }));
+        let Some(Links { owners, revisit_links }) = &moment.links else {
             page.unknown.push(index);
             continue;
         };
         let mut owners = owners.clone();
-        if !own.is_empty() {
-            if own != last_own {
-                last_own = own;
-                parts.push(Contribution::always(own));
+        if !revisit_links.is_empty() {
+            if revisit_links != last_links {
+                last_links = revisit_links;
+                contributions.push(Contribution::always(revisit_links));
             }
-            owners.push((parts.len() - 1, 0));
+            owners.push((contributions.len() - 1, 0));
         }
         weave.push(index, &owners);
     }
     if evidence.digests.iter().all(|&digest| digest == 0) {
         evidence.digests.clear();
     }
-    match weave.links_within(&parts, VALUES_MAX) {
+    match weave.links_within(&contributions, VALUES_MAX) {
         Some(links) => (page.links, page.changes) = links,
         None => large_pages::leave_out(&mut page, &mut evidence),
     }
@@ -231,8 +235,8 @@ mod tests {
         })
     }
 
-    /// What [`crate::stages::pages::fold`] makes of captures.
-    fn fold(captures: &[Capture]) -> (Page, Evidence) {
+    /// What [`crate::stages::pages::accumulator`] makes of captures.
+    fn accumulate(captures: &[Capture]) -> (Page, Evidence) {
         let mut by_time = BTreeMap::<i64, Vec<&Capture>>::new();
         captures.iter().for_each(|capture| by_time.entry(capture.time).or_default().push(capture));
         let (mut page, mut evidence) = (Page { uid: Uid(3), ..Page::default() }, Evidence::default());
@@ -292,7 +296,7 @@ mod tests {
             }
             let mut rows: Vec<(Page, Evidence)> = Vec::new();
             for batch in batches.iter().filter(|batch| !batch.is_empty()) {
-                let (page, evidence) = fold(batch);
+                let (page, evidence) = accumulate(batch);
                 let stored = joined(&rows);
                 let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
                 if let Some((page, evidence)) = add(stored, (&page, &evidence)).page {
@@ -305,7 +309,7 @@ mod tests {
                 prop_assert_eq!(again, Added { page: None, stored: page.timestamps.len() as u64 });
             }
             let all: Vec<Capture> = captures.into_iter().map(|(capture, _)| capture).collect();
-            let (page, evidence) = fold(&all);
+            let (page, evidence) = accumulate(&all);
             prop_assert_eq!(joined(&rows), add(None, (&page, &evidence)).page);
         }
     }
@@ -320,7 +324,7 @@ mod tests {
 
     /// The links at a time, when all captures come at once; `None` where they are unknown.
     fn at(captures: &[Capture], time: i64) -> Option<Vec<u64>> {
-        let (page, evidence) = fold(captures);
+        let (page, evidence) = accumulate(captures);
         let (page, _) = add(None, (&page, &evidence)).page.unwrap();
         let capture = u32::try_from(page.timestamps.binary_search(&time).unwrap()).unwrap();
         page.is_known(capture).then(|| Uid::into_numbers(links_at(&page, capture)))
@@ -360,9 +364,10 @@ mod tests {
 
     #[test]
     fn a_later_original_fills_in_what_the_store_does_not_know() {
-        let (old, old_evidence) = fold(&[real(10, 1, &[4]), revisit(20, 2, false, None), revisit(40, 0, true, None)]);
+        let (old, old_evidence) =
+            accumulate(&[real(10, 1, &[4]), revisit(20, 2, false, None), revisit(40, 0, true, None)]);
         let (old, old_evidence) = add(None, (&old, &old_evidence)).page.unwrap();
-        let (new, new_evidence) = fold(&[real(30, 2, &[6]), real(10, 1, &[4])]);
+        let (new, new_evidence) = accumulate(&[real(30, 2, &[6]), real(10, 1, &[4])]);
         let added = add(Some((&old, &old_evidence)), (&new, &new_evidence));
         assert_eq!(added.stored, 1);
         let (page, evidence) = added.page.unwrap();

@@ -11,8 +11,8 @@
 //! ([`crate::stages::large_pages`]).
 //!
 //! Memory: the captures of one page within a budget, beyond it their links go to disk
-//! ([`crate::stages::pages::fold::large`]); and what the record takes. Cost: linear in their links, 16 bytes a link,
-//! since 98 % of the links of a capture are in the next one and equal lists are told by one comparison of memory.
+//! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a
+//! link, since 98 % of the links of a capture are in the next one, and one comparison of memory finds equal lists.
 
 mod large;
 
@@ -22,7 +22,7 @@ use crate::engine::wire;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
-use crate::stages::pages::fold::large::LargeFold;
+use crate::stages::pages::accumulator::large::LargeAccumulator;
 use crate::stages::records::kind;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -34,7 +34,7 @@ const SMALL_BYTES: usize = 64;
 
 /// A page over time with fingerprints for UIDs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FoldedPage {
+pub(crate) struct AccumulatedPage {
     pub(crate) fingerprint: u128,
     /// Rising, each once.
     pub(crate) timestamps: Vec<i64>,
@@ -44,10 +44,10 @@ pub(crate) struct FoldedPage {
     pub(crate) links: Vec<u128>,
     /// By (link, capture).
     pub(crate) changes: Vec<Change>,
-    /// Digests and revisits; links of revisits are indexes into `own`.
+    /// Digests and revisits; links of revisits are indexes into `revisit_links`.
     pub(crate) evidence: Evidence<RevisitLink>,
-    /// Fingerprints of the links that revisits have of their own, rising, each once.
-    pub(crate) own: Vec<u128>,
+    /// Fingerprints of the links of revisits, rising, each once.
+    pub(crate) revisit_links: Vec<u128>,
     /// Its links are left out.
     pub(crate) is_left_out: bool,
 }
@@ -57,12 +57,12 @@ struct Moment {
     time: i64,
     /// Whether some capture is no revisit.
     is_known: bool,
-    /// Its links in [`Fold::links`], where these are in memory.
+    /// Its links in [`PageAccumulator::links`], where these are in memory.
     first: usize,
     count: u32,
     /// The least digest of those that are no revisits; 0 without one.
     digest: u64,
-    revisit: Option<Box<FoldedRevisit>>,
+    revisit: Option<Box<AccumulatedRevisit>>,
 }
 
 impl Moment {
@@ -73,17 +73,17 @@ impl Moment {
     /// Values of the revisit in its record: none where a capture of the second is no revisit.
     fn revisit_values(&self) -> usize {
         let revisit = self.revisit.as_ref().filter(|_| !self.is_known);
-        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.own.len())
+        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.links.len())
     }
 }
 
-/// The revisits of one second: the least of them, and the own links of all.
+/// The revisits of one second: the least of them, and the links of all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FoldedRevisit {
+struct AccumulatedRevisit {
     not_modified: bool,
     digest: u64,
     time: Option<i64>,
-    own: Vec<u128>,
+    links: Vec<u128>,
 }
 
 /// What is kept of a digest.
@@ -92,13 +92,13 @@ fn short(digest: u128) -> u64 {
     u64::try_from(high ^ low).unwrap_or(0)
 }
 
-/// Folds page after page; keeps its buffers.
-pub(crate) struct Fold {
+/// Accumulates page after page; keeps its buffers.
+pub(crate) struct PageAccumulator {
     /// Bytes that a page may take, about.
     bytes_max: usize,
     moments: Vec<Moment>,
     links: Vec<u128>,
-    /// The link sets of records that hold theirs, in [`Fold::links`].
+    /// The link sets of records that hold theirs, in [`PageAccumulator::links`].
     sets: Vec<Range<usize>>,
     /// Captures that have the links of another one: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
@@ -109,17 +109,17 @@ pub(crate) struct Fold {
     pub(crate) older_undated: u64,
     scratch: Scratch,
     /// Where links are that do not fit.
-    large: Option<LargeFold>,
+    large: Option<LargeAccumulator>,
     values_max: usize,
-    /// Values of revisits and of their own links.
+    /// Values of revisits and of their links.
     revisit_values: usize,
     /// The page has too many captures and revisits, whatever its links are.
     is_too_large: bool,
 }
 
-impl Fold {
+impl PageAccumulator {
     pub(crate) fn new(bytes_max: usize, scratch: &Scratch) -> Self {
-        Fold {
+        PageAccumulator {
             bytes_max,
             moments: Vec::new(),
             links: Vec::new(),
@@ -189,22 +189,22 @@ impl Fold {
             }
             let start = self.links.len();
             self.links.extend(links);
-            let own = start..self.links.len();
+            let added = start..self.links.len();
             if kind == kind::LINKS {
-                self.sets.push(own.clone());
+                self.sets.push(added.clone());
             }
-            self.add_links(number, own);
+            self.add_links(number, added);
             return self.go_to_disk_if_full();
         }
         let time = (referred != [0; 8]).then(|| wire::key_time(referred));
         let not_modified = kind == kind::NOT_MODIFIED;
-        let mut revisit = FoldedRevisit { not_modified, digest, time, own: links.collect() };
+        let mut revisit = AccumulatedRevisit { not_modified, digest, time, links: links.collect() };
         self.revisit_values -= moment.revisit_values();
         if let Some(other) = moment.revisit.take() {
-            let mut own = [&revisit.own[..], &other.own].concat();
-            own.sort_unstable();
-            own.dedup();
-            revisit = FoldedRevisit { own, ..revisit.min(*other) };
+            let mut links = [&revisit.links[..], &other.links].concat();
+            links.sort_unstable();
+            links.dedup();
+            revisit = AccumulatedRevisit { links, ..revisit.min(*other) };
         }
         moment.revisit = Some(Box::new(revisit));
         self.revisit_values += moment.revisit_values();
@@ -226,7 +226,7 @@ impl Fold {
         if self.large.is_some() || bytes <= self.bytes_max {
             return Ok(());
         }
-        let mut large = LargeFold::new(&self.scratch, self.bytes_max);
+        let mut large = LargeAccumulator::new(&self.scratch, self.bytes_max);
         for (number, moment) in (0u32..).zip(&self.moments) {
             large.add(number, self.links[moment.links()].iter().copied())?;
         }
@@ -246,12 +246,12 @@ impl Fold {
     }
 
     /// Adds links, sorted and in memory, to those of a capture.
-    fn add_links(&mut self, number: usize, own: Range<usize>) {
+    fn add_links(&mut self, number: usize, added: Range<usize>) {
         let before = self.moments[number].links();
-        let all = if before.is_empty() || self.links[before.clone()] == self.links[own.clone()] {
-            own
+        let all = if before.is_empty() || self.links[before.clone()] == self.links[added.clone()] {
+            added
         } else {
-            self.union(before, own)
+            self.union(before, added)
         };
         (self.moments[number].first, self.moments[number].count) = (all.start, index(all.len()));
     }
@@ -295,7 +295,7 @@ impl Fold {
     ///
     /// # Errors
     /// What the disk refuses.
-    pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut FoldedPage) -> Result<(), Error> {
+    pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut AccumulatedPage) -> Result<(), Error> {
         page.fingerprint = fingerprint;
         page.timestamps.clear();
         page.timestamps.extend(self.moments.iter().map(|moment| moment.time));
@@ -307,7 +307,7 @@ impl Fold {
             page.timestamps.truncate(self.values_max);
             page.unknown = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
             (page.links, page.changes) = (Vec::new(), Vec::new());
-            (page.evidence, page.own) = (Evidence::default(), Vec::new());
+            (page.evidence, page.revisit_links) = (Evidence::default(), Vec::new());
         }
         self.moments.clear();
         self.links.clear();
@@ -321,17 +321,18 @@ impl Fold {
     }
 
     /// Makes links, changes and evidence; whether they fit into a record.
-    fn finish_links(&mut self, page: &mut FoldedPage) -> Result<bool, Error> {
+    fn finish_links(&mut self, page: &mut AccumulatedPage) -> Result<bool, Error> {
         if !self.same.is_empty() {
             self.resolve_same();
         }
         self.gather_evidence(page)?;
-        page.unknown.extend((0u32..).zip(&self.moments).filter(|(_, own)| !own.is_known).map(|(number, _)| number));
-        let revisits: usize = page.evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
-        let Some(most) = self.values_max.checked_sub(self.moments.len() + revisits) else { return Ok(false) };
+        page.unknown
+            .extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.is_known).map(|(number, _)| number));
+        let revisits: usize = page.evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
+        let Some(values_left) = self.values_max.checked_sub(self.moments.len() + revisits) else { return Ok(false) };
         if let Some(large) = self.large.take() {
             let known: Vec<bool> = self.moments.iter().map(|moment| moment.is_known).collect();
-            return large.finish(&known, most, page);
+            return large.finish(&known, values_left, page);
         }
         let mut before: Option<&[u128]> = None;
         let mut first: &[u128] = &[];
@@ -343,52 +344,52 @@ impl Fold {
                 Some(before) if before == links => {}
                 Some(before) => differences(before, links, |link| self.events.push((link, number))),
             }
-            if self.events.len() > most {
+            if self.events.len() > values_left {
                 return Ok(false);
             }
             before = Some(links);
         }
         self.events.sort_unstable();
         merge_events(first, first_known, &self.events, page);
-        Ok(page.links.len() + page.changes.len() <= most)
+        Ok(page.links.len() + page.changes.len() <= values_left)
     }
 
     /// What captures say of one another; links that revisits have beside a capture in the same second are that
     /// capture's.
-    fn gather_evidence(&mut self, page: &mut FoldedPage) -> Result<(), Error> {
-        let FoldedPage { evidence: Evidence { digests, revisits }, own, .. } = page;
+    fn gather_evidence(&mut self, page: &mut AccumulatedPage) -> Result<(), Error> {
+        let AccumulatedPage { evidence: Evidence { digests, revisits }, revisit_links, .. } = page;
         digests.clear();
         revisits.clear();
-        own.clear();
+        revisit_links.clear();
         for number in 0..self.moments.len() {
             if self.moments[number].is_known
                 && let Some(revisit) = self.moments[number].revisit.take()
             {
                 if let Some(large) = &mut self.large {
-                    large.add(index(number), revisit.own.iter().copied())?;
-                } else if !revisit.own.is_empty() {
+                    large.add(index(number), revisit.links.iter().copied())?;
+                } else if !revisit.links.is_empty() {
                     let start = self.links.len();
-                    self.links.extend(&revisit.own);
+                    self.links.extend(&revisit.links);
                     self.links[start..].sort_unstable();
                     self.add_links(number, start..self.links.len());
                 }
             }
             let moment = &self.moments[number];
             digests.push(moment.revisit.as_ref().map_or(moment.digest, |revisit| revisit.digest));
-            own.extend(moment.revisit.iter().flat_map(|revisit| &revisit.own));
+            revisit_links.extend(moment.revisit.iter().flat_map(|revisit| &revisit.links));
         }
-        own.sort_unstable();
-        own.dedup();
+        revisit_links.sort_unstable();
+        revisit_links.dedup();
         if digests.iter().all(|&digest| digest == 0) {
             digests.clear();
         }
         for (capture, moment) in (0u32..).zip(&self.moments) {
             let Some(revisit) = &moment.revisit else { continue };
-            let index = |link: &u128| RevisitLink(own.binary_search(link).map_or(u64::MAX, |at| at as u64));
-            let mut links: Vec<RevisitLink> = revisit.own.iter().map(index).collect();
+            let index = |link: &u128| RevisitLink(revisit_links.binary_search(link).map_or(u64::MAX, |at| at as u64));
+            let mut links: Vec<RevisitLink> = revisit.links.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let FoldedRevisit { not_modified, time: referred, .. } = **revisit;
+            let AccumulatedRevisit { not_modified, time: referred, .. } = **revisit;
             revisits.push(Revisit { capture, not_modified, referred, links });
         }
         Ok(())
@@ -424,7 +425,7 @@ fn index(number: usize) -> u32 {
 }
 
 /// Writes links and changes from the links of the first known capture and the sorted changes after it.
-fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], page: &mut FoldedPage) {
+fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], page: &mut AccumulatedPage) {
     for changed in events.chunk_by(|a, b| a.0 == b.0) {
         let link = changed[0].0;
         let stable = first.partition_point(|&other| other < link);

@@ -1,4 +1,4 @@
-//! Folding against the captures themselves, in memory and on disk.
+//! Accumulation against the captures themselves, in memory and on disk.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,25 +15,26 @@ fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec
     payload
 }
 
-fn fold(captures: &[(i64, Vec<u8>)]) -> FoldedPage {
-    fold_within(captures, 1 << 20, VALUES_MAX)
+fn accumulate(captures: &[(i64, Vec<u8>)]) -> AccumulatedPage {
+    accumulate_within(captures, 1 << 20, VALUES_MAX)
 }
 
-fn fold_within(captures: &[(i64, Vec<u8>)], bytes_max: usize, values_max: usize) -> FoldedPage {
+fn accumulate_within(captures: &[(i64, Vec<u8>)], bytes_max: usize, values_max: usize) -> AccumulatedPage {
     let directory = tempfile::tempdir().unwrap();
-    let mut fold = Fold { values_max, ..Fold::new(bytes_max, &Scratch::temporary(directory.path())) };
-    let mut page = FoldedPage::default();
+    let mut accumulator =
+        PageAccumulator { values_max, ..PageAccumulator::new(bytes_max, &Scratch::temporary(directory.path())) };
+    let mut page = AccumulatedPage::default();
     // A page before leaves nothing for the next one.
     for _ in 0..2 {
-        captures.iter().for_each(|(time, payload)| fold.add(*time, payload).unwrap());
-        fold.finish(7, &mut page).unwrap();
+        captures.iter().for_each(|(time, payload)| accumulator.add(*time, payload).unwrap());
+        accumulator.finish(7, &mut page).unwrap();
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     page
 }
 
 /// The links of every capture, read off the changes bit by bit; `None` where they are unknown.
-fn unfold(page: &FoldedPage) -> Vec<(i64, Option<BTreeSet<u128>>)> {
+fn links_by_capture(page: &AccumulatedPage) -> Vec<(i64, Option<BTreeSet<u128>>)> {
     let mut present = vec![true; page.links.len()];
     (0u32..)
         .zip(&page.timestamps)
@@ -49,7 +50,7 @@ fn unfold(page: &FoldedPage) -> Vec<(i64, Option<BTreeSet<u128>>)> {
 
 proptest! {
     #[test]
-    fn folding_keeps_every_capture(
+    fn accumulation_keeps_every_capture(
         captures in prop::collection::vec((0i64..12, prop::collection::vec(0u128..9, 0..6)), 1..20),
     ) {
         let mut expected = BTreeMap::<i64, BTreeSet<u128>>::new();
@@ -59,18 +60,18 @@ proptest! {
         let mut records: Vec<_> =
             captures.iter().map(|(time, links)| (*time, payload(kind::LINKS, 0, None, links))).collect();
         records.sort();
-        let page = fold(&records);
+        let page = accumulate(&records);
         prop_assert!(page.links.is_sorted_by(|a, b| a < b));
         prop_assert!(page.changes.is_sorted_by(|a, b| a < b));
         let all: BTreeSet<u128> = expected.values().flatten().copied().collect();
         prop_assert_eq!(&page.links, &all.into_iter().collect::<Vec<_>>());
         let expected: Vec<_> = expected.into_iter().map(|(time, links)| (time, Some(links))).collect();
-        prop_assert_eq!(unfold(&page), expected);
+        prop_assert_eq!(links_by_capture(&page), expected);
     }
 }
 
-fn links_at(page: &FoldedPage, time: i64) -> Option<Vec<u128>> {
-    let (_, links) = unfold(page).into_iter().find(|(at, _)| *at == time).unwrap();
+fn links_at(page: &AccumulatedPage, time: i64) -> Option<Vec<u128>> {
+    let (_, links) = links_by_capture(page).into_iter().find(|(at, _)| *at == time).unwrap();
     links.map(|links| links.into_iter().collect())
 }
 
@@ -80,7 +81,7 @@ fn the_same_links_stand_in_another_record() {
     let mut same = vec![kind::SAME];
     same.extend(2u128.to_be_bytes());
     same.extend(hash_of(&links[17..]).to_be_bytes());
-    let page = fold(&[
+    let page = accumulate(&[
         (10, same.clone()),
         (20, links),
         (30, payload(kind::LINKS, 0, None, &[6])),
@@ -119,26 +120,26 @@ fn of_records_without_a_date_the_newest_counts() {
         records.sort();
         for bytes_max in [0, 1 << 20] {
             let directory = tempfile::tempdir().unwrap();
-            let mut fold = Fold::new(bytes_max, &Scratch::temporary(directory.path()));
-            let mut page = FoldedPage::default();
-            records.iter().for_each(|(time, payload)| fold.add(*time, payload).unwrap());
-            fold.finish(7, &mut page).unwrap();
+            let mut accumulator = PageAccumulator::new(bytes_max, &Scratch::temporary(directory.path()));
+            let mut page = AccumulatedPage::default();
+            records.iter().for_each(|(time, payload)| accumulator.add(*time, payload).unwrap());
+            accumulator.finish(7, &mut page).unwrap();
             assert_eq!((links_at(&page, 0), links_at(&page, 7)), (Some(links.clone()), Some(vec![8])));
-            assert_eq!(fold.older_undated, older);
+            assert_eq!(accumulator.older_undated, older);
         }
     }
 }
 
 #[test]
 fn revisits_are_kept_with_all_that_they_say() {
-    let page = fold(&[
+    let page = accumulate(&[
         (10, payload(kind::LINKS, 9, None, &[4])),
         (20, payload(kind::IDENTICAL, 7, Some(10), &[6, 5])),
         (20, payload(kind::IDENTICAL, 8, None, &[6, 3])),
         (30, payload(kind::NOT_MODIFIED, 0, None, &[])),
     ]);
     assert_eq!((links_at(&page, 20), links_at(&page, 30)), (None, None));
-    assert_eq!((&page.unknown, &page.own), (&vec![1, 2], &vec![3, 5, 6]));
+    assert_eq!((&page.unknown, &page.revisit_links), (&vec![1, 2], &vec![3, 5, 6]));
     assert_eq!(page.links, [4], "links of a revisit are not yet links of the page");
     let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
         capture,
@@ -152,7 +153,7 @@ fn revisits_are_kept_with_all_that_they_say() {
 
 #[test]
 fn a_capture_and_a_revisit_in_one_second_are_one_capture() {
-    let page = fold(&[
+    let page = accumulate(&[
         (10, payload(kind::LINKS, 1, None, &[4])),
         (20, payload(kind::LINKS, 2, None, &[6])),
         (20, payload(kind::IDENTICAL, 1, None, &[7])),
@@ -187,15 +188,15 @@ fn records() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
 
 proptest! {
     #[test]
-    fn disk_and_memory_fold_alike(records in records(), values_max in 1usize..60) {
-        let in_memory = fold_within(&records, 1 << 20, VALUES_MAX);
-        prop_assert_eq!(&fold_within(&records, 0, VALUES_MAX), &in_memory);
-        let small = fold_within(&records, 1 << 20, values_max);
-        prop_assert_eq!(&fold_within(&records, 0, values_max), &small);
-        prop_assert_eq!(&fold_within(&records, 100, values_max), &small);
-        let FoldedPage { links, timestamps, changes, evidence, .. } = &in_memory;
-        let own: usize = evidence.revisits.iter().map(|own| REVISIT_VALUES + own.links.len()).sum();
-        let fits = links.len() + timestamps.len() + changes.len() + own <= values_max;
+    fn disk_and_memory_accumulate_alike(records in records(), values_max in 1usize..60) {
+        let in_memory = accumulate_within(&records, 1 << 20, VALUES_MAX);
+        prop_assert_eq!(&accumulate_within(&records, 0, VALUES_MAX), &in_memory);
+        let small = accumulate_within(&records, 1 << 20, values_max);
+        prop_assert_eq!(&accumulate_within(&records, 0, values_max), &small);
+        prop_assert_eq!(&accumulate_within(&records, 100, values_max), &small);
+        let AccumulatedPage { links, timestamps, changes, evidence, .. } = &in_memory;
+        let revisit_values: usize = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
+        let fits = links.len() + timestamps.len() + changes.len() + revisit_values <= values_max;
         prop_assert!(!in_memory.is_left_out);
         let expected = if fits { in_memory } else { left_out(&records, values_max) };
         prop_assert_eq!(small, expected);
@@ -203,17 +204,17 @@ proptest! {
 }
 
 /// What is kept of a page that is too large.
-fn left_out(records: &[(i64, Vec<u8>)], values_max: usize) -> FoldedPage {
+fn left_out(records: &[(i64, Vec<u8>)], values_max: usize) -> AccumulatedPage {
     let mut timestamps: Vec<i64> = records.iter().map(|record| record.0).collect();
     timestamps.dedup();
     timestamps.truncate(values_max);
     let unknown = (0..u32::try_from(timestamps.len()).unwrap()).collect();
-    FoldedPage { fingerprint: 7, timestamps, unknown, is_left_out: true, ..FoldedPage::default() }
+    AccumulatedPage { fingerprint: 7, timestamps, unknown, is_left_out: true, ..AccumulatedPage::default() }
 }
 
 #[test]
 fn many_captures_of_one_second_are_one_in_little_memory() {
     let record = |number: u128| (5, payload(kind::LINKS, 0, None, &[1, 1000 + number % 500]));
-    let page = fold_within(&(0..20_000).map(record).collect::<Vec<_>>(), 10_000, VALUES_MAX);
+    let page = accumulate_within(&(0..20_000).map(record).collect::<Vec<_>>(), 10_000, VALUES_MAX);
     assert_eq!((page.timestamps.len(), page.links.len(), page.changes.len()), (1, 501, 0));
 }

@@ -1,5 +1,5 @@
 //! Links of a page whose captures do not fit in memory: sorted on disk, to the same result as
-//! [`crate::stages::pages::fold`].
+//! [`crate::stages::pages::accumulator`].
 //!
 //! Reads what captures have, in any order: links, or the hash of the links of another record of the page. Gives the
 //! union of the links and their changes. A link stands in the sort with the first and the last of consecutive captures
@@ -13,11 +13,11 @@ use crate::engine::external_sort::Sorter;
 use crate::engine::scratch::Scratch;
 use crate::engine::wire;
 use crate::stages::ingest::known_links::hash_of;
-use crate::stages::pages::fold::FoldedPage;
+use crate::stages::pages::accumulator::AccumulatedPage;
 use webstrata_layers::record::presence::Change;
 
 /// See the head of this file; captures go by number.
-pub(crate) struct LargeFold {
+pub(crate) struct LargeAccumulator {
     /// Key: link (16 bytes), first and last capture (4 bytes each).
     links: Sorter,
     /// Key: hash of links; payload: these links.
@@ -26,9 +26,9 @@ pub(crate) struct LargeFold {
     same: Sorter,
 }
 
-impl LargeFold {
+impl LargeAccumulator {
     pub(crate) fn new(scratch: &Scratch, bytes_max: usize) -> Self {
-        LargeFold {
+        LargeAccumulator {
             links: Sorter::new(scratch, "page-links", bytes_max / 2),
             sets: Sorter::new(scratch, "page-sets", bytes_max / 4),
             same: Sorter::new(scratch, "page-same", bytes_max / 4),
@@ -54,21 +54,21 @@ impl LargeFold {
     }
 
     /// Fills links and changes of a page; whether they are at most so many. `known` says which captures have links.
-    pub(crate) fn finish(self, known: &[bool], most: usize, page: &mut FoldedPage) -> Result<bool, Error> {
-        let LargeFold { mut links, sets, same } = self;
+    pub(crate) fn finish(self, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
+        let LargeAccumulator { mut links, sets, same } = self;
         let (mut sets, mut same) = (sets.finish()?, same.finish()?);
-        let (mut hash, mut runs) = ([0; 16], Vec::<(u32, u32)>::new());
+        let (mut hash, mut stretches) = ([0; 16], Vec::<(u32, u32)>::new());
         while let Some((key, _)) = same.peek()? {
             hash.copy_from_slice(&key[..16]);
-            runs.clear();
+            stretches.clear();
             while let Some((mut key, _)) = same.peek()? {
                 if wire::take_array(&mut key) != hash {
                     break;
                 }
                 let capture = u32::from_be_bytes(wire::take_array(&mut key));
-                match runs.last_mut() {
+                match stretches.last_mut() {
                     Some((_, last)) if capture <= last.saturating_add(1) => *last = capture,
-                    _ => runs.push((capture, capture)),
+                    _ => stretches.push((capture, capture)),
                 }
                 same.next()?;
             }
@@ -77,11 +77,11 @@ impl LargeFold {
             }
             let Some((_, set)) = sets.peek()?.filter(|(key, _)| **key == hash) else { continue };
             for link in set.as_chunks::<16>().0 {
-                runs.iter().try_for_each(|&(first, last)| push(&mut links, *link, first, last))?;
+                stretches.iter().try_for_each(|&(first, last)| push(&mut links, *link, first, last))?;
             }
         }
         drop((sets, same));
-        gather(links, known, most, page)
+        gather(links, known, values_max, page)
     }
 }
 
@@ -94,10 +94,10 @@ fn push(links: &mut Sorter, link: [u8; 16], first: u32, last: u32) -> Result<(),
 }
 
 /// Makes links and changes of sorted stretches.
-fn gather(links: Sorter, known: &[bool], most: usize, page: &mut FoldedPage) -> Result<bool, Error> {
+fn gather(links: Sorter, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
     let mut links = links.finish()?;
     let next_known = next_known(known);
-    let change = |page: &mut FoldedPage, capture: u32| {
+    let change = |page: &mut AccumulatedPage, capture: u32| {
         let link = u32::try_from(page.links.len()).map_or(u32::MAX, |count| count - 1);
         // The end of the captures is no place for a change.
         if (capture as usize) < known.len() {
@@ -105,19 +105,21 @@ fn gather(links: Sorter, known: &[bool], most: usize, page: &mut FoldedPage) -> 
         }
     };
     // The link at hand, and the last capture of the stretch that it is in.
-    let mut at: Option<(u128, u32)> = None;
+    let mut open_stretch: Option<(u128, u32)> = None;
     while let Some((mut key, _)) = links.next()? {
         let link = u128::from_be_bytes(wire::take_array(&mut key));
         let [first, last] = [(); 2].map(|()| u32::from_be_bytes(wire::take_array(&mut key)));
-        let before = at.take();
-        at = Some(match before {
+        let before = open_stretch.take();
+        open_stretch = Some(match before {
             // No capture between them is without it.
-            Some((held, end)) if held == link && first <= next_known[end as usize + 1] => (link, last.max(end)),
+            Some((open_link, end)) if open_link == link && first <= next_known[end as usize + 1] => {
+                (link, last.max(end))
+            }
             before => {
                 if let Some((_, end)) = before {
                     change(page, next_known[end as usize + 1]);
                 }
-                if before.is_some_and(|(held, _)| held == link) {
+                if before.is_some_and(|(open_link, _)| open_link == link) {
                     change(page, first);
                 } else {
                     page.links.push(link);
@@ -130,14 +132,14 @@ fn gather(links: Sorter, known: &[bool], most: usize, page: &mut FoldedPage) -> 
                 (link, last)
             }
         });
-        if page.links.len() + page.changes.len() > most {
+        if page.links.len() + page.changes.len() > values_max {
             return Ok(false);
         }
     }
-    if let Some((_, end)) = at {
+    if let Some((_, end)) = open_stretch {
         change(page, next_known[end as usize + 1]);
     }
-    Ok(page.links.len() + page.changes.len() <= most)
+    Ok(page.links.len() + page.changes.len() <= values_max)
 }
 
 /// For each capture the first known one from it on, and one number more; as many as there are captures where there is

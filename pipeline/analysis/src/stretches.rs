@@ -1,45 +1,45 @@
 //! The links of a page in a window of time, with the captures that have them.
 //!
-//! A *span* is a run of captures that have a link, cut to the window: its first and its last capture, both known.
-//! Between two spans of a link lies a known capture without it. Cost: links and changes of the page.
+//! A *stretch* is a run of captures that have a link, cut to the window: its first and its last capture, both known.
+//! Between two stretches of a link lies a known capture without it. Cost: links and changes of the page.
 
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::record::presence;
 use webstrata_layers::{Page, Uid, Window, captures_in};
 
-/// The first and the last capture of a span, as indexes of the page's timestamps.
-pub(crate) type Span = (u32, u32);
+/// The first and the last capture of a stretch, as indexes of the page's timestamps.
+pub(crate) type Stretch = (u32, u32);
 
-/// Calls `visit` with each link that is in a known capture of the window, rising, and its spans, of which there is at
-/// least one.
+/// Calls `visit` with each link that is in a known capture of the window, rising, and its stretches, of which there is
+/// at least one.
 pub(crate) fn for_each_link(
     page: &Page,
     window: Window,
-    mut visit: impl FnMut(Uid, &[Span]) -> Result<(), Error>,
+    mut visit: impl FnMut(Uid, &[Stretch]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
     let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
     let mut changed = presence::by_link(&page.changes).peekable();
-    let mut spans = Vec::new();
+    let mut stretches = Vec::new();
     for (at, &link) in (0u32..).zip(&page.links) {
-        spans.clear();
+        stretches.clear();
         match changed.next_if(|(link, _)| *link == at) {
-            None => spans.push((first, last)),
-            Some((_, own)) => {
-                let runs = presence::runs(own, captures).into_iter();
-                spans.extend(runs.filter_map(|run| known_ends(page, run.0.max(first), run.1.min(last))));
+            None => stretches.push((first, last)),
+            Some((_, link_changes)) => {
+                let lifespans = presence::runs(link_changes, captures).into_iter();
+                stretches.extend(lifespans.filter_map(|ends| known_ends(page, ends.0.max(first), ends.1.min(last))));
             }
         }
-        if !spans.is_empty() {
-            visit(link, &spans)?;
+        if !stretches.is_empty() {
+            visit(link, &stretches)?;
         }
     }
     Ok(())
 }
 
 /// The first and the last known capture of `first..=last`.
-fn known_ends(page: &Page, first: u32, last: u32) -> Option<Span> {
+fn known_ends(page: &Page, first: u32, last: u32) -> Option<Stretch> {
     let is_known = |at: &u32| page.is_known(*at);
     Some(((first..=last).find(is_known)?, (first..=last).rev().find(is_known)?))
 }
@@ -50,9 +50,9 @@ pub(crate) fn next_known(page: &Page, after: u32) -> Option<u32> {
     (after + 1..end).find(|&at| page.is_known(at))
 }
 
-/// How many known captures spans have, all together.
-pub(crate) fn captures_of(page: &Page, spans: &[Span]) -> u64 {
-    spans.iter().map(|&(first, last)| page.known_between(first, last)).sum()
+/// How many known captures stretches have, all together.
+pub(crate) fn captures_of(page: &Page, stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|&(first, last)| page.known_between(first, last)).sum()
 }
 
 /// How many known captures of the page the window selects.
@@ -91,10 +91,10 @@ mod tests {
         }
     }
 
-    fn spans(window: Window) -> Vec<(u64, Vec<Span>)> {
+    fn stretches(window: Window) -> Vec<(u64, Vec<Stretch>)> {
         let mut found = Vec::new();
-        for_each_link(&page(), window, |link, spans| {
-            found.push((link.0, spans.to_vec()));
+        for_each_link(&page(), window, |link, stretches| {
+            found.push((link.0, stretches.to_vec()));
             Ok(())
         })
         .unwrap();
@@ -102,12 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn spans_begin_and_end_at_known_captures_of_the_window() {
-        assert_eq!(spans(Window::ALWAYS), [(7, vec![(1, 2), (5, 5)]), (9, vec![(1, 5)])]);
-        assert_eq!(spans(Window::Seen { from: 25, to: 55 }), [(7, vec![(2, 2)]), (9, vec![(2, 4)])]);
-        assert_eq!(spans(Window::Seen { from: 35, to: 55 }), [(9, vec![(4, 4)])]);
-        assert_eq!(spans(Window::AsOf(45)), []);
-        assert_eq!(spans(Window::AsOf(35)), [(7, vec![(2, 2)]), (9, vec![(2, 2)])]);
+    fn stretches_begin_and_end_at_known_captures_of_the_window() {
+        assert_eq!(stretches(Window::ALWAYS), [(7, vec![(1, 2), (5, 5)]), (9, vec![(1, 5)])]);
+        assert_eq!(stretches(Window::Seen { from: 25, to: 55 }), [(7, vec![(2, 2)]), (9, vec![(2, 4)])]);
+        assert_eq!(stretches(Window::Seen { from: 35, to: 55 }), [(9, vec![(4, 4)])]);
+        assert_eq!(stretches(Window::AsOf(45)), []);
+        assert_eq!(stretches(Window::AsOf(35)), [(7, vec![(2, 2)]), (9, vec![(2, 2)])]);
     }
 
     #[test]
