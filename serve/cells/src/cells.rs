@@ -451,23 +451,24 @@ impl Links for Cells {
         (from, to): (i64, i64),
         visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), LayersError> {
-        let mut scratch = Scratch::default();
-        for uid in Uid::each(uids) {
-            self.known(uid)?;
-            let mut captured = false;
-            for row in self.rows.iter().filter(|row| row.meets(Window::Seen { from, to })) {
-                if let Some(NodeRef { cell, node }) = row.place(uid)? {
-                    captured = cell.captured(node, (from, to), &mut scratch)?;
+        Scratch::lend(|scratch| {
+            for uid in Uid::each(uids) {
+                self.known(uid)?;
+                let mut captured = false;
+                for row in self.rows.iter().filter(|row| row.meets(Window::Seen { from, to })) {
+                    if let Some(NodeRef { cell, node }) = row.place(uid)? {
+                        captured = cell.captured(node, (from, to), scratch)?;
+                    }
+                    if captured {
+                        break;
+                    }
                 }
-                if captured {
+                if captured && visit(uid).is_break() {
                     break;
                 }
             }
-            if captured && visit(uid).is_break() {
-                break;
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, LayersError> {
