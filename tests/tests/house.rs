@@ -14,7 +14,7 @@ const LINES_MAX: usize = 600;
 /// No line is longer.
 const COLUMNS_MAX: usize = 120;
 /// Lines that are longer today, by the ending of their files: these numbers may only fall.
-const LONG_LINES: [(&str, usize); 4] = [(".rs", 101), (".py", 0), (".toml", 0), (".md", 0)];
+const LONG_LINES: [(&str, usize); 4] = [(".rs", 71), (".py", 0), (".toml", 0), (".md", 0)];
 /// No folder holds more source files.
 const FILES_MAX: usize = 14;
 /// Folders that may: their files are equals, of which a reader opens the one that is wanted.

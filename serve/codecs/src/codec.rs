@@ -1,7 +1,8 @@
 //! Encodings of the links of a cell without time: for each node of the cell, a rising list of numbers.
 //!
-//! Nodes are `0..nodes`; node `i` has the number `first + i`; links are numbers of any URLs. An encoder reads [`Lists`] and gives bytes, whose first part is the codec's own header;
-//! [`open`] reads them again, from a mapped image or from memory, without a copy. All codecs give the same answers.
+//! Nodes are `0..nodes`; node `i` has the number `first + i`; links are numbers of any URLs. An encoder reads [`Lists`]
+//! and gives bytes, whose first part is the codec's own header; [`open`] reads them again, from a mapped image or from
+//! memory, without a copy. All codecs give the same answers.
 //!
 //! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
 //! memory out of proportion to the bytes.

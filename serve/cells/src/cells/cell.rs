@@ -1,9 +1,9 @@
 //! One cell: one partition of one row, a URL store, a forward and a backward link store, in the bytes of a mapped
 //! image.
 //!
-//! A cell answers from its own records alone; callers look at what other rows say. Link stores hold [`Number`]s, callers
-//! know [`Uid`]s: a cell translates. A [`Node`] is the place of a record; [`Cell::node`] finds the node of a UID, and
-//! every other call takes a node.
+//! A cell answers from its own records alone; callers look at what other rows say. Link stores hold [`Number`]s,
+//! callers know [`Uid`]s: a cell translates. A [`Node`] is the place of a record; [`Cell::node`] finds the node of a
+//! UID, and every other call takes a node.
 
 mod content;
 

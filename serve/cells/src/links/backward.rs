@@ -38,7 +38,8 @@ const HEAD_WORDS: usize = 5;
 /// What the sets of ranges of all nodes may take in memory.
 const SETS_BYTES_MAX: usize = 128 << 20;
 
-/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising numbers from `first` on, below `first + nodes`.
+/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising numbers from `first` on, below `first +
+/// nodes`.
 ///
 /// # Errors
 /// Those of the iterators that `records` gives; it is asked for them more than once.
@@ -74,9 +75,9 @@ fn encode_within<'a, E: 'a>(
     Ok(out)
 }
 
-/// The number of a source among sources: what the strata hold. Sources of other cells keep their order around the active
-/// ones here, whose ranks are their own place among these, from `first` on. So gaps are counted in sources, not in
-/// URLs of which few are pages.
+/// The number of a source among sources: what the strata hold. Sources of other cells keep their order around the
+/// active ones here, whose ranks are their own place among these, from `first` on. So gaps are counted in sources, not
+/// in URLs of which few are pages.
 #[derive(Clone, Copy)]
 struct Rank(u64);
 

@@ -2,9 +2,9 @@
 //! server).
 //!
 //! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Both take
-//! [`Node`]s and hold [`Number`]s of the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever opens images hands in
-//! the table of [`Encodings`] that it can read. This crate has strata, in two profiles; all encodings give the same
-//! answers.
+//! [`Node`]s and hold [`Number`]s of the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever
+//! opens images hands in the table of [`Encodings`] that it can read. This crate has strata, in two profiles; all
+//! encodings give the same answers.
 
 use std::fmt;
 use std::path::Path;
@@ -51,7 +51,8 @@ pub trait ForwardStore: Send + Sync {
     /// See [`ForwardStore`].
     fn captured(&self, node: Node, interval: (i64, i64), scratch: &mut StoreScratch) -> Result<bool, Damage>;
 
-    /// Replaces the contents of `lifespans` by when each link of a node was there: `webstrata_layers::Links::lifespans`.
+    /// Replaces the contents of `lifespans` by when each link of a node was there:
+    /// `webstrata_layers::Links::lifespans`.
     ///
     /// # Errors
     /// See [`ForwardStore::page`].
