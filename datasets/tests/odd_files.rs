@@ -35,7 +35,8 @@ const KNOWN: [Known; 34] = [
         &[(BadCompression, 1), (UnknownFormat, 1)],
     ),
     (
-        "samples/iipc+openwayback/history/d860dade49/wayback-core/src/test/java/org/archive/wayback/resourcestore/testdata/testdata1.arc",
+        "samples/iipc+openwayback/history/d860dade49/wayback-core/src/test/java/\
+         org/archive/wayback/resourcestore/testdata/testdata1.arc",
         20,
         &[],
     ),

@@ -15,7 +15,8 @@ use crate::args::{processors, size};
 /// With what a job runs.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
-    #[arg(short, long, help = workers_help(), value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, help = workers_help(), value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// Memory limit of this process; data that does not fit goes to temporary files
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]

@@ -32,10 +32,15 @@ const SUBCOMMANDS: [&str; 17] = [
     "bench codecs",
 ];
 
-const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x","http://a.example/#top"]}
-{"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}
-{"url":"https://d.example/","ts":"20060601000000","links":["http://b.example/x"]}
-"#;
+const CRAWL: &str = concat!(
+    r#"{"url":"http://a.example/","ts":"20060115120000","#,
+    r#""links":["http://b.example/x","http://a.example/#top"]}"#,
+    "\n",
+    r#"{"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}"#,
+    "\n",
+    r#"{"url":"https://d.example/","ts":"20060601000000","links":["http://b.example/x"]}"#,
+    "\n",
+);
 
 fn webstrata<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
@@ -322,7 +327,7 @@ fn a_benchmark_of_encodings_says_which_one_it_measures() {
 #[test]
 fn questions_as_json_lines() {
     let dir = built();
-    let questions = r#"{"id":1,"op":"links","url":"http://a.example/","direction":"out","from":"20060101000000","to":"20061231235959"}
+    let questions = r#"{"id":1,"op":"links","url":"http://a.example/","direction":"out","from":"2006","to":"2006"}
 {"id":"two","op":"links","url":"http://b.example/x","direction":"in","at":"20061231235959"}
 {"id":3,"op":"captures","url":"http://a.example/"}
 {"id":4,"op":"captures","url":"http://not-in-store.example/"}

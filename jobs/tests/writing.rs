@@ -15,9 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x","http://a.example/"]}
-{"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}
-"#;
+const CRAWL: &str = concat!(
+    r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x","http://a.example/"]}"#,
+    "\n",
+    r#"{"url":"http://a.example/","ts":"20070115120000","links":["http://b.example/x","http://c.example/"]}"#,
+    "\n",
+);
 
 /// How the names of drafts end.
 const DRAFT: &str = ".webstrata-draft";

@@ -125,7 +125,8 @@ pub enum Error {
     /// The store that the caller knows is gone, and another one is in its place.
     #[error(
         "{path} is another store now: epoch {} was {}, {}; start again with the new store",
-        known.epoch, known.digest, found.map_or("and no longer exists".to_owned(), |found| format!("and is {}", found.digest)),
+        known.epoch, known.digest,
+        found.map_or("and no longer exists".to_owned(), |found| format!("and is {}", found.digest)),
         path = path.display()
     )]
     Replaced {

@@ -2,8 +2,8 @@
 //! them.
 //!
 //! ```text
-//! pages, in-links, URLs --> [url, outlinks, inlinks writers] --> rows/NNNNNN/{url,ol,ts,bv,rv,il,tr,ibv}/part-*.parquet
-//!                                 [StoreWriter::commit] --> epochs/NNNNNN.json, then CURRENT
+//! pages, in-links, URLs --> [writers of layers] --> rows/NNNNNN/{url,ol,ts,bv,rv,il,tr,ibv}/part-*.parquet
+//!                         [StoreWriter::commit] --> epochs/NNNNNN.json, then CURRENT
 //! questions --> [Reader: Links] --> [Store] --> those files
 //! ```
 //!

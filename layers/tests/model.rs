@@ -76,7 +76,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_answer_is_the_models(captures in captures(), partitions in 1u32..4, days in prop_oneof![Just(30u32), Just(7)]) {
+    fn every_answer_is_the_models(
+        captures in captures(), partitions in 1u32..4, days in prop_oneof![Just(30u32), Just(7)]
+    ) {
         let dir = tempfile::tempdir().unwrap();
         let model = Model::new(captures, URLS, RangeLength::Days(days));
         model.write(dir.path(), partitions);
@@ -100,7 +102,8 @@ proptest! {
             prop_assert_eq!(reader.lifespans(Uid(uid)).unwrap(), lifespans(captures, uid));
         }
         for window in windows(captures) {
-            let out: BTreeMap<u64, BTreeSet<u64>> = (0..URLS).map(|uid| (uid, links_in(captures, uid, window))).collect();
+            let out = (0..URLS).map(|uid| (uid, links_in(captures, uid, window)));
+            let out: BTreeMap<u64, BTreeSet<u64>> = out.collect();
             for uid in 0..URLS {
                 let links = &out[&uid];
                 let found = reader.out_links(Uid(uid), window).unwrap();

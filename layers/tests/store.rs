@@ -117,9 +117,8 @@ fn places_that_are_no_store() {
     assert!(matches!(Store::open(dir.path()), Err(Error::NotAStore { .. })));
     assert!(matches!(Store::open(dir.path().join("missing")), Err(Error::NotAStore { .. })));
     fs::write(dir.path().join("thesis.txt"), "").unwrap();
-    assert!(
-        matches!(StoreWriter::open(dir.path(), "test", None), Err(Error::NotEmpty { found, .. }) if found == "thesis.txt")
-    );
+    assert!(matches!(StoreWriter::open(dir.path(), "test", None),
+            Err(Error::NotEmpty { found, .. }) if found == "thesis.txt"));
     assert!(dir.path().join("thesis.txt").exists());
     assert!(matches!(StoreWriter::open(dir.path().join("thesis.txt"), "test", None), Err(Error::NotADirectory { .. })));
 }

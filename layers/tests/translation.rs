@@ -80,7 +80,8 @@ proptest! {
                     let below: usize = rows.iter().map(Vec::len).sum();
                     let place_of: BTreeMap<u64, usize> =
                         merged.iter().enumerate().map(|(at, &name)| (name, below + at)).collect();
-                    let runs = (below..before.len()).filter_map(|old| Some((old as u64, *place_of.get(&before[old])? as u64, 1)));
+                    let new = |old: usize| place_of.get(&before[old]).map(|&new| new as u64);
+                    let runs = (below..before.len()).filter_map(|old| Some((old as u64, new(old)?, 1)));
                     let runs: Vec<_> = runs.collect();
                     let urls = merged.len() as u64;
                     rows.push(merged);

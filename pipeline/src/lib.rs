@@ -15,11 +15,11 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `build`, [`meaning`](crate::BuildOptions) | the jobs build and update, and the options that decide what their layers mean |
+//! | `build`, [`meaning`](crate::BuildOptions) | the jobs build and update, and the options that change their layers |
 //! | `stages` | one stage a file |
 //! | `row` | the row that a job writes, as its workers have it and as the manifest has it |
 //! | `merge` | the job merge: rows to one row, its stages, how it replaces UIDs |
-//! | [`engine`] | how a job runs: stages in order, going on after a death, the commit; workers, sorting, scratch files |
+//! | [`engine`] | how a job runs: stages, resuming, commit; workers, sorting, scratch files |
 //! | `error` | why a job ends without a store |
 
 mod build;

@@ -212,7 +212,8 @@ fn a_second_build_is_a_new_epoch_that_replaces_the_first() {
 /// A WARC record with an HTTP block.
 fn record(kind: &str, url: &str, time: &str, digest: &str, more: &str, block: &str) -> String {
     format!(
-        "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: {time}\r\nWARC-Payload-Digest: {digest}\r\n\
+        "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: {time}\r\n\
+         WARC-Payload-Digest: {digest}\r\n\
          {more}Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
         block.len()
     )
@@ -226,7 +227,8 @@ fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
     let body = format!("{head}<a href=next.html>next</a> <a href=http://other.example/>other</a>");
     let digest = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ";
     let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n\
-                   WARC-Refers-To-Target-URI: http://a.example/dir/page\r\nWARC-Refers-To-Date: 2006-05-01T00:00:00Z\r\n";
+                   WARC-Refers-To-Target-URI: http://a.example/dir/page\r\n\
+                   WARC-Refers-To-Date: 2006-05-01T00:00:00Z\r\n";
     let lost = profile.replace("a.example", "lost.example");
     let revisits = [
         record("revisit", "http://b.example/page", "2006-06-01T00:00:00Z", digest, profile, head),

@@ -9,7 +9,8 @@ const UNCLOSED: [(&str, &str, usize); 4] = [
     ("https://openbsd-ru.github.io/faq/current.html", "https://man.openbsd.org/acme-client.1", 1),
     (
         "https://openbsd-ru.github.io/openssh/users.html",
-        "https://www.cisco.com/c/en/us/obsolete/application-networking-services/cisco-css-11500-series-content-services-switches.html",
+        "https://www.cisco.com/c/en/us/obsolete/application-networking-services/\
+         cisco-css-11500-series-content-services-switches.html",
         2,
     ),
     ("https://openbsd-ru.github.io/ru-community/articles.html", "https://habr.com/en/post/332694/", 12),

@@ -252,7 +252,10 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         .tally
         .examples()
         .iter()
-        .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
+        .map(|place| {
+            let (kind, file) = (place.finding.name(), place.path.display().to_string());
+            json!({"kind": kind, "file": file, "offset": place.offset, "detail": place.detail})
+        })
         .collect();
     json!({
         "store": store.to_string(),

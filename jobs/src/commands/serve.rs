@@ -103,7 +103,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     connections: Option<u32>,
     /// Maximum number of UIDs or URLs in one call
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     batch: u32,
     /// Maximum seconds to drain: to finish calls and hand over cells
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = seconds)]

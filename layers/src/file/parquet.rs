@@ -6,8 +6,8 @@
 //! - data pages of version 1 (version 2 leaves the levels of lists uncompressed: +0.1 bit), one page a column chunk, so
 //!   that the compressor sees all of it; hence no page index. Memory is bounded by row groups, see
 //!   [`crate::file::records`].
-//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary; changes with
-//!   their lengths delta packed; URLs front coded.
+//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary;
+//!   changes with their lengths delta packed; URLs front coded.
 //! - statistics only for `uid`, for look-ups; no embedded Arrow schema, no dates: the same rows give the same bytes.
 
 use std::fs::File;

@@ -329,7 +329,10 @@ pub(crate) mod tests {
             let parts: Vec<Page> = rows.iter().map(page_of).collect();
             prop_assert!(parts.iter().all(|page| page.flaw().is_none()));
             let newer = |row: usize, time| rows[row + 1..].iter().any(|newer| newer.contains_key(time));
-            let replaced = (0..rows.len()).any(|row| rows[row].iter().any(|(time, own)| own.is_some() && newer(row, time)));
+            let replaced = |(row, captures): (usize, &Plain)| {
+                captures.iter().any(|(time, links)| links.is_some() && newer(row, time))
+            };
+            let replaced = rows.iter().enumerate().any(replaced);
             let joined = pages(&parts.iter().collect::<Vec<_>>()).unwrap();
             prop_assert_eq!(joined.page.flaw(), None);
             prop_assert_eq!(&joined, &Joined { page: page_of(&all), replaced });

@@ -328,7 +328,11 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_decode_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..30), links in 0usize..5, captures in 0usize..5) {
+        fn any_bytes_decode_or_are_refused(
+            bytes in proptest::collection::vec(any::<u8>(), 0..30),
+            links in 0usize..5,
+            captures in 0usize..5,
+        ) {
             let mut changes = Vec::new();
             if decode(&bytes, links, captures, &mut changes).is_ok() {
                 prop_assert!(changes.is_sorted());

@@ -1,11 +1,12 @@
 //! Samples of links: a few of many, drawn where the links are.
 //!
-//! The sample of a list of UIDs are the `count` whose hashes are the least, in order of UIDs; a seed says which hash. So a
-//! sample with a seed is the same whenever it is drawn ([`Sampling::seed`] says which seed counts where none is given).
-//! *Consistent*: the hash is that of the link alone, so that lists that share links have samples that share them too: of the
-//! least `count` of two samples together, the share that is in both estimates the share that is in both lists (Jaccard),
-//! without bias. *Random*: the hash is that of the link and the page, so that samples of different pages have nothing to do
-//! with one another.
+//! The sample of a list of UIDs has the `count` UIDs with the least hashes, in order of UIDs. A seed selects the hash,
+//! so the same seed gives the same sample ([`Sampling::seed`] selects the seed where none is given).
+//!
+//! *Consistent*: the hash is of the link alone, so lists that share links have samples that share links. Of the `count`
+//! least of two samples together, the share that is in both samples estimates the share that is in both lists
+//! (Jaccard), without bias. *Random*: the hash is of the link and the page, so samples of different pages are
+//! independent.
 //!
 //! Cost: linear in the list, no memory. Source: Najork 2009, section 3 (the call); Broder, Charikar, Frieze &
 //! Mitzenmacher 2000 (min-wise permutations); the hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64

@@ -1,10 +1,12 @@
 //! Leases: a reader that has an epoch open keeps [`crate::store::gc`] from removing it.
 //!
-//! | | in a directory | in S3 |
-//! |---|---|---|
-//! | a lease on epoch 7 | a shared lock of the operating system on `epochs/000007.json` | an object `leases/000007/reader-*`, written again every minute |
-//! | it ends | with the last [`Lease`], or the process, however that ends | with the last [`Lease`]; else 15 minutes after it was last written |
-//! | who retires epoch 7 | has the exclusive lock from before it looks until the manifest is gone | puts `leases/000007/retired` before it looks, until the manifest is gone |
+//! In a directory, a lease on epoch 7 is a shared lock of the operating system on `epochs/000007.json`. The lock ends
+//! with the last [`Lease`], or with the process, however the process ends. A collection that retires epoch 7 holds the
+//! exclusive lock from before it looks until the manifest is gone.
+//!
+//! In S3, a lease on epoch 7 is an object `leases/000007/reader-*`, which is written again every minute. The lease ends
+//! with the last [`Lease`], or 15 minutes after the object was last written. A collection that retires epoch 7 puts the
+//! object `leases/000007/retired` before it looks, and keeps it until the manifest is gone.
 //!
 //! A reader reads CURRENT, takes its lease on that epoch, and then reads the manifest. Either its lease was there
 //! before the retirer looked, so the epoch stays; or the retirer came first, and the reader finds the manifest gone (in

@@ -1,8 +1,8 @@
 //! Analyses of a store: algorithms on the graph at a date or in a window, and statistics of how it changes.
 //!
 //! ```text
-//! layers -> each worker reads its range of pages -> [Timed] links at all dates -> [Adjacency] links at one -> algorithm
-//!                                                                                       values by UID -> table, summary
+//! layers -> each worker reads its pages -> [Timed] links at all dates -> [Adjacency] links at one -> algorithm
+//!                                                                             values by UID -> table, summary
 //! ```
 //!
 //! Workers are those of a build: threads of one process or of several ([`webstrata_pipeline::Cluster`]), each with the
@@ -12,7 +12,8 @@
 //!
 //! | file | analysis | source |
 //! |---|---|---|
-//! | `degrees`, `pagerank`, `hits`, `salsa`, `harmonic` | values that travel along links | Brin & Page 1998, Kleinberg 1999, Lempel & Moran 2001, Boldi & Vigna 2013 |
+//! | `degrees`, `pagerank` | values that travel along links | Brin & Page 1998 |
+//! | `hits`, `salsa`, `harmonic` | the same | Kleinberg 1999, Lempel & Moran 2001, Boldi & Vigna 2013 |
 //! | `wcc` (on `union_find`), `scc`, `triangles` | what is connected | Pearce 2005, Schank & Wagner 2005 |
 //! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 8 |
 //! | `locality`, `menus` | links inside hosts; links that stand together on the pages of a directory | the same |

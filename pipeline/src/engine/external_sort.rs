@@ -345,7 +345,9 @@ mod tests {
     proptest! {
         #[test]
         fn memory_and_disk_give_the_sorted_records(
-            mut records in prop::collection::vec((prop::collection::vec(0u8..2, 18), prop::collection::vec(0u8..2, 0..9)), 0..400),
+            mut records in prop::collection::vec(
+                (prop::collection::vec(0u8..2, 18), prop::collection::vec(0u8..2, 0..9)), 0..400
+            ),
         ) {
             let (in_memory, spilled) = sorted(&records, 1 << 30);
             prop_assert_eq!(spilled, 0);

@@ -32,7 +32,7 @@
 //! nodes       first separator                      LEB128 length, bytes
 //!             place of its first block             LEB128, in the blocks
 //!             u8   u, width in bits of the lengths of blocks; 15 stands for 32
-//!             columns of the separators, in bytes  see url_store/columns.rs; the first one's rest is 0, since it is above
+//!             columns of the separators, in bytes  see url_store/columns.rs; the rest of the first is 0: it is above
 //!             lengths of its blocks in bytes       u bits each, lowest first, filled up to a byte with zeros
 //!             rests of the other separators        plain bytes
 //! blocks      columns of the keys, in nibbles      the first key's rest is the key less its separator

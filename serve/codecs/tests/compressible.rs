@@ -5,8 +5,10 @@
 //! that does not follow from the coding. What an encoder wrote must open, and answer as the plain lists. Longer runs:
 //!
 //! ```text
-//! WEBSTRATA_COMPRESSIBLE=100000,7 cargo test --release -p webstrata-codecs --test compressible     100,000 random inputs from seed 7
-//! WEBSTRATA_COMPRESSIBLE_N=1000000 cargo test --release -p webstrata-codecs --test compressible    up to a million of everything
+//! # 100,000 random inputs from seed 7
+//! WEBSTRATA_COMPRESSIBLE=100000,7 cargo test --release -p webstrata-codecs --test compressible
+//! # up to a million of everything
+//! WEBSTRATA_COMPRESSIBLE_N=1000000 cargo test --release -p webstrata-codecs --test compressible
 //! ```
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

@@ -32,7 +32,10 @@ use webstrata_serve::protocol::proto::answer::Answer as AnswerKind;
 use webstrata_serve::protocol::proto::cells_client::CellsClient;
 use webstrata_serve::protocol::proto::cells_server::{Cells as Service, CellsServer};
 use webstrata_serve::protocol::proto::question::Question as QuestionKind;
-use webstrata_serve::protocol::proto::{Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf, Question, UidToUrlRequest};
+use webstrata_serve::protocol::proto::{
+    Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf,
+    Question, UidToUrlRequest,
+};
 use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::server::{Server, ServerOptions};
 
@@ -295,7 +298,8 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
             async move {
                 let links = LinksOf { uids, ..LinksOf::default() };
                 let question = Question { cell: None, question: Some(QuestionKind::Links(links)) };
-                let answer = client.ask(AskRequest { questions: vec![question], ..AskRequest::default() }).await?.into_inner();
+                let request = AskRequest { questions: vec![question], ..AskRequest::default() };
+                let answer = client.ask(request).await?.into_inner();
                 let links = answer.answers.into_iter().filter_map(|answer| match answer.answer {
                     Some(AnswerKind::Links(lists)) => gaps::take(&lists.links, &lists.counts).map(|links| links.len()),
                     _ => None,

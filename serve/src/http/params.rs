@@ -260,8 +260,9 @@ mod tests {
         #[test]
         fn everything_is_decoded_from_what_encodes_it(text in any::<String>(), all in any::<bool>()) {
             let keeps = |byte: u8| !all && byte.is_ascii_alphanumeric();
-            let encoded: String =
-                text.bytes().map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect();
+            let written =
+                |byte: u8| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
+            let encoded: String = text.bytes().map(written).collect();
             prop_assert_eq!(decoded(&encoded), Some(text));
         }
 

@@ -77,7 +77,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_come_back(lists in vec(btree_set(prop_oneof![0..1000u64, any::<u64>(), Just(u64::MAX)], 0..40), 0..8)) {
+        fn lists_come_back(
+            lists in vec(btree_set(prop_oneof![0..1000u64, any::<u64>(), Just(u64::MAX)], 0..40), 0..8)
+        ) {
             let (mut bytes, mut all, mut counts) = (Vec::new(), Vec::new(), Vec::new());
             for list in lists {
                 let list: Vec<u64> = list.into_iter().collect();
@@ -94,7 +96,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_lists_that_rise_or_none(bytes in vec(any::<u8>(), 0..60), counts in vec(any::<u32>(), 0..4)) {
-            let counts: Vec<u32> = counts.into_iter().map(|count| if count % 7 == 0 { count } else { count % 20 }).collect();
+            let small = |count: u32| if count % 7 == 0 { count } else { count % 20 };
+            let counts: Vec<u32> = counts.into_iter().map(small).collect();
             if let Some(all) = take(&bytes, &counts) {
                 let mut rest = &all[..];
                 for count in counts {

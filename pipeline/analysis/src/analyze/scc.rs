@@ -124,7 +124,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_component_is_what_leads_to_each_other(links in proptest::collection::vec((0usize..12, 0usize..12), 0..40)) {
+        fn a_component_is_what_leads_to_each_other(
+            links in proptest::collection::vec((0usize..12, 0usize..12), 0..40)
+        ) {
             let mut leads = [[false; 12]; 12];
             (0..12).for_each(|at| leads[at][at] = true);
             links.iter().for_each(|&(from, to)| leads[from][to] = true);
@@ -136,7 +138,8 @@ mod tests {
             let mut asked = Vec::new();
             let numbers = strongly_connected(12, |uid, all| {
                 asked.push(uid);
-                all.extend((0u32..).zip(0..12).filter(|&(_, to)| links.contains(&(uid as usize, to))).map(|(to, _)| to));
+                let linked = |&(_, to): &(u32, usize)| links.contains(&(uid as usize, to));
+                all.extend((0u32..).zip(0..12).filter(linked).map(|(to, _)| to));
                 Ok::<(), ()>(())
             });
             let numbers = numbers.unwrap();

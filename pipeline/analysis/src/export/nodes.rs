@@ -5,7 +5,7 @@
 //! | `id` | uint64 | the UID: what `src` and `dst` of edges and events are |
 //! | `url`, `surt` | string | the URL, and its urlkey for joins with CDX indexes |
 //! | `host`, `domain` | string, or null | its host and the registrable domain of that; null for a URL without a host |
-//! | `first_capture`, `last_capture` | timestamp, or null | of its captures in the window, with known links or not; null for a URL without |
+//! | `first_capture`, `last_capture` | timestamp, or null | of its captures in the window; null without captures |
 //! | `captures` | uint32 | how many these are |
 //!
 //! For Gephi the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first

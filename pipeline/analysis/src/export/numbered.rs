@@ -3,10 +3,10 @@
 //! Numbers count from 1, so that the URL with the UID n is n + 1: node, row or column. Lines are in order of (page,
 //! link).
 //!
-//! - Matrix Market (`coordinate pattern general`): a square matrix with an entry where the page of the row links to the URL of the
-//!   column. Its head says how many entries follow, so pages are read twice.
-//! - NetworKit `EdgeListTabOne`: page, tab, link. Read it by `EdgeListReader('\t', 1, directed=True)`: `readGraph` with this
-//!   format forgets the direction. URLs after the last one that has a link are not told.
+//! - Matrix Market (`coordinate pattern general`): a square matrix with an entry where the page of the row links to the
+//!   URL of the column. Its head says how many entries follow, so pages are read twice.
+//! - NetworKit `EdgeListTabOne`: page, tab, link. Read it by `EdgeListReader('\t', 1, directed=True)`: `readGraph` with
+//!   this format forgets the direction. URLs after the last URL that has a link do not appear.
 
 use super::table::in_words;
 use super::{Export, ExportReport, Format, Stream};

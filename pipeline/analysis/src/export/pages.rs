@@ -5,7 +5,7 @@
 //! | `uid`, `url` | uint64, string | the page |
 //! | `timestamps` | list of timestamp | its captures in the window, rising |
 //! | `known` | list of bool | of each, whether its links are known |
-//! | `lifespans` | list of struct | its links by (link, first): a run of consecutive known captures of the window that have the link |
+//! | `lifespans` | list of struct | stretches of known captures with a link, by (link, first) |
 //! | `lifespans.link` | uint64 | the link |
 //! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the run |
 //! | `lifespans.captures` | uint32 | known captures of the run |

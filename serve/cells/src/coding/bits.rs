@@ -151,8 +151,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(values in proptest::collection::vec((any::<u64>(), 0u32..=64), 0..100)) {
-            let values: Vec<_> =
-                values.into_iter().map(|(value, count)| (if count == 64 { value } else { value & ((1 << count) - 1) }, count)).collect();
+            let mask = |count: u32| u64::MAX.checked_shr(64 - count).unwrap_or(0);
+            let values: Vec<_> = values.into_iter().map(|(value, count)| (value & mask(count), count)).collect();
             let mut writer = BitWriter::default();
             for &(value, count) in &values {
                 writer.write_wide(value, count);

@@ -233,7 +233,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn symbols_come_back(counts in proptest::collection::vec(prop_oneof![Just(0u64), 1u64..1000], 1..300), seed: u64) {
+        fn symbols_come_back(
+            counts in proptest::collection::vec(prop_oneof![Just(0u64), 1u64..1000], 1..300), seed: u64
+        ) {
             let code = Code::fit(&counts, 11);
             let decoder = load(&code);
             let symbols: Vec<usize> = (0..counts.len()).filter(|&symbol| code.has(symbol)).collect();

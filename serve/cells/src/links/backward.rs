@@ -6,8 +6,8 @@
 //! its phase says so and the source is active. Answers are those of the layers; no source is looked up for them.
 //!
 //! ```text
-//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active sources
-//!             (64 bits each)
+//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active
+//!             sources (64 bits each)
 //! table       all starts of ranges, rising (64 bits each); or empty
 //! sets        distinct sets of ranges, one bit a place in the table (whole 64-bit words)
 //! ranks       which nodes are active sources

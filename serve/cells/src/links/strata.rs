@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! lengths     of the four parts that follow, 64 bits each, in bytes
-//! tables      first UID, nodes, records, longest list, most captures of a record (each: 6 bits for its width less 1, and its
-//!             bits); depth (7 bits), timed (1 bit);
+//! tables      first number, nodes, records, longest list, most captures of a record (each: 6 bits for its width less
+//!             1, and its bits); depth (7 bits), timed (1 bit);
 //!             codes (`symbols`), layout (`blocks`), where timed the times (`times`)
 //! ranks       where not every node has a record (`ranks`)
 //! pointers    to blocks

@@ -62,11 +62,13 @@ fn compare(keys: &[Vec<u8>], others: &[Vec<u8>], options: Options) {
 
 fn url() -> impl Strategy<Value = String> {
     prop_oneof![
-        4 => "https?://(www\\.)?[a-c]{1,2}(\\.co)?\\.(uk|com)(:80[0-9])?/([a-c]{1,3}/){0,3}(page[0-9]{0,3}\\.html)?(\\?id=[0-9]{1,4})?",
+        4 => "https?://(www\\.)?[a-c]{1,2}(\\.co)?\\.(uk|com)(:80[0-9])?/([a-c]{1,3}/){0,3}\
+              (page[0-9]{0,3}\\.html)?(\\?id=[0-9]{1,4})?",
         1 => "https?://[0-9]{1,3}(\\.[0-9]{1,3}){2,4}/[a-c]{0,2}",
         1 => "(http|https|ftp)://[ -~]{0,8}/?[\\x00-\\x20é]{0,4}",
         1 => any::<String>(),
-        1 => ("[a-z]{1,40}", 1usize..200).prop_map(|(text, times)| format!("http://long.example.com/{}", text.repeat(times))),
+        1 => ("[a-z]{1,40}", 1usize..200)
+            .prop_map(|(text, times)| format!("http://long.example.com/{}", text.repeat(times))),
     ]
 }
 
@@ -85,7 +87,9 @@ proptest! {
 
     #[test]
     fn any_rising_strings_will_do(
-        mut keys in proptest::collection::vec(proptest::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..12), 0..300),
+        mut keys in proptest::collection::vec(
+            proptest::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..12), 0..300
+        ),
         others in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 0..30),
     ) {
         keys.sort_unstable();

@@ -17,7 +17,8 @@ const NANOSECONDS: (f64, f64) = (-1.0, 10.0);
 pub fn picture(tables: &[Table]) -> String {
     let lines = tables.len().div_ceil(2).max(1) as f64;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
+         font-family=\"sans-serif\" font-size=\"11\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
         2.0 * PANEL_WIDTH,
         lines * PANEL_HEIGHT,

@@ -310,7 +310,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_are_found(lengths in proptest::collection::vec(prop_oneof![0u32..60, 0u32..5000, 100_000u32..200_000], 0..700)) {
+        fn records_are_found(
+            lengths in proptest::collection::vec(prop_oneof![0u32..60, 0u32..5000, 100_000u32..200_000], 0..700)
+        ) {
             let mut records = BitWriter::default();
             let mut writer = BlocksWriter::default();
             for (at, &length) in (0u64..).zip(&lengths) {

@@ -3,8 +3,8 @@
 //! ```text
 //! reference   0, or 1 + 2 slot + (1 when all of it is copied)
 //! copies      where not all are: eight flags a symbol, one flag a link of the reference
-//! rest        the first link as zigzag of (link - own UID), then gaps less 1, or "k >= 2 links in a row"; ends with the record, or
-//!             with an end symbol where presence follows
+//! rest        the first link as zigzag of (link - number of the node), then gaps less 1, or "k >= 2 links in a row";
+//!             ends with the record, or with an end symbol where presence follows
 //! ```
 //!
 //! No number of links is kept. Slots are those of [`crate::links::strata::references`]: 0 the record before, 1 the one

@@ -5,9 +5,10 @@
 //! link, by *rows*:
 //!
 //! ```text
-//! copied links   predicted from the reference's mask, turned to the own phases by time; the exceptions as gaps with an end
-//! class          of each exception and each other link: 0 in all phases, 1 as the link coded before, 2 from phase p on, 3 up
-//!                to p, 4 from p for n phases, 5 any mask; p and n are below what is possible
+//! copied links   predicted from the reference's mask, turned to the own phases by time; the exceptions as gaps with
+//!                an end
+//! class          of each exception and each other link: 0 in all phases, 1 as the link coded before, 2 from phase p
+//!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n are below what is possible
 //! ```
 //!
 //! or by *columns*, where that is smaller and where there are more phases: flags of the links of phase 0, eight a

@@ -432,7 +432,9 @@ mod tests {
             for record in 0..records {
                 prop_assert!(depth(&chosen, record) <= usize::from(depth_max));
             }
-            let cost = |(record, slot): (usize, &Option<u8>)| slot.map_or(alone[record], |slot| all[record][usize::from(slot)].1);
+            let cost = |(record, slot): (usize, &Option<u8>)| {
+                slot.map_or(alone[record], |slot| all[record][usize::from(slot)].1)
+            };
             let total: u64 = chosen.iter().enumerate().map(cost).map(u64::from).sum();
             prop_assert!(total <= alone.iter().copied().map(u64::from).sum());
         }

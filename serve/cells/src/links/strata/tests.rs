@@ -171,7 +171,12 @@ fn damaged_bytes_give_errors_or_other_answers() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn lists_come_back(lists in proptest::collection::vec(proptest::collection::btree_set(prop_oneof![0u64..50, 0u64..1 << 42], 0..20), 0..120), first in 0u64..1 << 41) {
+    fn lists_come_back(
+        lists in proptest::collection::vec(
+            proptest::collection::btree_set(prop_oneof![0u64..50, 0u64..1 << 42], 0..20), 0..120
+        ),
+        first in 0u64..1 << 41,
+    ) {
         let mut all = Lists { first, ..Lists::default() };
         lists.iter().for_each(|list| all.push(&list.iter().copied().collect::<Vec<_>>()));
         for profile in [Profile::ARCHIVE, Profile::SPEED] {

@@ -103,7 +103,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_light_as_the_lightest_of_all(edges in proptest::collection::vec((0usize..6, 0usize..6, 0u64..20), 0..18)) {
+        fn as_light_as_the_lightest_of_all(
+            edges in proptest::collection::vec((0usize..6, 0usize..6, 0u64..20), 0..18)
+        ) {
             // An edge from the root to each node, as where each list may stand alone.
             let edges: Vec<Edge> = edges.into_iter().chain((1..6).map(|to| (0, to, 25))).collect();
             let into = lightest(6, 0, &edges);

@@ -1,11 +1,13 @@
 //! Which pages are a supernode (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.2).
 //!
-//! *URL split*: pages of a domain are together at first (its top two labels), then those whose URLs share the host, then
-//! one, two and three directories. Pages are in the order of their keys, so all of these are ranges of pages; without
-//! keys ranges of equal length stand for them. *Clustered split*: a range is parted further by k-means over bit vectors, one
-//! a page, with a bit for each supernode that the range links to. k begins with the number of these supernodes, grows by 2
-//! while the clusters do not settle, and the split is given up after a few attempts. Ranges are tried in random order, until
-//! as many in a row as 6 % of all could not be split.
+//! *URL split*: at first the pages of a domain (its top two labels) are together, then the pages that share the host,
+//! then the pages that share one, two and three directories. Pages are in the order of their keys, so all of these are
+//! intervals of pages. Without keys, intervals of equal length replace them.
+//!
+//! *Clustered split*: k-means over bit vectors splits an interval further. Each page has a vector with a bit for each
+//! supernode that the interval links to. k begins with the number of these supernodes and grows by 2 while the clusters
+//! do not settle; after a few attempts the split is given up. Intervals are tried in random order, until as many in a
+//! row as 6 % of all could not be split.
 //!
 //! What the paper leaves open: neighbouring ranges of `pages_min` pages together are one, because link targets that
 //! were never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than
