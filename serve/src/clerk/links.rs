@@ -252,7 +252,7 @@ impl Pinned {
     async fn out_links(&self, items: &[UidInWindow]) -> Result<Batch<Uid>, Status> {
         let split = self.split_in_windows(items, RowMap::meets)?;
         let lists = self.ask_links(items, &split, |_| Direction::Out, |_| {}).await?;
-        // Pages whose captures in one row may_overlap replace captures in another.
+        // Pages whose captures in one row may replace captures in another.
         let mut several = Vec::new();
         for (item, positions) in split.by_item(items.len()) {
             let may_overlap =

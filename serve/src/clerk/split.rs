@@ -1,5 +1,5 @@
-//! Splits a batch into questions to cells, and records the position of the answer to each item. All items of one cell and
-//! one window are one question.
+//! Splits a batch into questions to cells, and records the position of the answer to each item. All items of one cell
+//! and one window are one question.
 
 use webstrata_layers::Window;
 

@@ -287,28 +287,28 @@ impl PoolPermits {
     async fn enter(&self, origin: Origin) -> Option<Permit> {
         let share = self.share_of(origin);
         // Fair: a returned permit goes to a waiting call, not to a new call.
-        if let Ok(own) = Arc::clone(&share.run).try_acquire_owned()
-            && let Ok(place) = Arc::clone(&self.run).try_acquire_owned()
+        if let Ok(of_origin) = Arc::clone(&share.run).try_acquire_owned()
+            && let Ok(of_pool) = Arc::clone(&self.run).try_acquire_owned()
         {
-            return Some(Permit(Arc::new((place, own, share))));
+            return Some(Permit(Arc::new((of_pool, of_origin, share))));
         }
-        let waited = async {
+        let waiting = async {
             let (_of_all, _of_one) = (self.wait.try_acquire().ok()?, share.wait.try_acquire().ok()?);
-            let place = async {
-                let own = Arc::clone(&share.run).acquire_owned().await.ok()?;
-                Some((Arc::clone(&self.run).acquire_owned().await.ok()?, own))
+            let both = async {
+                let of_origin = Arc::clone(&share.run).acquire_owned().await.ok()?;
+                Some((Arc::clone(&self.run).acquire_owned().await.ok()?, of_origin))
             };
-            timeout(self.wait_max, place).await.ok().flatten()
+            timeout(self.wait_max, both).await.ok().flatten()
         };
         let begun = Instant::now();
-        let entered = waited.await;
+        let entered = waiting.await;
         if entered.is_none() {
             if let Ok(_hold) = self.hold.try_acquire() {
                 sleep_until(begun + self.wait_max).await;
             }
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        entered.map(|(place, own)| Permit(Arc::new((place, own, share))))
+        entered.map(|(of_pool, of_origin)| Permit(Arc::new((of_pool, of_origin, share))))
     }
 
     fn share_of(&self, origin: Origin) -> Arc<Share> {

@@ -20,14 +20,14 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
     let mut found = Vec::with_capacity(meant.len());
     for urls in meant {
         let first = urls[0].clone();
-        let mut there = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
-        let own = there.next();
-        if let (Some((one, _)), Some((other, _))) = (&own, there.next()) {
+        let mut matches = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
+        let found_url = matches.next();
+        if let (Some((one, _)), Some((other, _))) = (&found_url, matches.next()) {
             return Err(bad(format!("url: both {one} and {other} are in the store; give the scheme")));
         }
         // The remaining answers of this text must be skipped.
-        there.for_each(drop);
-        found.push(own.unwrap_or((first, None)));
+        matches.for_each(drop);
+        found.push(found_url.unwrap_or((first, None)));
     }
     Ok(found)
 }

@@ -67,13 +67,13 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => continue,
             all => all?,
         };
-        let mut own = Batch::default();
+        let mut in_interval = Batch::default();
         for captures in all.iter() {
             let first = captures.partition_point(|capture| capture.time < from);
             let end = captures.partition_point(|capture| capture.time <= to);
-            own.push(&captures[first..end.max(first)]);
+            in_interval.push(&captures[first..end.max(first)]);
         }
-        answer.add(&pinned, &uids, &own).await?;
+        answer.add(&pinned, &uids, &in_interval).await?;
     }
     let lines = answer.items.into_iter().flat_map(|item| {
         let line = move |(time, known)| json!({"url": item.url, "timestamp": format_time(time), "known": known});

@@ -346,17 +346,26 @@ struct Parts {
 impl Parts {
     async fn start(location: Location, options: ServerOptions) -> Result<Self, Status> {
         let ServerOptions {
-            cluster: own, clerk, limits, security, peer_name, linger, patience, connect, alone, ..
+            cluster: cluster_options,
+            clerk,
+            limits,
+            security,
+            peer_name,
+            linger,
+            patience,
+            connect,
+            alone,
+            ..
         } = options;
         let tokens = security.tokens();
         let mut dialer = Dialer::default().secured(security.client_tls(&peer_name), tokens.clone());
         if let Some(connect) = connect {
             dialer = dialer.over(connect);
         }
-        let name = own.name.clone();
+        let name = cluster_options.name.clone();
         let (stop, stopped) = watch::channel(false);
         let bounds = limits.bounds();
-        let cluster = Cluster::start(location, own, bounds, dialer.clone(), stopped.clone()).await?;
+        let cluster = Cluster::start(location, cluster_options, bounds, dialer.clone(), stopped.clone()).await?;
         let cells = CellsService::new(cluster.clone(), bounds, limits.calls, alone);
         let clerk = Clerk::of_server(cluster.maps(), dialer, clerk, (name, Arc::new(cells.clone())));
         let shared = Shared { clerk, cluster, bounds };
