@@ -29,7 +29,7 @@ const FIRST: usize = 64;
 /// The time after which the next batch is smaller.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Links whose URLs are looked up in one batch.
-const RUN: usize = 1 << 14;
+const LINKS: usize = 1 << 14;
 
 /// How to treat a list that is too long for one answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +84,8 @@ impl Answering {
     }
 
     /// Adds a question. At most [`BATCH`] questions may wait.
-    pub fn push(&mut self, asked: Asked) {
-        self.waiting.push_back(asked);
+    pub fn push(&mut self, question: Asked) {
+        self.waiting.push_back(question);
     }
 
     /// The answers to the next questions, in order: at least one if any question waits. Each error is of one question.
@@ -113,7 +113,8 @@ impl Answering {
                 // If no server answers even one question, the rest of the failed batch is not asked one by one.
                 let is_of_all = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded);
                 let count = if is_of_all { self.failed.clamp(1, self.waiting.len()) } else { 1 };
-                self.found = self.waiting.drain(..count).map(|asked| (asked, Found::Failed(status.clone()))).collect();
+                self.found =
+                    self.waiting.drain(..count).map(|question| (question, Found::Failed(status.clone()))).collect();
                 self.failed = 0;
             }
         }
@@ -124,19 +125,19 @@ impl Answering {
         let mut size = 0;
         let fitting = self.found.iter().take_while(|(_, found)| {
             size += found.links();
-            size <= RUN
+            size <= LINKS
         });
         let count = fitting.count().max(1).min(self.found.len());
         let ready: Vec<_> = self.found.drain(..count).collect();
-        let ready_uids = ready.iter().filter(|(_, found)| found.links() <= RUN).flat_map(|(_, found)| match found {
+        let ready_uids = ready.iter().filter(|(_, found)| found.links() <= LINKS).flat_map(|(_, found)| match found {
             Found::Links { uids, .. } => uids.as_slice(),
             _ => &[],
         });
         let texts = Texts::of(&self.pinned, ready_uids.copied().collect()).await;
         let mut answers = Vec::with_capacity(count);
-        for (asked, found) in ready {
+        for (question, found) in ready {
             let answer = match (found, &texts) {
-                (Found::Links { uids, unknown }, _) if uids.len() > RUN => {
+                (Found::Links { uids, unknown }, _) if uids.len() > LINKS => {
                     self.long(&uids).await.map(|urls| links_of(urls, unknown))
                 }
                 (Found::Links { uids, unknown }, Ok(texts)) => {
@@ -144,22 +145,22 @@ impl Answering {
                 }
                 (Found::Links { .. }, Err(status)) => Err(status.clone()),
                 (Found::Captures(captures), _) => Ok(captures_of(&captures)),
-                (Found::NotThere, _) => Ok(asked.question().err().map_or_else(not_there, error_of)),
+                (Found::NotThere, _) => Ok(question.question().err().map_or_else(not_there, error_of)),
                 (Found::Failed(status), _) => Err(status),
             };
-            answers.push((asked, answer));
+            answers.push((question, answer));
         }
         answers
     }
 
-    /// The URLs of a list that is longer than [`RUN`].
+    /// The URLs of a list that is longer than [`LINKS`].
     async fn long(&self, uids: &[Uid]) -> Result<Vec<String>, Status> {
         let bytes_max = match self.long {
             Long::Whole => usize::MAX,
             Long::Refused { bytes_max } => bytes_max,
         };
         let (mut urls, mut bytes) = (Vec::new(), 0);
-        for uids in uids.chunks(RUN) {
+        for uids in uids.chunks(LINKS) {
             let chunk_urls = self.pinned.urls(uids).await?;
             bytes += chunk_urls.iter().map(String::len).sum::<usize>();
             if bytes > bytes_max {
@@ -182,10 +183,10 @@ pub fn failure_of(status: &Status) -> Value {
 }
 
 /// Asks one batch: the results of all its questions, or the first error.
-async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
-    let mut found = vec![Found::NotThere; asked.len()];
+async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
+    let mut found = vec![Found::NotThere; questions.len()];
     let good: Vec<(usize, (Kind, &str))> =
-        asked.iter().enumerate().filter_map(|(index, asked)| Some((index, asked.question().ok()?))).collect();
+        questions.iter().enumerate().filter_map(|(index, question)| Some((index, question.question().ok()?))).collect();
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
     let uids = pinned.uids(&urls).await?;
     // Questions grouped by kind. Questions as of a time may also need captures.
@@ -209,13 +210,13 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
         links(pinned, &into, Direction::In(Precision::Exact), long),
         pinned.captures(&uids),
     )?;
-    for (questions, lists) in [(out, out_links), (into, in_links)] {
-        for ((index, _), uids) in questions.into_iter().zip(lists.iter()) {
+    for (items, lists) in [(out, out_links), (into, in_links)] {
+        for ((index, _), uids) in items.into_iter().zip(lists.iter()) {
             found[index] = Found::Links { uids: uids.to_vec(), unknown: false };
         }
     }
     for ((index, _), captures) in times.into_iter().zip(captures.iter()) {
-        match (&mut found[index], asked[index].question()) {
+        match (&mut found[index], questions[index].question()) {
             (Found::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(time)), _))) => {
                 *unknown = is_unknown(captures, time);
             }

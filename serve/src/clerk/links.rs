@@ -50,9 +50,9 @@ impl Pinned {
         }
     }
 
-    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `most` links from the UID `first` on, and
-    /// the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch costs as
-    /// much as the whole list.
+    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `most` links from the UID `first` on,
+    /// and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
+    /// costs as much as the whole list.
     ///
     /// # Errors
     /// See [`Pinned`].

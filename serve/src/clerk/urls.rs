@@ -72,8 +72,8 @@ impl Pinned {
         split.positions.iter().map(text).collect()
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one interval for
-    /// each row that has such URLs, in increasing order.
+    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one interval
+    /// for each row that has such URLs, in increasing order.
     ///
     /// # Errors
     /// See [`Pinned`].

@@ -42,9 +42,9 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), S
         return Ok((url, uid));
     }
     let near = neighbours(&meant(text)?);
-    let there = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
+    let known = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
     let shown = if text.contains("://") { url.as_str() } else { text.trim() };
-    let message = match there {
+    let message = match known {
         Some((_, near)) => format!("{shown} is not in the store, but {near} is"),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
     };

@@ -172,9 +172,10 @@ impl LinkQuestion {
         start: &Start,
         answer: &mut Answer<Option<String>>,
     ) -> Result<(), Status> {
-        let mut next = Some(start.place.unwrap_or_default().uid);
+        let mut next = Some(start.position.unwrap_or_default().uid);
         while let (Some(first), false) = (next, answer.is_full()) {
-            let (links, after) = pinned.links_from(uid, self.direction, self.window, first, answer.room()).await?;
+            let (links, after) =
+                pinned.links_from(uid, self.direction, self.window, first, answer.values_max()).await?;
             if links.is_empty() && first == Uid(0) && after.is_none() {
                 return answer.add(pinned, &[uid], &self.links(pinned, &[uid]).await?).await;
             }
@@ -253,8 +254,8 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         return Ok(Json(shown));
     }
     shown["matchType"] = json!(matched.name());
-    let ranges = matched.ranges(&pinned, url).await?;
-    let mut walk = Walk::new(pinned.clone(), ranges, question.interval(), &start);
+    let uid_intervals = matched.uid_intervals(&pinned, url).await?;
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), &start);
     if let Wanted::Count = question.wanted {
         while let Some(uids) = walk.next(&mut counts).await? {
             counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;
@@ -308,7 +309,7 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     if inward {
         // A source may have had the link before and after the interval without a capture inside: its lifespan counts.
         let sources = pinned.all_links(uid, question.direction, Window::ALWAYS).await?;
-        let first = start.place.unwrap_or_default().uid;
+        let first = start.position.unwrap_or_default().uid;
         let (mut waiting, mut step) = (&sources[sources.partition_point(|&source| source < first)..], SOURCES);
         while !waiting.is_empty() && !answer.is_full() {
             let (sources, rest) = waiting.split_at(step.min(waiting.len()));

@@ -63,11 +63,11 @@ impl Params {
 
     /// One of several words; the first word is the default.
     pub(super) fn choice<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<T, Status> {
-        let given = self.get(name)?;
-        let found = words.iter().find(|(word, _)| given.is_none_or(|given| given == *word));
-        found.map(|(_, value)| *value).ok_or_else(|| {
+        let value = self.get(name)?;
+        let found = words.iter().find(|(word, _)| value.is_none_or(|value| value == *word));
+        found.map(|(_, choice)| *choice).ok_or_else(|| {
             let words = words.map(|(word, _)| word).join(" or ");
-            bad(format!("{name}: unknown value {:?} (expected {words})", given.unwrap_or_default()))
+            bad(format!("{name}: unknown value {:?} (expected {words})", value.unwrap_or_default()))
         })
     }
 

@@ -86,9 +86,9 @@ impl LocalCells for CellsService {
             if count < ITEMS_INLINE && !questions.iter().any(is_heavy) {
                 return held.ask(&questions);
             }
-            let place = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
+            let permit = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
             let answered = tokio::task::spawn_blocking(move || {
-                let _place = place;
+                let _permit = permit;
                 held.ask(&questions)
             });
             answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?

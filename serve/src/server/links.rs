@@ -253,12 +253,12 @@ impl Links for LinksService {
     async fn list_uids(&self, request: Request<proto::ListUidsRequest>) -> AnswerKind<Self::ListUidsStream> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, 1).await?;
-        let intervals = intervals_of(&pinned, &request).await?;
+        let uid_intervals = uid_intervals_of(&pinned, &request).await?;
         let seconds = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
         let interval = (request.from.is_some() || request.to.is_some()).then_some(seconds);
         let (sender, receiver) = mpsc::channel(2);
         tokio::spawn(async move {
-            let listed = list(&pinned, intervals, interval, &request, &sender);
+            let listed = list(&pinned, uid_intervals, interval, &request, &sender);
             tokio::select! {
                 listed = listed => if let Err(status) = listed {
                     // The send fails if the caller has gone away; nobody needs the error then.
@@ -347,7 +347,10 @@ fn add(sum: &mut Counts, counts: &Counts) {
 }
 
 /// The UIDs that a listing covers.
-async fn intervals_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<Vec<std::ops::Range<Uid>>, Status> {
+async fn uid_intervals_of(
+    pinned: &Pinned,
+    request: &proto::ListUidsRequest,
+) -> Result<Vec<std::ops::Range<Uid>>, Status> {
     if request.url.is_empty() {
         return Ok(std::iter::once(Uid::below(pinned.len())).collect());
     }
@@ -372,13 +375,13 @@ fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<
 /// Sends the UIDs of intervals (all, or those captured at some time), until the intervals end or the receiver is gone.
 async fn list(
     pinned: &Pinned,
-    intervals: Vec<std::ops::Range<Uid>>,
+    uid_intervals: Vec<std::ops::Range<Uid>>,
     interval: Option<(i64, i64)>,
     request: &proto::ListUidsRequest,
     sender: &mpsc::Sender<Result<proto::ListUidsResponse, Status>>,
 ) -> Result<(), Status> {
     let mut allowed = if request.limit == 0 { u64::MAX } else { request.limit };
-    for uids in intervals {
+    for uids in uid_intervals {
         let mut rest = uids.start.max(Uid(request.first))..uids.end;
         while !rest.is_empty() && allowed > 0 {
             let (mut uids, after) = match interval {
