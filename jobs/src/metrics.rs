@@ -57,10 +57,10 @@ pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::n
 
 fn answer(mut stream: &TcpStream, progress: &Progress) -> io::Result<()> {
     let end = Instant::now() + CLIENT_MAX;
-    let left = || Some(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
+    let rest_time = || Some(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
     let (mut request, mut piece) = (Vec::new(), [0; 1024]);
     while !ends(&request) {
-        stream.set_read_timeout(left())?;
+        stream.set_read_timeout(rest_time())?;
         let count = stream.read(&mut piece)?;
         if count == 0 || request.len() > REQUEST_MAX || Instant::now() >= end {
             return Ok(());
@@ -75,7 +75,7 @@ fn answer(mut stream: &TcpStream, progress: &Progress) -> io::Result<()> {
     );
     let mut rest = answer.as_bytes();
     while !rest.is_empty() && Instant::now() < end {
-        stream.set_write_timeout(left())?;
+        stream.set_write_timeout(rest_time())?;
         rest = &rest[stream.write(rest)?..];
     }
     Ok(())

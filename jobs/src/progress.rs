@@ -64,9 +64,9 @@ fn show(progress: &Progress, done: &Receiver<()>) {
             bar.set_prefix(moment.stage);
             bar.set_message(moment.waiting.as_ref().map_or_else(|| line(&moment), waiting));
             bar.tick();
-        } else if let Some(own) = &moment.waiting {
+        } else if let Some(missing) = &moment.waiting {
             if looks == PATIENCE || looks % LINE_EVERY == 0 {
-                let _ = writeln!(io::stderr(), "{}", waiting(own));
+                let _ = writeln!(io::stderr(), "{}", waiting(missing));
             }
         } else if looks % LINE_EVERY == 0 {
             let percent = moment.part.map_or(String::new(), |part| format!(" {:.0} %", part * 100.0));

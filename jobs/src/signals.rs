@@ -37,10 +37,10 @@ pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
     ctrlc::set_handler(move || signals.end.notify_one()).map_err(io::Error::other)
 }
 
-/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one
+/// Calls `stop` each time the system asks the process to end. Only the first to call this is heard: a process has one
 /// job.
 #[cfg(unix)]
-pub(crate) fn on_end(mut asked: impl FnMut() + Send + 'static) -> io::Result<()> {
+pub(crate) fn on_end(mut stop: impl FnMut() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::sync::atomic::{AtomicBool, Ordering};
     static HEARD: AtomicBool = AtomicBool::new(false);
@@ -48,13 +48,13 @@ pub(crate) fn on_end(mut asked: impl FnMut() + Send + 'static) -> io::Result<()>
         return Ok(());
     }
     let mut came = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-    std::thread::spawn(move || came.forever().for_each(|_| asked()));
+    std::thread::spawn(move || came.forever().for_each(|_| stop()));
     Ok(())
 }
 
-/// Calls `asked` each time the system asks the process to end. Only the first to call this is heard: a process has one
+/// Calls `stop` each time the system asks the process to end. Only the first to call this is heard: a process has one
 /// job.
 #[cfg(not(unix))]
-pub(crate) fn on_end(asked: impl FnMut() + Send + 'static) -> io::Result<()> {
-    ctrlc::set_handler(asked).map_err(io::Error::other)
+pub(crate) fn on_end(stop: impl FnMut() + Send + 'static) -> io::Result<()> {
+    ctrlc::set_handler(stop).map_err(io::Error::other)
 }

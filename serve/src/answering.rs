@@ -18,7 +18,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid, Window};
 
-use crate::clerk::{At, Pinned, Texts};
+use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, refuse};
 use webstrata_layers::read::question::{Asked, Kind, Way, captures_of, error_of, is_unknown, links_of, not_there};
 
@@ -29,12 +29,12 @@ const FIRST: usize = 64;
 /// The time after which the next batch is smaller.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Links whose URLs are looked up in one batch.
-const RUN: usize = 1 << 14;
+const LINKS: usize = 1 << 14;
 
 /// How to treat a list that is too long for one answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Long {
-    /// Fetch the list in parts and return all of it.
+    /// Fetch the list in several calls and return all of it.
     Whole,
     /// Refuse the list, and any list whose URLs have more than `bytes_max` bytes.
     Refused {
@@ -84,8 +84,8 @@ impl Answering {
     }
 
     /// Adds a question. At most [`BATCH`] questions may wait.
-    pub fn push(&mut self, asked: Asked) {
-        self.waiting.push_back(asked);
+    pub fn push(&mut self, question: Asked) {
+        self.waiting.push_back(question);
     }
 
     /// The answers to the next questions, in order: at least one if any question waits. Each error is of one question.
@@ -113,7 +113,8 @@ impl Answering {
                 // If no server answers even one question, the rest of the failed batch is not asked one by one.
                 let is_of_all = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded);
                 let count = if is_of_all { self.failed.clamp(1, self.waiting.len()) } else { 1 };
-                self.found = self.waiting.drain(..count).map(|asked| (asked, Found::Failed(status.clone()))).collect();
+                self.found =
+                    self.waiting.drain(..count).map(|question| (question, Found::Failed(status.clone()))).collect();
                 self.failed = 0;
             }
         }
@@ -124,19 +125,19 @@ impl Answering {
         let mut size = 0;
         let fitting = self.found.iter().take_while(|(_, found)| {
             size += found.links();
-            size <= RUN
+            size <= LINKS
         });
         let count = fitting.count().max(1).min(self.found.len());
-        let run: Vec<_> = self.found.drain(..count).collect();
-        let wanted = run.iter().filter(|(_, found)| found.links() <= RUN).flat_map(|(_, found)| match found {
+        let ready: Vec<_> = self.found.drain(..count).collect();
+        let ready_uids = ready.iter().filter(|(_, found)| found.links() <= LINKS).flat_map(|(_, found)| match found {
             Found::Links { uids, .. } => uids.as_slice(),
             _ => &[],
         });
-        let texts = Texts::of(&self.pinned, wanted.copied().collect()).await;
+        let texts = Texts::of(&self.pinned, ready_uids.copied().collect()).await;
         let mut answers = Vec::with_capacity(count);
-        for (asked, found) in run {
+        for (question, found) in ready {
             let answer = match (found, &texts) {
-                (Found::Links { uids, unknown }, _) if uids.len() > RUN => {
+                (Found::Links { uids, unknown }, _) if uids.len() > LINKS => {
                     self.long(&uids).await.map(|urls| links_of(urls, unknown))
                 }
                 (Found::Links { uids, unknown }, Ok(texts)) => {
@@ -144,29 +145,29 @@ impl Answering {
                 }
                 (Found::Links { .. }, Err(status)) => Err(status.clone()),
                 (Found::Captures(captures), _) => Ok(captures_of(&captures)),
-                (Found::NotThere, _) => Ok(asked.question().err().map_or_else(not_there, error_of)),
+                (Found::NotThere, _) => Ok(question.question().err().map_or_else(not_there, error_of)),
                 (Found::Failed(status), _) => Err(status),
             };
-            answers.push((asked, answer));
+            answers.push((question, answer));
         }
         answers
     }
 
-    /// The URLs of a list that is longer than [`RUN`].
+    /// The URLs of a list that is longer than [`LINKS`].
     async fn long(&self, uids: &[Uid]) -> Result<Vec<String>, Status> {
         let bytes_max = match self.long {
             Long::Whole => usize::MAX,
             Long::Refused { bytes_max } => bytes_max,
         };
         let (mut urls, mut bytes) = (Vec::new(), 0);
-        for uids in uids.chunks(RUN) {
-            let own = self.pinned.urls(uids).await?;
-            bytes += own.iter().map(String::len).sum::<usize>();
+        for uids in uids.chunks(LINKS) {
+            let chunk_urls = self.pinned.urls(uids).await?;
+            bytes += chunk_urls.iter().map(String::len).sum::<usize>();
             if bytes > bytes_max {
                 let message = format!("more than {bytes_max} bytes of links; ask /v1/links for pages");
                 return Err(refuse(Reason::AnswerTooLarge, message, &[("most", bytes_max as u64)]));
             }
-            urls.extend(own);
+            urls.extend(chunk_urls);
         }
         Ok(urls)
     }
@@ -182,23 +183,23 @@ pub fn failure_of(status: &Status) -> Value {
 }
 
 /// Asks one batch: the results of all its questions, or the first error.
-async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
-    let mut found = vec![Found::NotThere; asked.len()];
+async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
+    let mut found = vec![Found::NotThere; questions.len()];
     let good: Vec<(usize, (Kind, &str))> =
-        asked.iter().enumerate().filter_map(|(at, asked)| Some((at, asked.question().ok()?))).collect();
+        questions.iter().enumerate().filter_map(|(index, question)| Some((index, question.question().ok()?))).collect();
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
     let uids = pinned.uids(&urls).await?;
     // Questions grouped by kind. Questions as of a time may also need captures.
     let (mut out, mut into, mut times) = (Vec::new(), Vec::new(), Vec::new());
-    for (&(at, (kind, _)), uid) in good.iter().zip(uids) {
+    for (&(index, (kind, _)), uid) in good.iter().zip(uids) {
         match (kind, uid) {
             (_, None) => {}
-            (Kind::Captures, Some(uid)) => times.push((at, uid)),
-            (Kind::Links(Way::In, window), Some(uid)) => into.push((at, (uid, window))),
+            (Kind::Captures, Some(uid)) => times.push((index, uid)),
+            (Kind::Links(Way::In, window), Some(uid)) => into.push((index, (uid, window))),
             (Kind::Links(Way::Out, window), Some(uid)) => {
-                out.push((at, (uid, window)));
+                out.push((index, (uid, window)));
                 if let Window::AsOf(_) = window {
-                    times.push((at, uid));
+                    times.push((index, uid));
                 }
             }
         }
@@ -209,13 +210,13 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
         links(pinned, &into, Direction::In(Precision::Exact), long),
         pinned.captures(&uids),
     )?;
-    for (own, lists) in [(out, out_links), (into, in_links)] {
-        for ((at, _), uids) in own.into_iter().zip(lists.iter()) {
-            found[at] = Found::Links { uids: uids.to_vec(), unknown: false };
+    for (items, lists) in [(out, out_links), (into, in_links)] {
+        for ((index, _), uids) in items.into_iter().zip(lists.iter()) {
+            found[index] = Found::Links { uids: uids.to_vec(), unknown: false };
         }
     }
-    for ((at, _), captures) in times.into_iter().zip(captures.iter()) {
-        match (&mut found[at], asked[at].question()) {
+    for ((index, _), captures) in times.into_iter().zip(captures.iter()) {
+        match (&mut found[index], questions[index].question()) {
             (Found::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(time)), _))) => {
                 *unknown = is_unknown(captures, time);
             }
@@ -226,12 +227,17 @@ async fn at_once(pinned: &Pinned, asked: &[Asked], long: Long) -> Result<Vec<Fou
 }
 
 /// The links of each item.
-async fn links(pinned: &Pinned, asked: &[(usize, At)], direction: Direction, long: Long) -> Result<Batch<Uid>, Status> {
-    match *asked {
+async fn links(
+    pinned: &Pinned,
+    items: &[(usize, UidInWindow)],
+    direction: Direction,
+    long: Long,
+) -> Result<Batch<Uid>, Status> {
+    match *items {
         [(_, (uid, window))] if long == Long::Whole => pinned.whole(&[uid], direction, window).await,
         _ => {
-            let asked: Vec<At> = asked.iter().map(|&(_, at)| at).collect();
-            pinned.links_at(&asked, direction).await
+            let items: Vec<UidInWindow> = items.iter().map(|&(_, item)| item).collect();
+            pinned.links_in_windows(&items, direction).await
         }
     }
 }

@@ -41,7 +41,7 @@ mod texts;
 mod urls;
 mod watching;
 
-pub(crate) use links::At;
+pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};
 pub(crate) use texts::Texts;
@@ -82,7 +82,7 @@ pub struct ClerkCounts {
 }
 
 /// Answers for the cells of a server inside the process of the server.
-pub(crate) trait Own: Send + Sync {
+pub(crate) trait LocalCells: Send + Sync {
     /// The answers to questions about these cells, in order.
     fn ask(&self, questions: Vec<Question>) -> futures_util::future::BoxFuture<'static, Result<Vec<Answer>, Status>>;
 }
@@ -103,8 +103,8 @@ struct Shared {
     counts: Mutex<ClerkCounts>,
     /// The hedges that are allowed, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
-    /// The server that the clerk belongs to, if any.
-    own: Option<(String, Arc<dyn Own>)>,
+    /// The name and the cells of the server that the clerk belongs to, if any.
+    local: Option<(String, Arc<dyn LocalCells>)>,
     /// The task that updates the map; it ends with the last clone.
     watching: Option<watching::Watching>,
 }
@@ -126,9 +126,9 @@ impl Clerk {
         map: watch::Receiver<Arc<Map>>,
         dialer: Dialer,
         options: ClerkOptions,
-        own: (String, Arc<dyn Own>),
+        local: (String, Arc<dyn LocalCells>),
     ) -> Self {
-        Self { shared: Arc::new(Shared::of(map, dialer, Some(own), None)), options }
+        Self { shared: Arc::new(Shared::of(map, dialer, Some(local), None)), options }
     }
 
     /// The same clerk with another deadline for each call.
@@ -234,9 +234,9 @@ impl Clerk {
     /// because this is a hint.
     pub(crate) async fn tell_others(&self, epoch: u64, wanted: bool) {
         let map = self.map();
-        let own = self.shared.own.as_ref().map(|(name, _)| name.as_str());
-        let others = map.servers.iter().filter(|server| Some(server.name.as_str()) != own);
-        let told = others.map(|server| async {
+        let own_name = self.shared.local.as_ref().map(|(name, _)| name.as_str());
+        let others = map.servers.iter().filter(|server| Some(server.name.as_str()) != own_name);
+        let calls = others.map(|server| async {
             let mut client = self.shared.links(&server.address)?;
             if wanted {
                 client.request(self.timed(RequestRequest { epoch, here: true })).await.map(drop)
@@ -244,7 +244,7 @@ impl Clerk {
                 client.relinquish(self.timed(RelinquishRequest { epoch, here: true })).await.map(drop)
             }
         });
-        for failed in futures_util::future::join_all(told).await.into_iter().filter_map(Result::err) {
+        for failed in futures_util::future::join_all(calls).await.into_iter().filter_map(Result::err) {
             tracing::debug!(status = %failed, epoch, wanted, "cannot tell a server about an epoch");
         }
     }
@@ -257,7 +257,7 @@ impl Shared {
     fn of(
         map: watch::Receiver<Arc<Map>>,
         dialer: Dialer,
-        own: Option<(String, Arc<dyn Own>)>,
+        local: Option<(String, Arc<dyn LocalCells>)>,
         watching: Option<watching::Watching>,
     ) -> Self {
         Self {
@@ -267,7 +267,7 @@ impl Shared {
             suspects: Mutex::default(),
             counts: Mutex::default(),
             allowance: Mutex::new(100),
-            own,
+            local,
             watching,
         }
     }

@@ -187,10 +187,10 @@ impl Cluster {
         dialer: Dialer,
         stop: watch::Receiver<bool>,
     ) -> Result<Arc<Self>, Status> {
-        let (place, epoch) = (location.clone(), options.epoch);
+        let (path, epoch) = (location.clone(), options.epoch);
         let store = blocking(move || match epoch {
-            Some(epoch) => Store::open_epoch(place, epoch),
-            None => Store::open(place),
+            Some(epoch) => Store::open_epoch(path, epoch),
+            None => Store::open(path),
         });
         let store = store.await?.map_err(|error| status_of(&error))?;
         let shelf = Shelf::open(options.data.clone(), options.encodings)
@@ -313,8 +313,8 @@ impl Cluster {
     /// The image file of a cell made from these layers, if this server has it.
     pub fn image(&self, cell: CellName, source: u64) -> Option<PathBuf> {
         let held = self.held();
-        let own = held.rows.get(&cell.row)?.cell(cell.partition).ok()?.clone();
-        if own.label().source != source {
+        let held_cell = held.rows.get(&cell.row)?.cell(cell.partition).ok()?.clone();
+        if held_cell.label().source != source {
             return None;
         }
         let store = self.newest_with(cell.row)?;
@@ -344,8 +344,8 @@ impl Cluster {
             if let Some(&uid) = uids.iter().find(|&&uid| uid.0 >= urls) {
                 return Err(LayersError::UnknownUid { uid, epoch: from, urls });
             }
-            let turn = |uid| if from < to { between.forward(uid) } else { between.backward(uid) };
-            Ok(uids.into_iter().map(turn).collect())
+            let translate = |uid| if from < to { between.forward(uid) } else { between.backward(uid) };
+            Ok(uids.into_iter().map(translate).collect())
         });
         let translated = translated.await?.map_err(|error| status_of(&error))?;
         Ok((from, to, translated))
@@ -398,8 +398,8 @@ impl Cluster {
     /// The newest open epoch that has a row.
     fn newest_with(&self, row: u32) -> Option<Arc<Store>> {
         let state = self.state();
-        let with = |store: &&Arc<Store>| store.manifest().rows.iter().any(|own| own.row == row);
-        state.stores.values().rev().find(with).cloned()
+        let has_row = |store: &&Arc<Store>| store.manifest().rows.iter().any(|entry| entry.row == row);
+        state.stores.values().rev().find(has_row).cloned()
     }
 }
 

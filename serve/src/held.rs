@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use tonic::Status;
 use webstrata_layers::{
-    CaptureTime, Direction as To, Lifespan, Precision, Sample, Sampling, TIMES, Uid, Window as In, as_of, interval,
+    CaptureTime, Direction as LinkDirection, Lifespan, Precision, Sample, Sampling, TIMES, Uid, Window as TimeWindow,
+    as_of, interval,
 };
 
 use crate::guard::limits::Bounds;
@@ -36,23 +37,23 @@ pub struct Held {
 ///
 /// # Errors
 /// BAD_REQUEST for an interval that ends before it begins, and for seconds outside the years of captures.
-pub fn window_of(window: Option<&Window>) -> Result<In, Status> {
+pub fn window_of(window: Option<&Window>) -> Result<TimeWindow, Status> {
     let refused = |error| bad(format!("window: {error}"));
     match window.and_then(|window| window.window.as_ref()) {
-        None => Ok(In::ALWAYS),
+        None => Ok(TimeWindow::ALWAYS),
         Some(window::Window::AsOf(time)) => as_of(*time).map_err(refused),
         Some(window::Window::Seen(window::Seen { from, to })) => {
             let (from, to) = interval(*from, *to).map_err(refused)?;
-            Ok(In::Seen { from, to })
+            Ok(TimeWindow::Seen { from, to })
         }
     }
 }
 
 /// The message for a window. Seconds outside the years of captures are clamped.
-pub fn window_to(window: In) -> Window {
+pub fn window_to(window: TimeWindow) -> Window {
     let window = match window {
-        In::AsOf(time) => window::Window::AsOf(time.clamp(*TIMES.start(), *TIMES.end())),
-        In::Seen { from, to } => window::Window::Seen(window::Seen {
+        TimeWindow::AsOf(time) => window::Window::AsOf(time.clamp(*TIMES.start(), *TIMES.end())),
+        TimeWindow::Seen { from, to } => window::Window::Seen(window::Seen {
             from: (from > *TIMES.start()).then_some(from.min(*TIMES.end())),
             to: (to < *TIMES.end()).then_some(to.max(*TIMES.start())),
         }),
@@ -64,21 +65,21 @@ pub fn window_to(window: In) -> Window {
 ///
 /// # Errors
 /// BAD_REQUEST for a number that is not a direction.
-pub fn direction_of(direction: i32) -> Result<To, Status> {
+pub fn direction_of(direction: i32) -> Result<LinkDirection, Status> {
     match Direction::try_from(direction) {
-        Ok(Direction::Out) => Ok(To::Out),
-        Ok(Direction::In) => Ok(To::In(Precision::Exact)),
-        Ok(Direction::InByRange) => Ok(To::In(Precision::Range)),
+        Ok(Direction::Out) => Ok(LinkDirection::Out),
+        Ok(Direction::In) => Ok(LinkDirection::In(Precision::Exact)),
+        Ok(Direction::InByRange) => Ok(LinkDirection::In(Precision::Range)),
         Err(_) => Err(bad(format!("unknown direction {direction} (expected 0 = out, 1 = in, 2 = in by range)"))),
     }
 }
 
 /// The number of a direction.
-pub fn direction_to(direction: To) -> i32 {
+pub fn direction_to(direction: LinkDirection) -> i32 {
     (match direction {
-        To::Out => Direction::Out,
-        To::In(Precision::Exact) => Direction::In,
-        To::In(Precision::Range) => Direction::InByRange,
+        LinkDirection::Out => Direction::Out,
+        LinkDirection::In(Precision::Exact) => Direction::In,
+        LinkDirection::In(Precision::Range) => Direction::InByRange,
     })
     .into()
 }
@@ -151,10 +152,10 @@ impl CellAnswer<'_> {
     fn urls(&mut self, uids: &[Uid]) -> Result<UrlList, Status> {
         let cell = self.cell;
         let label = cell.label();
-        let own = label.first_uid..label.first_uid + label.urls;
+        let cell_uids = label.first_uid..label.first_uid + label.urls;
         let mut urls = Vec::with_capacity(uids.len());
         for &uid in uids {
-            if !own.contains(&uid) {
+            if !cell_uids.contains(&uid) {
                 return Err(bad(format!("urls: cell {} does not hold the URL of UID {uid}", label.partition)));
             }
             let mut url = String::new();
@@ -166,59 +167,59 @@ impl CellAnswer<'_> {
         Ok(UrlList { urls })
     }
 
-    fn links(&mut self, asked: &LinksOf) -> Result<LinkLists, Status> {
-        let (window, direction) = (window_of(asked.window.as_ref())?, direction_of(asked.direction)?);
-        let mut lists = LinkLists { counts: Vec::with_capacity(asked.uids.len()), ..LinkLists::default() };
-        let (mut own, mut left, mut captures) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut bytes, mut given) = (Vec::new(), 0);
+    fn links(&mut self, request: &LinksOf) -> Result<LinkLists, Status> {
+        let (window, direction) = (window_of(request.window.as_ref())?, direction_of(request.direction)?);
+        let mut lists = LinkLists { counts: Vec::with_capacity(request.uids.len()), ..LinkLists::default() };
+        let (mut links, mut unsure, mut captures) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut answered) = (Vec::new(), 0);
         let cell = self.cell;
-        for &uid in Uid::slice(&asked.uids) {
-            own.clear();
-            left.clear();
+        for &uid in Uid::slice(&request.uids) {
+            links.clear();
+            unsure.clear();
             let (mut found, mut time) = (false, 0);
             if let Some(node) = cell.node(uid) {
                 match direction {
-                    To::Out => {
+                    LinkDirection::Out => {
                         found = cell.has_page(node).map_err(|error| status_of(&error))?;
                         if found {
-                            cell.window(node, window, self.scratch, &mut own).map_err(|error| status_of(&error))?;
+                            cell.window(node, window, self.scratch, &mut links).map_err(|error| status_of(&error))?;
                         }
-                        if let (In::AsOf(at), true) = (window, found) {
+                        if let (TimeWindow::AsOf(as_of), true) = (window, found) {
                             cell.captures(node, self.scratch, &mut captures).map_err(|error| status_of(&error))?;
-                            let latest = captures[..captures.partition_point(|own| own.time <= at)].last();
+                            let latest = captures[..captures.partition_point(|capture| capture.time <= as_of)].last();
                             found = latest.is_some();
                             time = latest.map_or(0, |latest| latest.time);
                         }
                     }
-                    To::In(precision) => self
+                    LinkDirection::In(precision) => self
                         .row
-                        .sources_into(uid, window, precision, self.scratch, (&mut own, &mut left))
+                        .sources_into(uid, window, precision, self.scratch, (&mut links, &mut unsure))
                         .map_err(|error| status_of(&error))?,
                 }
             }
-            if direction == To::Out {
+            if direction == LinkDirection::Out {
                 lists.found.push(found);
-                if matches!(window, In::AsOf(_)) {
+                if matches!(window, TimeWindow::AsOf(_)) {
                     lists.times.push(time);
                 }
             }
-            cut(&mut own, &mut left, asked);
-            if let (Some(drawing), true) = (&asked.sample, left.is_empty()) {
-                sample_of(drawing).draw(uid, &mut own);
+            cut(&mut links, &mut unsure, request);
+            if let (Some(drawing), true) = (&request.sample, unsure.is_empty()) {
+                sample_of(drawing).draw(uid, &mut links);
             }
-            if asked.count && !left.is_empty() {
+            if request.count && !unsure.is_empty() {
                 // Counts need sure lists. If a source is unsure, the clerk asks again for the links.
                 return Ok(LinkLists::default());
             }
-            self.spend(1 + if asked.count { 0 } else { own.len() })?;
-            if asked.count {
-                lists.degrees.push(own.len() as u64);
+            self.spend(1 + if request.count { 0 } else { links.len() })?;
+            if request.count {
+                lists.degrees.push(links.len() as u64);
                 continue;
             }
-            lists.unsure.extend(left.iter().map(|&at| narrow(given + at)));
-            lists.counts.push(narrow(own.len()));
-            gaps::put(Uid::numbers(&own), &mut bytes);
-            given += own.len();
+            lists.unsure.extend(unsure.iter().map(|&index| narrow(answered + index)));
+            lists.counts.push(narrow(links.len()));
+            gaps::put(Uid::numbers(&links), &mut bytes);
+            answered += links.len();
         }
         lists.links = bytes.into();
         Ok(lists)
@@ -226,15 +227,15 @@ impl CellAnswer<'_> {
 
     fn captures(&mut self, uids: &[Uid]) -> Result<TimeLists, Status> {
         let mut lists = TimeLists::default();
-        let mut own: Vec<CaptureTime> = Vec::new();
+        let mut captures: Vec<CaptureTime> = Vec::new();
         for &uid in uids {
-            own.clear();
+            captures.clear();
             if let Some(node) = self.cell.node(uid) {
-                self.cell.captures(node, self.scratch, &mut own).map_err(|error| status_of(&error))?;
+                self.cell.captures(node, self.scratch, &mut captures).map_err(|error| status_of(&error))?;
             }
-            self.spend(1 + own.len())?;
-            lists.counts.push(narrow(own.len()));
-            for capture in &own {
+            self.spend(1 + captures.len())?;
+            lists.counts.push(narrow(captures.len()));
+            for capture in &captures {
                 if !capture.known {
                     lists.unknown.push(narrow(lists.times.len()));
                 }
@@ -246,17 +247,17 @@ impl CellAnswer<'_> {
 
     fn lifespans(&mut self, uids: &[Uid]) -> Result<SpanLists, Status> {
         let mut lists = SpanLists::default();
-        let mut own: Vec<Lifespan> = Vec::new();
+        let mut lifespans: Vec<Lifespan> = Vec::new();
         for &uid in uids {
-            own.clear();
+            lifespans.clear();
             if let Some(node) = self.cell.node(uid) {
-                self.cell.lifespans(node, self.scratch, &mut own).map_err(|error| status_of(&error))?;
+                self.cell.lifespans(node, self.scratch, &mut lifespans).map_err(|error| status_of(&error))?;
             }
-            self.spend(1 + 3 * own.len())?;
-            lists.counts.push(narrow(own.len()));
-            lists.links.extend(own.iter().map(|span| span.link.0));
-            lists.firsts.extend(own.iter().map(|span| span.first));
-            lists.lasts.extend(own.iter().map(|span| span.last));
+            self.spend(1 + 3 * lifespans.len())?;
+            lists.counts.push(narrow(lifespans.len()));
+            lists.links.extend(lifespans.iter().map(|lifespan| lifespan.link.0));
+            lists.firsts.extend(lifespans.iter().map(|lifespan| lifespan.first));
+            lists.lasts.extend(lifespans.iter().map(|lifespan| lifespan.last));
         }
         Ok(lists)
     }
@@ -323,8 +324,8 @@ impl CellAnswer<'_> {
         let mut uids = Vec::new();
         let cell = self.cell;
         let label = cell.label();
-        let listed = Uid(listing.first).max(label.first_record)..Uid(listing.end).min(label.end_record);
-        for uid in Uid::each(listed) {
+        let interval = Uid(listing.first).max(label.first_record)..Uid(listing.end).min(label.end_record);
+        for uid in Uid::each(interval) {
             let Some(node) = cell.node(uid) else { continue };
             if cell.captured(node, (listing.from, listing.to), self.scratch).map_err(|error| status_of(&error))? {
                 uids.push(uid.0);
@@ -350,23 +351,23 @@ impl CellAnswer<'_> {
 
     fn prefix(&mut self, prefix: &[u8]) -> Result<Range, Status> {
         self.spend(1)?;
-        let own = self.cell.prefix(prefix).map_err(|error| status_of(&error))?;
-        Ok(Range { first: own.start.0, end: own.end.0 })
+        let uids = self.cell.prefix(prefix).map_err(|error| status_of(&error))?;
+        Ok(Range { first: uids.start.0, end: uids.end.0 })
     }
 }
 
-/// Cuts a list, and the indexes `unsure` into it, to the part that is asked for.
-fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, asked: &LinksOf) {
-    if asked.first == 0 && asked.most == 0 {
+/// Cuts a list, and the indexes `unsure` into it, to the links that a request is about.
+fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, request: &LinksOf) {
+    if request.first == 0 && request.most == 0 {
         return;
     }
-    let start = list.partition_point(|&link| link < Uid(asked.first));
-    let most = usize::try_from(asked.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
+    let start = list.partition_point(|&link| link < Uid(request.first));
+    let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
     let end = list.len().min(start.saturating_add(most));
     list.truncate(end);
     list.drain(..start);
-    unsure.retain(|at| (start..end).contains(at));
-    unsure.iter_mut().for_each(|at| *at -= start);
+    unsure.retain(|index| (start..end).contains(index));
+    unsure.iter_mut().for_each(|index| *index -= start);
 }
 
 /// Narrows a count; answers are bounded, so their counts are below 2^32.

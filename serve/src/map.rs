@@ -70,7 +70,7 @@ pub struct CellMap {
     pub urls: Range<Uid>,
     /// UIDs that may have records in it.
     pub records: Range<Uid>,
-    /// Places of the servers that have it, in the order in which to ask them.
+    /// Indexes of the servers that have it, in the order in which to ask them.
     pub servers: Vec<usize>,
 }
 
@@ -98,11 +98,11 @@ impl Map {
     /// The servers that hold a cell, in the order in which to ask them.
     pub fn holders(&self, cell: CellName) -> impl Iterator<Item = &Server> {
         let row = self.rows.get(&cell.row);
-        let own = row.and_then(|row| {
-            let at = row.cells.binary_search_by_key(&cell.partition, |own| own.partition).ok()?;
-            row.cells.get(at)
+        let cell_map = row.and_then(|row| {
+            let index = row.cells.binary_search_by_key(&cell.partition, |known| known.partition).ok()?;
+            row.cells.get(index)
         });
-        own.into_iter().flat_map(|own| &own.servers).filter_map(|&at| self.servers.get(at))
+        cell_map.into_iter().flat_map(|known| &known.servers).filter_map(|&index| self.servers.get(index))
     }
 
     /// The index of a server.
@@ -121,7 +121,7 @@ impl Graph {
 
 impl RowMap {
     fn of(row: crate::protocol::proto::Row, servers: usize) -> Self {
-        let mut made = Self {
+        let mut row_map = Self {
             row: row.row,
             end_uid: Uid(row.end_uid),
             times: (row.first_time, row.last_time),
@@ -129,19 +129,20 @@ impl RowMap {
             keys: Vec::new(),
         };
         for cell in row.cells {
-            let known = cell.servers.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at < servers);
-            let own = CellMap {
+            let known = cell.servers.iter().filter_map(|&index| usize::try_from(index).ok());
+            let known = known.filter(|&index| index < servers);
+            let cell_map = CellMap {
                 partition: cell.partition,
                 urls: Uid(cell.first_uid)..Uid(cell.first_uid).saturating_add(cell.urls),
                 records: Uid(cell.first_record)..Uid(cell.end_record),
                 servers: known.collect(),
             };
             if cell.urls > 0 {
-                made.keys.push((cell.first_key, made.cells.len()));
+                row_map.keys.push((cell.first_key, row_map.cells.len()));
             }
-            made.cells.push(own);
+            row_map.cells.push(cell_map);
         }
-        made
+        row_map
     }
 
     /// Whether captures of the row may affect the answer for a window.
@@ -151,27 +152,27 @@ impl RowMap {
 
     /// The index of the cell that may have the record of a UID, if any.
     pub fn place(&self, uid: Uid) -> Option<usize> {
-        let at = self.cells.partition_point(|cell| cell.records.end <= uid);
-        self.cells.get(at).filter(|cell| cell.records.start <= uid).map(|_| at)
+        let index = self.cells.partition_point(|cell| cell.records.end <= uid);
+        self.cells.get(index).filter(|cell| cell.records.start <= uid).map(|_| index)
     }
 
     /// The index of the cell that has the URL of a UID.
     pub fn place_of_url(&self, uid: Uid) -> Option<usize> {
-        let at = self.cells.partition_point(|cell| cell.urls.end <= uid);
-        self.cells.get(at).filter(|cell| cell.urls.start <= uid).map(|_| at)
+        let index = self.cells.partition_point(|cell| cell.urls.end <= uid);
+        self.cells.get(index).filter(|cell| cell.urls.start <= uid).map(|_| index)
     }
 
     /// The index of the only cell that may have a key.
     pub fn place_of_key(&self, key: &[u8]) -> Option<usize> {
         let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
-        after.checked_sub(1).map(|at| self.keys[at].1)
+        after.checked_sub(1).map(|index| self.keys[index].1)
     }
 
     /// The indexes of the cells that may have keys with this prefix.
     pub fn places_of_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = usize> {
         // The last cell that begins before the prefix may end inside the prefix.
-        let begin = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
-        let inside = move |(first, _): &&(Vec<u8>, usize)| first.as_slice() <= prefix || first.starts_with(prefix);
-        self.keys[begin..].iter().take_while(inside).map(|&(_, place)| place)
+        let start = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
+        let may_match = move |(first, _): &&(Vec<u8>, usize)| first.as_slice() <= prefix || first.starts_with(prefix);
+        self.keys[start..].iter().take_while(may_match).map(|&(_, cell)| cell)
     }
 }

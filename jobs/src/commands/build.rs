@@ -103,20 +103,20 @@ pub(crate) enum Kind {
 /// So that every host name fits, and no reader holds more than it must.
 fn url_bytes(text: &str) -> Result<usize, String> {
     const URL_BYTES_MIN: usize = 300;
-    let given = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
-    given.ok_or_else(|| format!("expected a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
+    let bytes_max = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
+    bytes_max.ok_or_else(|| format!("expected a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
 }
 
 /// `None` where none are given.
-pub(crate) fn kinds(given: &[Kind]) -> Option<LinkKinds> {
-    let has = |kind| given.contains(&kind);
+pub(crate) fn kinds(named: &[Kind]) -> Option<LinkKinds> {
+    let has = |kind| named.contains(&kind);
     let kinds = LinkKinds {
         anchors: !has(Kind::NoAnchors),
         redirects: has(Kind::Redirects),
         embeds: has(Kind::Embeds),
         outlinks: has(Kind::Outlinks),
     };
-    (!given.is_empty()).then_some(kinds)
+    (!named.is_empty()).then_some(kinds)
 }
 
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -204,13 +204,13 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
 }
 
 pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
-    let of = |wanted: fn(Finding) -> bool| tally.counts().filter(move |&(finding, _)| wanted(finding));
+    let findings = |belongs: fn(Finding) -> bool| tally.counts().filter(move |&(finding, _)| belongs(finding));
     let left_out = |finding: Finding| !finding.is_damage() && !finding.is_skipped();
-    for (title, wanted) in
+    for (title, belongs) in
         [("damaged, passed over:", Finding::is_damage as fn(Finding) -> bool), ("left out or changed:", left_out)]
     {
-        for (place, (finding, count)) in of(wanted).enumerate() {
-            if place == 0 {
+        for (index, (finding, count)) in findings(belongs).enumerate() {
+            if index == 0 {
                 writeln!(out, "{title}")?;
             }
             writeln!(out, "  {:<26} {:>15}", finding.name(), HumanCount(count).to_string())?;
@@ -219,7 +219,7 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
     for (finding, url) in tally.named() {
         writeln!(out, "  {}: {url}", finding.name())?;
     }
-    let skipped = of(Finding::is_skipped).map(|(finding, count)| {
+    let skipped = findings(Finding::is_skipped).map(|(finding, count)| {
         let plural = if count == 1 { "" } else { "s" };
         format!("{} {}{plural}", HumanCount(count), finding.name())
     });
@@ -233,8 +233,15 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
     if !shown.is_empty() {
         writeln!(out, "first damaged places of each kind (file, offset):")?;
     }
-    for place in &shown {
-        writeln!(out, "  {} {}: {}: {}", place.path.display(), place.offset, place.finding.name(), place.detail)?;
+    for example in &shown {
+        writeln!(
+            out,
+            "  {} {}: {}: {}",
+            example.path.display(),
+            example.offset,
+            example.finding.name(),
+            example.detail
+        )?;
     }
     if all.len() > shown.len() {
         writeln!(

@@ -102,7 +102,7 @@ fn report(
 ) -> anyhow::Result<Outcome> {
     let counts = store.manifest().counts;
     let [urls, numbers, forward, backward] =
-        [0, 1, 2, 3].map(|part| written.iter().map(|cell| cell.bytes[part]).sum::<u64>());
+        [0, 1, 2, 3].map(|section| written.iter().map(|cell| cell.bytes[section]).sum::<u64>());
     let per = |bytes: u64, count: u64, unit: f64| if count == 0 { 0.0 } else { bytes as f64 * unit / count as f64 };
     if args.format.format == Format::Json {
         let cells = written.len();

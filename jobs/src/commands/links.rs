@@ -69,14 +69,14 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let (from, to) = interval(args.from, args.to)?;
     let window = args.at.map_or(Window::Seen { from, to }, Window::AsOf);
     let reader = args.source.open(ask::READ_MEMORY)?;
-    let asked = ask::find(&*reader, &args.url)?;
+    let found = ask::find(&*reader, &args.url)?;
     if args.lifespans {
-        print_lifespans(&*reader, args, &asked, out)?;
+        print_lifespans(&*reader, args, &found, out)?;
     } else {
-        print_links(&*reader, args, &asked, window, out)?;
+        print_links(&*reader, args, &found, window, out)?;
     }
     if args.format.format == Format::Text {
-        remarks(&*reader, args, &asked, window)?;
+        remarks(&*reader, args, &found, window)?;
     }
     Ok(Outcome::Done)
 }
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 fn print_links(
     links: &dyn Links,
     args: &LinksArgs,
-    asked: &Found,
+    found: &Found,
     window: Window,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -94,9 +94,9 @@ fn print_links(
         (true, true) => Direction::In(Precision::Range),
     };
     if args.count {
-        let count = links.degree(asked.uid, direction, window)?;
+        let count = links.degree(found.uid, direction, window)?;
         if args.format.format == Format::Json {
-            let mut answer = header(links, args, asked);
+            let mut answer = header(links, args, found);
             answer["count"] = json!(count);
             writeln!(out, "{answer}")?;
         } else {
@@ -104,44 +104,44 @@ fn print_links(
         }
         return Ok(());
     }
-    let mut found = links.links(asked.uid, direction, window)?;
+    let mut uids = links.links(found.uid, direction, window)?;
     if let Some(count) = args.sample {
         let sampling = if args.random { Sampling::Random } else { Sampling::Consistent };
-        Sample { count, sampling, seed: sampling.seed(args.seed) }.draw(asked.uid, &mut found);
+        Sample { count, sampling, seed: sampling.seed(args.seed) }.draw(found.uid, &mut uids);
     }
     if args.format.format == Format::Json {
-        let urls = links.urls_of(&found)?;
-        let mut answer = header(links, args, asked);
+        let urls = links.urls_of(&uids)?;
+        let mut answer = header(links, args, found);
         answer["links"] = json!(urls);
-        if !args.inward && ask::is_unknown(links, asked.uid, window)? {
+        if !args.inward && ask::is_unknown(links, found.uid, window)? {
             answer["unknown"] = json!(true);
         }
         writeln!(out, "{answer}")?;
     } else {
-        for url in links.urls_of(&found)? {
+        for url in links.urls_of(&uids)? {
             writeln!(out, "{url}")?;
         }
     }
     Ok(())
 }
 
-fn print_lifespans(links: &dyn Links, args: &LinksArgs, asked: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut spans = if args.inward {
-        let mut spans = Vec::new();
-        for source in links.in_links(asked.uid, Window::Seen { from: i64::MIN, to: i64::MAX }, Precision::Exact)? {
-            let own = links.lifespans(source)?.into_iter().filter(|span| span.link == asked.uid);
-            spans.extend(own.map(|span| Lifespan { link: source, ..span }));
+fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut lifespans = if args.inward {
+        let mut lifespans = Vec::new();
+        for source in links.in_links(found.uid, Window::Seen { from: i64::MIN, to: i64::MAX }, Precision::Exact)? {
+            let to_url = links.lifespans(source)?.into_iter().filter(|lifespan| lifespan.link == found.uid);
+            lifespans.extend(to_url.map(|lifespan| Lifespan { link: source, ..lifespan }));
         }
-        spans
+        lifespans
     } else {
-        links.lifespans(asked.uid)?
+        links.lifespans(found.uid)?
     };
     let (from, to) = interval(args.from, args.to)?;
-    spans.retain(|span| span.first <= to && span.last >= from);
+    lifespans.retain(|lifespan| lifespan.first <= to && lifespan.last >= from);
     let mut list = Vec::new();
-    let urls = links.urls_of(&spans.iter().map(|span| span.link).collect::<Vec<_>>())?;
-    for (span, url) in spans.into_iter().zip(urls) {
-        let (first, last) = (format_time(span.first), format_time(span.last));
+    let urls = links.urls_of(&lifespans.iter().map(|lifespan| lifespan.link).collect::<Vec<_>>())?;
+    for (lifespan, url) in lifespans.into_iter().zip(urls) {
+        let (first, last) = (format_time(lifespan.first), format_time(lifespan.last));
         if args.format.format == Format::Json {
             list.push(json!({"link": url, "first": first, "last": last}));
         } else {
@@ -149,16 +149,16 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, asked: &Found, out: &mut
         }
     }
     if args.format.format == Format::Json {
-        let mut answer = header(links, args, asked);
+        let mut answer = header(links, args, found);
         answer["lifespans"] = Value::Array(list);
         writeln!(out, "{answer}")?;
     }
     Ok(())
 }
 
-fn header(links: &dyn Links, args: &LinksArgs, asked: &Found) -> Value {
+fn header(links: &dyn Links, args: &LinksArgs, found: &Found) -> Value {
     let mut answer =
-        json!({"url": asked.url, "epoch": links.epoch(), "direction": if args.inward { "in" } else { "out" }});
+        json!({"url": found.url, "epoch": links.epoch(), "direction": if args.inward { "in" } else { "out" }});
     for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
         if let Some(time) = time {
             answer[name] = json!(format_time(time));
@@ -168,20 +168,20 @@ fn header(links: &dyn Links, args: &LinksArgs, asked: &Found) -> Value {
 }
 
 /// Says, to people, why an answer about a page's links may be empty.
-fn remarks(links: &dyn Links, args: &LinksArgs, asked: &Found, window: Window) -> anyhow::Result<()> {
+fn remarks(links: &dyn Links, args: &LinksArgs, found: &Found, window: Window) -> anyhow::Result<()> {
     if args.inward {
         return Ok(());
     }
-    let captures = links.captures(asked.uid)?;
-    let inside = |time: i64| match window {
+    let captures = links.captures(found.uid)?;
+    let is_in_window = |time: i64| match window {
         Window::Seen { from, to } => from <= time && time <= to,
         Window::AsOf(at) => time <= at,
     };
     if captures.is_empty() {
-        ask::note(&format!("{} was never captured; use --in to see the pages that link to it", asked.url));
-    } else if !captures.iter().any(|capture| inside(capture.time)) {
-        ask::note(&format!("{} has {} captures, none of them in this window", asked.url, captures.len()));
-    } else if ask::is_unknown(links, asked.uid, window)? {
+        ask::note(&format!("{} was never captured; use --in to see the pages that link to it", found.url));
+    } else if !captures.iter().any(|capture| is_in_window(capture.time)) {
+        ask::note(&format!("{} has {} captures, none of them in this window", found.url, captures.len()));
+    } else if ask::is_unknown(links, found.uid, window)? {
         ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
     }
     Ok(())

@@ -72,7 +72,7 @@ impl<R: Read> Lines<R> {
     fn next(&mut self) -> io::Result<Option<Asked>> {
         loop {
             match self.read()? {
-                Line::Asked(asked) => return Ok(Some(asked)),
+                Line::Asked(question) => return Ok(Some(question)),
                 Line::Empty => {}
                 Line::End => return Ok(None),
             }
@@ -80,10 +80,10 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next one, where it is there without a wait.
-    fn next_there(&mut self) -> io::Result<Option<Asked>> {
+    fn next_buffered(&mut self) -> io::Result<Option<Asked>> {
         while self.input.buffer().contains(&b'\n') {
-            if let Line::Asked(asked) = self.read()? {
-                return Ok(Some(asked));
+            if let Line::Asked(question) = self.read()? {
+                return Ok(Some(question));
             }
         }
         Ok(None)
@@ -92,8 +92,8 @@ impl<R: Read> Lines<R> {
     /// The next one without a wait, or else after what was written has been flushed: whoever asks may wait for an
     /// answer before it asks on, also in the middle of a line.
     fn next_after(&mut self, out: &mut dyn Write) -> io::Result<Option<Asked>> {
-        if let Some(asked) = self.next_there()? {
-            return Ok(Some(asked));
+        if let Some(question) = self.next_buffered()? {
+            return Ok(Some(question));
         }
         out.flush()?;
         self.next()
@@ -107,14 +107,14 @@ impl<R: Read> Lines<R> {
         }
         self.number += 1;
         let is_empty = self.line.trim_ascii().is_empty();
-        let asked = || Asked::of(self.number, &self.line, |url| canonical(None, url).ok());
-        Ok(if is_empty { Line::Empty } else { Line::Asked(asked()) })
+        let question = || Asked::of(self.number, &self.line, |url| canonical(None, url).ok());
+        Ok(if is_empty { Line::Empty } else { Line::Asked(question()) })
     }
 }
 
 fn of_store<R: Read>(links: &dyn Links, lines: &mut Lines<R>, out: &mut dyn Write) -> anyhow::Result<()> {
-    while let Some(asked) = lines.next_after(out)? {
-        write(out, &asked.line(links.epoch(), answer(links, &asked)?))?;
+    while let Some(question) = lines.next_after(out)? {
+        write(out, &question.line(links.epoch(), answer(links, &question)?))?;
     }
     Ok(())
 }
@@ -123,17 +123,17 @@ fn of_servers<R: Read>(servers: &Remote, lines: &mut Lines<R>, out: &mut dyn Wri
     let mut answering = Answering::new(servers.pinned().clone(), Long::Whole);
     while let Some(first) = lines.next_after(out)? {
         answering.push(first);
-        let mut left = 1;
-        while left < BATCH {
-            let Some(asked) = lines.next_there()? else { break };
-            answering.push(asked);
-            left += 1;
+        let mut waiting = 1;
+        while waiting < BATCH {
+            let Some(question) = lines.next_buffered()? else { break };
+            answering.push(question);
+            waiting += 1;
         }
-        while left > 0 {
+        while waiting > 0 {
             let answers = servers.wait(answering.next());
-            left -= answers.len();
-            for (asked, answer) in answers {
-                write(out, &asked.line(answering.epoch(), answer.map_err(Refused)?))?;
+            waiting -= answers.len();
+            for (question, answer) in answers {
+                write(out, &question.line(answering.epoch(), answer.map_err(Refused)?))?;
             }
         }
     }
@@ -146,20 +146,20 @@ fn write(out: &mut dyn Write, line: &Value) -> io::Result<()> {
 }
 
 /// The answer without its id; an error only where the store cannot be read.
-fn answer(links: &dyn Links, asked: &Asked) -> anyhow::Result<Value> {
-    let (kind, url) = match asked.question() {
-        Ok(question) => question,
+fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
+    let (kind, url) = match question.question() {
+        Ok(kind_and_url) => kind_and_url,
         Err(error) => return Ok(error_of(error)),
     };
     let Some(uid) = links.uid(url)? else { return Ok(not_there()) };
-    let (way, window) = match kind {
+    let (direction, window) = match kind {
         Kind::Captures => return Ok(captures_of(&links.captures(uid)?)),
-        Kind::Links(way, window) => (way, window),
+        Kind::Links(direction, window) => (direction, window),
     };
-    let found = match way {
+    let found = match direction {
         Way::Out => links.out_links(uid, window)?,
         Way::In => links.in_links(uid, window, Precision::Exact)?,
     };
-    let is_unknown = way == Way::Out && ask::is_unknown(links, uid, window)?;
+    let is_unknown = direction == Way::Out && ask::is_unknown(links, uid, window)?;
     Ok(links_of(links.urls_of(&found)?, is_unknown))
 }

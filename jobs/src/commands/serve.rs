@@ -305,6 +305,6 @@ fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     if let Some(directory) = store.directory() {
         name = std::path::absolute(directory)?.display().to_string();
     }
-    let name: String = name.chars().map(|own| if own.is_ascii_alphanumeric() { own } else { '-' }).collect();
+    let name: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     Ok(caches.join("webstrata").join(format!("{}-{}", name.trim_matches('-'), address.port())))
 }

@@ -89,10 +89,10 @@ pub(crate) fn run(args: &SqlArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     let rows = &store.manifest().rows;
     // A view may be asked from any directory.
     let directory = args.store.directory().map(std::fs::canonicalize).transpose()?;
-    let place = directory.map_or_else(|| args.store.to_string(), |directory| directory.display().to_string());
+    let root = directory.map_or_else(|| args.store.to_string(), |directory| directory.display().to_string());
     let views = match args.dialect {
-        Dialect::Duckdb => duckdb(&place, rows),
-        Dialect::Spark => spark(&place, rows),
+        Dialect::Duckdb => duckdb(&root, rows),
+        Dialect::Spark => spark(&root, rows),
     };
     // A comment is one line, whatever the name of the store.
     let name = args.store.to_string().replace(char::is_control, " ");
@@ -110,44 +110,44 @@ fn files(row: &RowEntry, layer: Layer) -> impl Iterator<Item = &str> {
     files.filter(move |file| file.layer == layer).map(|file| file.path.as_str())
 }
 
-fn duckdb(place: &str, rows: &[RowEntry]) -> String {
+fn duckdb(root: &str, rows: &[RowEntry]) -> String {
     let quoted = |row, layer| {
-        let texts = files(row, layer).map(|path| format!("'{}'", format!("{place}/{path}").replace('\'', "''")));
+        let texts = files(row, layer).map(|path| format!("'{}'", format!("{root}/{path}").replace('\'', "''")));
         texts.collect::<Vec<_>>()
     };
-    let records = |part: usize, row| {
+    let records = |number: usize, row| {
         let [ol, ts, bv, rv] = [Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv]
             .map(|layer| format!("read_parquet([{}])", quoted(row, layer).join(", ")));
         format!(
-            "SELECT {part} AS part, ol.uid, ol.links, ts.timestamps, ts.unknown, bv.changes, rv.revisits\n\
+            "SELECT {number} AS part, ol.uid, ol.links, ts.timestamps, ts.unknown, bv.changes, rv.revisits\n\
             FROM {ol} ol\nJOIN {ts} ts USING (uid)\nJOIN {bv} bv USING (uid)\nJOIN {rv} rv USING (uid)"
         )
     };
     let urls: Vec<String> = rows.iter().flat_map(|row| quoted(row, Layer::Url)).collect();
-    let records: Vec<String> = (0..).zip(rows).map(|(part, row)| records(part, row)).collect();
+    let records: Vec<String> = (0..).zip(rows).map(|(number, row)| records(number, row)).collect();
     DUCKDB.replace("{urls}", &urls.join(",\n    ")).replace("{records}", &records.join("\nUNION ALL\n"))
 }
 
 /// A view of each layer of each row, over a pattern that names its files, and the views over these.
-fn spark(place: &str, rows: &[RowEntry]) -> String {
-    let place = match place.strip_prefix("s3://") {
+fn spark(root: &str, rows: &[RowEntry]) -> String {
+    let root = match root.strip_prefix("s3://") {
         Some(rest) => format!("s3a://{rest}"),
         // Without its scheme a path may be one of another file system.
-        None => format!("file://{place}"),
+        None => format!("file://{root}"),
     };
-    let place = escaped(&escaped(&place, "\\{}[]*?"), "\\'");
+    let root = escaped(&escaped(&root, "\\{}[]*?"), "\\'");
     let mut layers = Vec::new();
     let mut text = SPARK.to_owned();
     for (layer, columns) in SPARK_COLUMNS {
         let mut records = Vec::new();
-        for (part, row) in rows.iter().enumerate() {
+        for (number, row) in rows.iter().enumerate() {
             let view = format!("{}_{:06}", layer.name(), row.row);
             let paths: Vec<&str> = files(row, layer).collect();
             let paths = if let [path] = paths[..] { path.to_owned() } else { format!("{{{}}}", paths.join(",")) };
             layers.push(format!(
-                "CREATE OR REPLACE TEMPORARY VIEW {view} ({columns})\nUSING parquet OPTIONS (path '{place}/{paths}');"
+                "CREATE OR REPLACE TEMPORARY VIEW {view} ({columns})\nUSING parquet OPTIONS (path '{root}/{paths}');"
             ));
-            records.push(format!("SELECT {part} AS part, * FROM {view}"));
+            records.push(format!("SELECT {number} AS part, * FROM {view}"));
         }
         text = text.replace(&format!("{{{}}}", layer.name()), &records.join("\n    UNION ALL "));
     }

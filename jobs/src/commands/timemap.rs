@@ -102,12 +102,12 @@ fn link_format(archive: &Archive<'_>, times: &[i64], (first, last): (i64, i64), 
     let target = |url: &str| format!("<{}>", url.replace('<', "%3C").replace('>', "%3E"));
     writeln!(out, "{}; rel=\"original\",", target(archive.url))?;
     let (from, until) = (http_date(first), http_date(last));
-    let own = target(&archive.timemap("link"));
-    writeln!(out, "{own}; rel=\"self\"; type=\"application/link-format\"; from=\"{from}\"; until=\"{until}\",")?;
+    let timemap = target(&archive.timemap("link"));
+    writeln!(out, "{timemap}; rel=\"self\"; type=\"application/link-format\"; from=\"{from}\"; until=\"{until}\",")?;
     writeln!(out, "{}; rel=\"timegate\",", target(&archive.timegate()))?;
-    for (at, &time) in times.iter().enumerate() {
-        let is_last = at + 1 == times.len();
-        let rel = match (at == 0, is_last) {
+    for (index, &time) in times.iter().enumerate() {
+        let is_last = index + 1 == times.len();
+        let rel = match (index == 0, is_last) {
             (true, true) => "first last memento",
             (true, false) => "first memento",
             (false, true) => "last memento",

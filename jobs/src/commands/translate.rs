@@ -38,9 +38,9 @@ pub(crate) fn run(
     input: impl BufRead,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let way = Translations::between(&Store::open(store)?, from)?;
+    let translations = Translations::between(&Store::open(store)?, from)?;
     let mut answer = |uid: Uid| -> anyhow::Result<()> {
-        let translated = if args.back { way.backward(uid) } else { way.forward(uid) };
+        let translated = if args.back { translations.backward(uid) } else { translations.forward(uid) };
         match (format.format, translated) {
             (Format::Text, Some(translated)) => writeln!(out, "{translated}")?,
             (Format::Text, None) => writeln!(out, "-")?,

@@ -128,14 +128,14 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         }
         outside_stores(out)?;
     }
-    let wanted = standing(name, args)?;
+    let requested = standing(name, args)?;
     let name = args.register.as_ref().unwrap_or(name);
     let is_sound =
         |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     if !is_sound(name) {
         return Err(Usage("the name of a watch may contain letters, digits, - and _ only").into());
     }
-    if args.forget || wanted.is_none() {
+    if args.forget || requested.is_none() {
         let all = registered(&args.store)?;
         if all.iter().all(|(known, _)| known != name) {
             bail!("{}: there is no watch {name}; `webstrata watch STORE` lists the watches", args.store);
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         registered.forget()?;
         return Ok(Outcome::Done);
     }
-    let mut registration = settled(args, name, wanted, known)?;
+    let mut registration = settled(args, name, requested, known)?;
     let start = match (registration.epoch.filter(|_| !args.anew), args.from) {
         (Some(epoch), None) => Start::After(epoch),
         (Some(_), Some(_)) => {
@@ -174,11 +174,11 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     stop_when_asked(&progress);
     let tables = registration.out.as_ref().map(|out| Tables::open(out, name, &registration.standing)).transpose()?;
     let mut writer =
-        Writer { tables, standing: registration.standing.clone(), part: None, format: args.format.format, out };
+        Writer { tables, standing: registration.standing.clone(), changeset: None, format: args.format.format, out };
     let ended = follow(&options, &progress, |event| -> anyhow::Result<()> {
         writer.write(&event)?;
-        if let (Event::End { last: true, .. }, Some(part)) = (&event, writer.part) {
-            registration.epoch = Some(part.id);
+        if let (Event::End { last: true, .. }, Some(changeset)) = (&event, writer.changeset) {
+            registration.epoch = Some(changeset.id);
             registered.write(&registration)?;
         }
         Ok(())
@@ -232,12 +232,12 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
 fn settled(
     args: &WatchArgs,
     name: &str,
-    wanted: Option<Standing>,
+    requested: Option<Standing>,
     known: Option<Registration>,
 ) -> anyhow::Result<Registration> {
     let out = args.out.as_deref().map(std::path::absolute).transpose()?;
     let Some(known) = known else {
-        let standing = wanted.with_context(|| {
+        let standing = requested.with_context(|| {
             format!(
                 "there is no watch {name}; newlinks needs --host or --domain, and the other results are degrees, top, \
                  components and hosts"
@@ -246,9 +246,10 @@ fn settled(
         return Ok(Registration { standing, out, whole: args.whole, epoch: None });
     };
     let has_options = args.k.is_some() || args.by.is_some() || args.host.is_some() || args.domain.is_some();
-    let same = wanted
-        .is_none_or(|wanted| wanted == known.standing || (!has_options && wanted.kind() == known.standing.kind()));
-    if !same || out.is_some_and(|out| known.out != Some(out)) || (args.whole && !known.whole) {
+    let is_same = requested.is_none_or(|requested| {
+        requested == known.standing || (!has_options && requested.kind() == known.standing.kind())
+    });
+    if !is_same || out.is_some_and(|out| known.out != Some(out)) || (args.whole && !known.whole) {
         bail!(
             "the watch {name} exists with other options: {}; use these options, choose another name with --as, or \
              remove it with --forget",
@@ -302,17 +303,17 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 struct Writer<'a> {
     tables: Option<Tables>,
     standing: Standing,
-    part: Option<Changeset>,
+    changeset: Option<Changeset>,
     format: Format,
     out: &'a mut dyn Write,
 }
 
 impl Writer<'_> {
     fn write(&mut self, event: &Event) -> anyhow::Result<()> {
-        if let Event::Begin(part) = event {
-            self.part = Some(*part);
+        if let Event::Begin(changeset) = event {
+            self.changeset = Some(*changeset);
         }
-        let Some(Changeset { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
+        let Some(Changeset { id: EpochId { epoch, .. }, since }) = self.changeset else { return Ok(()) };
         let table = self.tables.as_mut().map(|tables| tables.write(event)).transpose()?.flatten();
         match event {
             Event::Rows(rows) if self.tables.is_none() => {
@@ -330,7 +331,7 @@ impl Writer<'_> {
     }
 
     fn end(&mut self, table: Option<&Path>, rows: u64, seconds: f64) -> io::Result<()> {
-        let Some(Changeset { id: EpochId { epoch, .. }, since }) = self.part else { return Ok(()) };
+        let Some(Changeset { id: EpochId { epoch, .. }, since }) = self.changeset else { return Ok(()) };
         match (table, self.format) {
             (Some(table), Format::Text) => {
                 let changed = if since.is_some() { " changed" } else { "" };

@@ -40,7 +40,8 @@ pub(crate) struct CellQuestion {
 /// A call to one server.
 struct Group {
     server: Server,
-    parts: Vec<usize>,
+    /// The indexes of the questions.
+    questions: Vec<usize>,
     begun: Instant,
     /// When to hedge the call; `None` after that.
     hedge_at: Option<Instant>,
@@ -48,18 +49,18 @@ struct Group {
 }
 
 /// The result of a call, with the index of its group.
-type Came = (usize, Result<Vec<Answer>, Status>);
+type GroupAnswer = (usize, Result<Vec<Answer>, Status>);
 
 /// The questions of one batch, and their answers so far.
 struct Asking<'a> {
     clerk: &'a Clerk,
     pinned: &'a Map,
-    parts: &'a [CellQuestion],
+    questions: &'a [CellQuestion],
     answers: Vec<Option<AnswerKind>>,
     /// For each question, the addresses of servers that were asked since the last look at the map.
     tried: Vec<Vec<String>>,
     groups: Vec<Group>,
-    open: FuturesUnordered<BoxFuture<'a, Came>>,
+    open: FuturesUnordered<BoxFuture<'a, GroupAnswer>>,
     /// Questions without another server to ask.
     stuck: Vec<usize>,
     deadline: Instant,
@@ -83,13 +84,13 @@ fn is_passing(status: &Status) -> bool {
 
 impl Clerk {
     /// Asks the cells. Returns the answers in order. `pinned` is the map from which the questions were made.
-    pub(crate) async fn ask(&self, pinned: &Map, parts: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
+    pub(crate) async fn ask(&self, pinned: &Map, questions: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         let mut asking = Asking {
             clerk: self,
             pinned,
-            parts,
-            answers: parts.iter().map(|_| None).collect(),
-            tried: vec![Vec::new(); parts.len()],
+            questions,
+            answers: questions.iter().map(|_| None).collect(),
+            tried: vec![Vec::new(); questions.len()],
             groups: Vec::new(),
             open: FuturesUnordered::new(),
             stuck: Vec::new(),
@@ -100,7 +101,7 @@ impl Clerk {
             let mut allowance = lock(&self.shared.allowance);
             *allowance = (*allowance + 1).min(ALLOWANCE_MAX);
         }
-        asking.send((0..parts.len()).collect());
+        asking.send((0..questions.len()).collect());
         asking.run().await
     }
 
@@ -191,7 +192,7 @@ impl Asking<'_> {
                     self.hedge(now);
                     if again.is_some_and(|again| again <= now) {
                         let stuck = std::mem::take(&mut self.stuck);
-                        stuck.iter().for_each(|&at| self.tried[at].clear());
+                        stuck.iter().for_each(|&question| self.tried[question].clear());
                         self.send(stuck);
                     }
                 }
@@ -202,12 +203,12 @@ impl Asking<'_> {
 
     /// The error after the deadline.
     fn late(&self) -> Status {
-        let Some(&at) = self.stuck.first() else {
-            let asked: Vec<&str> =
+        let Some(&question) = self.stuck.first() else {
+            let silent: Vec<&str> =
                 self.groups.iter().filter(|group| group.is_open).map(|group| group.server.name.as_str()).collect();
-            return Status::deadline_exceeded(format!("no answer before the deadline from {}", asked.join(", ")));
+            return Status::deadline_exceeded(format!("no answer before the deadline from {}", silent.join(", ")));
         };
-        let CellName { row, partition } = self.parts[at].cell;
+        let CellName { row, partition } = self.questions[question].cell;
         let last =
             self.last.as_ref().map_or_else(String::new, |last| format!(" (last server error: {})", last.message()));
         let cell = [("row", row.into()), ("partition", partition.into())];
@@ -215,47 +216,50 @@ impl Asking<'_> {
     }
 
     /// Sends each question to the next server that holds its cell.
-    fn send(&mut self, parts: Vec<usize>) {
+    fn send(&mut self, questions: Vec<usize>) {
         let map = self.clerk.map();
         let mut groups: Vec<(Server, Vec<usize>)> = Vec::new();
-        for at in parts {
-            let Some(server) = self.next_server(&map, at) else {
-                self.stuck.push(at);
+        for question in questions {
+            let Some(server) = self.next_server(&map, question) else {
+                self.stuck.push(question);
                 // The map may come from a server that is cut off from the others.
                 self.clerk.doubt(None);
                 continue;
             };
-            self.tried[at].push(server.address.clone());
-            match groups.iter_mut().find(|(own, _)| *own == server) {
-                Some((_, parts)) => parts.push(at),
-                None => groups.push((server, vec![at])),
+            self.tried[question].push(server.address.clone());
+            match groups.iter_mut().find(|(known, _)| *known == server) {
+                Some((_, questions)) => questions.push(question),
+                None => groups.push((server, vec![question])),
             }
         }
-        for (server, parts) in groups {
-            self.call(server, parts);
+        for (server, questions) in groups {
+            self.call(server, questions);
         }
     }
 
-    fn next_server(&self, map: &Map, at: usize) -> Option<Server> {
-        let cell = self.parts[at].cell;
-        let untried = |server: &&Server| !self.tried[at].contains(&server.address);
+    fn next_server(&self, map: &Map, question: usize) -> Option<Server> {
+        let cell = self.questions[question].cell;
+        let untried = |server: &&Server| !self.tried[question].contains(&server.address);
         // The first server that did not fail recently, else the first server.
         let is_suspect = |server: &&Server| self.clerk.is_suspect(&server.address);
-        let of = |map: &Map| map.holders(cell).filter(untried).min_by_key(is_suspect).cloned();
-        of(map).or_else(|| of(self.pinned))
+        let best = |map: &Map| map.holders(cell).filter(untried).min_by_key(is_suspect).cloned();
+        best(map).or_else(|| best(self.pinned))
     }
 
-    fn call(&mut self, server: Server, parts: Vec<usize>) {
-        let questions: Vec<Question> = parts
+    fn call(&mut self, server: Server, indexes: Vec<usize>) {
+        let questions: Vec<Question> = indexes
             .iter()
-            .map(|&at| Question { cell: Some(self.parts[at].cell), question: Some(self.parts[at].question.clone()) })
+            .map(|&index| Question {
+                cell: Some(self.questions[index].cell),
+                question: Some(self.questions[index].question.clone()),
+            })
             .collect();
         let number = self.groups.len();
         let shared = &self.clerk.shared;
         let deadline = self.deadline;
-        let own =
-            shared.own.as_ref().filter(|(name, _)| *name == server.name).map(|(_, own)| own.ask(questions.clone()));
-        let answer: BoxFuture<'_, _> = if let Some(answer) = own {
+        let local = shared.local.as_ref().filter(|(name, _)| *name == server.name);
+        let local = local.map(|(_, cells)| cells.ask(questions.clone()));
+        let answer: BoxFuture<'_, _> = if let Some(answer) = local {
             answer
         } else {
             let (client, store) = (shared.cells(&server.address), self.pinned.store.clone());
@@ -270,22 +274,22 @@ impl Asking<'_> {
         };
         let begun = Instant::now();
         let hedge_at = Some(begun + self.clerk.options.hedge);
-        self.groups.push(Group { server, parts, begun, hedge_at, is_open: true });
+        self.groups.push(Group { server, questions: indexes, begun, hedge_at, is_open: true });
         self.open.push(Box::pin(async move { (number, answer.await) }));
     }
 
     fn take(&mut self, group: usize, answer: Result<Vec<Answer>, Status>) -> Result<(), Status> {
         self.groups[group].is_open = false;
-        let parts = std::mem::take(&mut self.groups[group].parts);
+        let questions = std::mem::take(&mut self.groups[group].questions);
         let answer = answer.and_then(|answers| {
-            let whole = answers.len() == parts.len() && answers.iter().all(|answer| answer.answer.is_some());
-            if whole { Ok(answers) } else { Err(Status::internal("the server sent too few or too many answers")) }
+            let is_complete = answers.len() == questions.len() && answers.iter().all(|answer| answer.answer.is_some());
+            if is_complete { Ok(answers) } else { Err(Status::internal("the server sent too few or too many answers")) }
         });
         match answer {
             Ok(answers) => {
-                for (at, answer) in parts.into_iter().zip(answers) {
-                    if self.answers[at].is_none() {
-                        self.answers[at] = answer.answer;
+                for (question, answer) in questions.into_iter().zip(answers) {
+                    if self.answers[question].is_none() {
+                        self.answers[question] = answer.answer;
                     }
                 }
                 // An earlier call that was hedged and is still open is slow.
@@ -300,11 +304,14 @@ impl Asking<'_> {
                 tracing::debug!(server = server.name, %status, "a server failed; asking the next replica");
                 lock(&self.clerk.shared.counts).retries += 1;
                 self.last = Some(status.clone());
-                let asked_elsewhere =
-                    |at: &usize| self.groups.iter().any(|group| group.is_open && group.parts.contains(at));
-                let left: Vec<usize> =
-                    parts.into_iter().filter(|at| self.answers[*at].is_none() && !asked_elsewhere(at)).collect();
-                self.send(left);
+                let is_asked_elsewhere = |question: &usize| {
+                    self.groups.iter().any(|group| group.is_open && group.questions.contains(question))
+                };
+                let unanswered: Vec<usize> = questions
+                    .into_iter()
+                    .filter(|question| self.answers[*question].is_none() && !is_asked_elsewhere(question))
+                    .collect();
+                self.send(unanswered);
                 // A server's internal error is permanent; an unavailable server may come back.
                 let is_broken = matches!(status.code(), Code::DataLoss | Code::Internal | Code::Unimplemented);
                 if !self.stuck.is_empty() && is_broken && !is_of_transport(&status) {
@@ -325,17 +332,19 @@ impl Asking<'_> {
                 continue;
             }
             let (patience, is_late) = (self.clerk.options.hedge, now >= group.begun + LATE * self.clerk.options.hedge);
-            let parts: Vec<usize> = group.parts.iter().copied().filter(|&at| self.answers[at].is_none()).collect();
-            let parts: Vec<usize> = parts.into_iter().filter(|&at| self.next_server(&map, at).is_some()).collect();
-            if parts.is_empty() || is_late || self.clerk.may_hedge() {
+            let questions: Vec<usize> =
+                group.questions.iter().copied().filter(|&question| self.answers[question].is_none()).collect();
+            let questions: Vec<usize> =
+                questions.into_iter().filter(|&question| self.next_server(&map, question).is_some()).collect();
+            if questions.is_empty() || is_late || self.clerk.may_hedge() {
                 self.groups[number].hedge_at = None;
             } else {
                 self.groups[number].hedge_at = Some(now + patience);
                 continue;
             }
-            if !parts.is_empty() {
+            if !questions.is_empty() {
                 lock(&self.clerk.shared.counts).hedges += 1;
-                self.send(parts);
+                self.send(questions);
             }
         }
     }

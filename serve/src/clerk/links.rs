@@ -15,7 +15,7 @@ use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Uid,
 use super::call::other_kind;
 use super::lists::{Lists, latest, unite};
 use super::pinned::Pinned;
-use super::split::{Share, Split, Spot};
+use super::split::{ItemPosition, QuestionItems, Split};
 use crate::held::{direction_to, window_to};
 use crate::map::RowMap;
 use crate::protocol::proto::answer::Answer as AnswerKind;
@@ -24,10 +24,10 @@ use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
 use crate::protocol::status::Reason;
 
 /// Links asked for in one call if a list is too long for one answer.
-const PART: usize = 1 << 20;
+const LIST_MAX: usize = 1 << 20;
 
 /// A UID, and the window of the question.
-pub(crate) type At = (Uid, Window);
+pub(crate) type UidInWindow = (Uid, Window);
 
 impl Pinned {
     /// The links of pages, or the pages that link to URLs, in the window, in increasing order.
@@ -35,20 +35,24 @@ impl Pinned {
     /// # Errors
     /// See [`Pinned`].
     pub async fn links(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
-        self.links_at(&all_at(uids, window), direction).await
+        self.links_in_windows(&in_window(uids, window), direction).await
     }
 
     /// The same, with a separate window for each item.
-    pub(crate) async fn links_at(&self, asked: &[At], direction: Direction) -> Result<Batch<Uid>, Status> {
+    pub(crate) async fn links_in_windows(
+        &self,
+        items: &[UidInWindow],
+        direction: Direction,
+    ) -> Result<Batch<Uid>, Status> {
         match direction {
-            Direction::Out => self.out_links(asked).await,
-            Direction::In(precision) => Ok(self.in_links(asked, precision, Uid(0)..Uid(0)).await?.0),
+            Direction::Out => self.out_links(items).await,
+            Direction::In(precision) => Ok(self.in_links(items, precision, Uid(0)..Uid(0)).await?.0),
         }
     }
 
-    /// A part of the list that [`Pinned::links`] gives for one UID: at most `most` links from the UID `first` on, and
-    /// the UID where the list continues. This reads lists that are too long for one answer. Cost: each part costs as
-    /// much as the whole list.
+    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `most` links from the UID `first` on,
+    /// and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
+    /// costs as much as the whole list.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -70,10 +74,10 @@ impl Pinned {
             }
             Direction::In(precision) => {
                 // One answer may hold the lists of several rows.
-                let mut most = most.min(PART / self.graph.rows.len().max(1)).max(1);
+                let mut most = most.min(LIST_MAX / self.graph.rows.len().max(1)).max(1);
                 loop {
-                    let part = first..first.saturating_add(most as u64);
-                    match self.in_links(&[(uid, window)], precision, part).await {
+                    let uids = first..first.saturating_add(most as u64);
+                    match self.in_links(&[(uid, window)], precision, uids).await {
                         Err(status) if most > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => most /= 2,
                         links => return links.map(|(links, next)| (links.into_values(), next)),
                     }
@@ -89,8 +93,8 @@ impl Pinned {
     pub async fn all_links(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Status> {
         let (mut links, mut next) = (Vec::new(), Some(Uid(0)));
         while let Some(first) = next {
-            let (part, after) = self.links_from(uid, direction, window, first, PART).await?;
-            links.extend(part);
+            let (page, after) = self.links_from(uid, direction, window, first, LIST_MAX).await?;
+            links.extend(page);
             next = after;
         }
         Ok(links)
@@ -126,17 +130,18 @@ impl Pinned {
         self.known(uids)?;
         let (single, split) = self.single(uids, direction, window);
         let mut degrees = vec![0; uids.len()];
-        let lists = self.ask_links(&all_at(uids, window), &split, |_| direction, |asked| asked.count = true).await?;
-        let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
-        for spot in &split.spots {
-            match lists[spot.part].degrees.get(spot.at) {
-                Some(&degree) => degrees[spot.item] = degree,
-                None => left.push(spot.item),
+        let lists =
+            self.ask_links(&in_window(uids, window), &split, |_| direction, |request| request.count = true).await?;
+        let mut others: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
+        for position in &split.positions {
+            match lists[position.question].degrees.get(position.index) {
+                Some(&degree) => degrees[position.item] = degree,
+                None => others.push(position.item),
             }
         }
-        let others: Vec<Uid> = left.iter().map(|&item| uids[item]).collect();
-        let links = self.lists(&others, direction, window).await?;
-        for (&item, list) in left.iter().zip(links.iter()) {
+        let other_uids: Vec<Uid> = others.iter().map(|&item| uids[item]).collect();
+        let links = self.lists(&other_uids, direction, window).await?;
+        for (&item, list) in others.iter().zip(links.iter()) {
             degrees[item] = list.len() as u64;
         }
         Ok(degrees)
@@ -161,28 +166,29 @@ impl Pinned {
             random: sample.sampling == Sampling::Random,
             seed: sample.seed,
         };
-        let lists =
-            self.ask_links(&all_at(uids, window), &split, |_| direction, |asked| asked.sample = Some(drawing)).await?;
+        let lists = self
+            .ask_links(&in_window(uids, window), &split, |_| direction, |request| request.sample = Some(drawing))
+            .await?;
         // Items that the servers were not sure about, and items of several rows.
-        let mut left: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
+        let mut others: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
         let mut drawn: HashMap<usize, &[Uid]> = HashMap::new();
-        for spot in &split.spots {
-            if lists[spot.part].is_sure(spot.at)? {
-                drawn.insert(spot.item, lists[spot.part].list(spot.at)?);
+        for position in &split.positions {
+            if lists[position.question].is_sure(position.index)? {
+                drawn.insert(position.item, lists[position.question].list(position.index)?);
             } else {
-                left.push(spot.item);
+                others.push(position.item);
             }
         }
-        let others: Vec<Uid> = left.iter().map(|&item| uids[item]).collect();
-        let whole = self.lists(&others, direction, window).await?;
-        let whole: HashMap<usize, &[Uid]> = left.iter().copied().zip(whole.iter()).collect();
+        let other_uids: Vec<Uid> = others.iter().map(|&item| uids[item]).collect();
+        let all_links = self.lists(&other_uids, direction, window).await?;
+        let all_links: HashMap<usize, &[Uid]> = others.iter().copied().zip(all_links.iter()).collect();
         let mut samples = Batch::default();
-        let mut own = Vec::new();
+        let mut links = Vec::new();
         for (item, &uid) in uids.iter().enumerate() {
-            own.clear();
-            own.extend_from_slice(drawn.get(&item).or_else(|| whole.get(&item)).copied().unwrap_or_default());
-            sample.draw(uid, &mut own);
-            samples.push(&own);
+            links.clear();
+            links.extend_from_slice(drawn.get(&item).or_else(|| all_links.get(&item)).copied().unwrap_or_default());
+            sample.draw(uid, &mut links);
+            samples.push(&links);
         }
         Ok(samples)
     }
@@ -193,43 +199,44 @@ impl Pinned {
     /// See [`Pinned`].
     pub async fn has_links(&self, pairs: &[(Uid, Uid)], window: Window) -> Result<Vec<bool>, Status> {
         let pairs: Vec<_> = pairs.iter().map(|&(page, link)| (page, link, window)).collect();
-        self.has_links_at(&pairs).await
+        self.has_links_in_windows(&pairs).await
     }
 
     /// The same, with a separate window for each item.
-    async fn has_links_at(&self, pairs: &[(Uid, Uid, Window)]) -> Result<Vec<bool>, Status> {
-        let asked: Vec<At> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
-        let split = self.split_at(&asked, RowMap::meets)?;
-        let answers = self.ask(&split.parts(|share| pairs_of(pairs, share))).await?;
+    async fn has_links_in_windows(&self, pairs: &[(Uid, Uid, Window)]) -> Result<Vec<bool>, Status> {
+        let items: Vec<UidInWindow> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
+        let split = self.split_in_windows(&items, RowMap::meets)?;
+        let answers = self.ask(&split.cell_questions(|question| pairs_of(pairs, question))).await?;
         // The answer of a row is final, unless captures in another row may replace captures in this row.
         let mut has = vec![false; pairs.len()];
         let mut unsure: Vec<(usize, Vec<usize>)> = Vec::new();
-        for (item, spots) in split.by_item(pairs.len()) {
+        for (item, positions) in split.by_item(pairs.len()) {
             let mut rows = Vec::new();
-            for spot in spots {
-                if truth_of(&answers, spot)? {
-                    rows.push(split.shares[spot.part].row);
+            for position in positions {
+                if truth_of(&answers, position)? {
+                    rows.push(split.questions[position.question].row);
                 }
             }
             has[item] = !rows.is_empty();
-            if has[item] && spots.len() > 1 && !self.graph.overlaps.none_in(asked[item].1) {
+            if has[item] && positions.len() > 1 && !self.graph.overlaps.none_in(items[item].1) {
                 unsure.push((item, rows));
             }
         }
-        let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| asked[item].0))).await?;
+        let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| items[item].0))).await?;
         // Items for which only some captures of a row count in the window.
-        let mut left = Vec::new();
+        let mut undecided = Vec::new();
         for (item, rows) in unsure {
-            let (page, window) = asked[item];
-            let counting = |row: usize| captures.get(&page).map_or(Counting::None, |own| own.counting(row, window));
+            let (page, window) = items[item];
+            let counting =
+                |row: usize| captures.get(&page).map_or(Counting::None, |captures| captures.counting(row, window));
             let counting: Vec<Counting> = rows.into_iter().map(counting).collect();
             has[item] = counting.contains(&Counting::All);
-            if !has[item] && counting.iter().any(|own| matches!(own, Counting::Some(_))) {
-                left.push(item);
+            if !has[item] && counting.iter().any(|count| matches!(count, Counting::Some(_))) {
+                undecided.push(item);
             }
         }
-        let pages = self.pages_by_uid(left.iter().map(|&item| asked[item].0)).await?;
-        for item in left {
+        let pages = self.pages_by_uid(undecided.iter().map(|&item| items[item].0)).await?;
+        for item in undecided {
             let (page, link, window) = pairs[item];
             has[item] = pages.get(&page).is_some_and(|page| page.has_link(link, window));
         }
@@ -242,131 +249,135 @@ impl Pinned {
         Ok(pages.into_iter().flatten().map(|page| (page.uid, page)).collect())
     }
 
-    async fn out_links(&self, asked: &[At]) -> Result<Batch<Uid>, Status> {
-        let split = self.split_at(asked, RowMap::meets)?;
-        let lists = self.ask_links(asked, &split, |_| Direction::Out, |_| {}).await?;
+    async fn out_links(&self, items: &[UidInWindow]) -> Result<Batch<Uid>, Status> {
+        let split = self.split_in_windows(items, RowMap::meets)?;
+        let lists = self.ask_links(items, &split, |_| Direction::Out, |_| {}).await?;
         // Pages whose captures in one row may replace captures in another.
         let mut several = Vec::new();
-        for (item, spots) in split.by_item(asked.len()) {
-            let may = matches!(asked[item].1, Window::Seen { .. }) && !self.graph.overlaps.none_in(asked[item].1);
-            if may && spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)).count() > 1 {
+        for (item, positions) in split.by_item(items.len()) {
+            let may_overlap =
+                matches!(items[item].1, Window::Seen { .. }) && !self.graph.overlaps.none_in(items[item].1);
+            if may_overlap
+                && positions.iter().filter(|position| lists[position.question].is_found(position.index)).count() > 1
+            {
                 several.push(item);
             }
         }
-        let captures = self.captures_by_row(&distinct(several.iter().map(|&item| asked[item].0))).await?;
+        let captures = self.captures_by_row(&distinct(several.iter().map(|&item| items[item].0))).await?;
         several.retain(|&item| {
-            let (page, window) = asked[item];
-            captures.get(&page).is_some_and(|own| !own.all_count(window))
+            let (page, window) = items[item];
+            captures.get(&page).is_some_and(|captures| !captures.all_count(window))
         });
-        let pages = self.pages_by_uid(several.iter().map(|&item| asked[item].0)).await?;
+        let pages = self.pages_by_uid(several.iter().map(|&item| items[item].0)).await?;
         let mut several = several.into_iter().peekable();
         let mut links = Batch::default();
-        let mut own = Vec::new();
-        for (item, spots) in split.by_item(asked.len()) {
-            let (page, window) = asked[item];
+        let mut page_links = Vec::new();
+        for (item, positions) in split.by_item(items.len()) {
+            let (page, window) = items[item];
             if several.next_if_eq(&item).is_some() {
-                own.clear();
-                pages.get(&page).iter().for_each(|page| page.links_in(window, &mut own));
-                links.push(&own);
+                page_links.clear();
+                pages.get(&page).iter().for_each(|page| page.links_in(window, &mut page_links));
+                links.push(&page_links);
             } else if let Window::AsOf(_) = window {
-                links.push(latest(&lists, spots)?);
+                links.push(latest(&lists, positions)?);
             } else {
-                unite(&lists, spots, &mut own, &mut links)?;
+                unite(&lists, positions, &mut page_links, &mut links)?;
             }
         }
         Ok(links)
     }
 
-    /// In-links. A non-empty `part` (for one UID only) asks for at most its length in links, from its start on; also
-    /// returns the UID where the list continues. An empty `part` asks for all links.
+    /// In-links. A non-empty `stretch` (for one UID only) asks for at most its length in links, from its start on; also
+    /// returns the UID where the list continues. An empty `stretch` asks for all links.
     async fn in_links(
         &self,
-        asked: &[At],
+        items: &[UidInWindow],
         precision: Precision,
-        part: Range<Uid>,
+        stretch: Range<Uid>,
     ) -> Result<(Batch<Uid>, Option<Uid>), Status> {
         let exact = precision == Precision::Exact;
         let decides = |window: Window| self.graph.overlaps.each_row_decides(window);
         let direction = |window: Window| Direction::In(if decides(window) { precision } else { Precision::Range });
-        let split = self.split_at(asked, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
-        let most = part.end - part.start;
-        let cut = |asked: &mut LinksOf| (asked.first, asked.most) = (part.start.0, most);
-        let mut lists = self.ask_links(asked, &split, direction, cut).await?;
+        let split =
+            self.split_in_windows(items, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
+        let most = stretch.end - stretch.start;
+        let cut = |request: &mut LinksOf| (request.first, request.most) = (stretch.start.0, most);
+        let mut lists = self.ask_links(items, &split, direction, cut).await?;
         // After the end of the first list that was cut, the union of the lists is incomplete.
-        let whole = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
-        let next = lists.iter().filter(whole).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
-        self.settle(asked, &split, &mut lists).await?;
+        let is_cut = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
+        let next = lists.iter().filter(is_cut).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
+        self.settle(items, &split, &mut lists).await?;
         let mut links = Batch::default();
-        let mut own = Vec::new();
-        for (_, spots) in split.by_item(asked.len()) {
-            unite(&lists, spots, &mut own, &mut links)?;
+        let mut sources = Vec::new();
+        for (_, positions) in split.by_item(items.len()) {
+            unite(&lists, positions, &mut sources, &mut links)?;
         }
         if let Some(next) = next {
-            let mut own = links.into_values();
-            own.truncate(own.partition_point(|&link| link < next));
+            let mut complete = links.into_values();
+            complete.truncate(complete.partition_point(|&link| link < next));
             links = Batch::default();
-            links.push(&own);
+            links.push(&complete);
         }
         let is_sure = |window: Window| !exact || self.graph.overlaps.none_in(window);
-        let pairs: Vec<(Uid, Uid, Window)> = asked
+        let pairs: Vec<(Uid, Uid, Window)> = items
             .iter()
             .zip(links.iter())
             .filter(|((_, window), _)| !is_sure(*window))
-            .flat_map(|(&(uid, window), sources)| sources.iter().map(move |&source| (source, uid, window)))
+            .flat_map(|(&(uid, window), list)| list.iter().map(move |&source| (source, uid, window)))
             .collect();
         if pairs.is_empty() {
             return Ok((links, next));
         }
-        let mut holds = self.has_links_at(&pairs).await?.into_iter();
+        let mut holds = self.has_links_in_windows(&pairs).await?.into_iter();
         let mut sure = Batch::default();
-        for (&(_, window), sources) in asked.iter().zip(links.iter()) {
-            own.clear();
-            own.extend(sources.iter().copied().filter(|_| is_sure(window) || holds.next().unwrap_or(false)));
-            sure.push(&own);
+        for (&(_, window), all_sources) in items.iter().zip(links.iter()) {
+            sources.clear();
+            sources.extend(all_sources.iter().copied().filter(|_| is_sure(window) || holds.next().unwrap_or(false)));
+            sure.push(&sources);
         }
         Ok((sure, next))
     }
 
     /// Asks the cells of unsure sources, and removes the sources that do not link.
-    async fn settle(&self, asked: &[At], split: &Split<'_>, lists: &mut [Lists]) -> Result<(), Status> {
+    async fn settle(&self, items: &[UidInWindow], split: &Split<'_>, lists: &mut [Lists]) -> Result<(), Status> {
         let mut sources = Split::of(&self.graph);
         let mut pairs = Vec::new();
-        let mut places = Vec::new();
-        for (part, (share, list)) in split.shares.iter().zip(&*lists).enumerate() {
-            for &at in &list.unsure {
-                let at = at as usize;
-                let source = *list.links.get(at).ok_or_else(other_kind)?;
-                let (uid, _) = asked[*share.items.get(list.list_at(at)).ok_or_else(other_kind)?];
+        let mut sites = Vec::new();
+        for (question, (question_items, list)) in split.questions.iter().zip(&*lists).enumerate() {
+            for &index in &list.unsure {
+                let index = index as usize;
+                let source = *list.links.get(index).ok_or_else(other_kind)?;
+                let (uid, _) = items[*question_items.items.get(list.list_with(index)).ok_or_else(other_kind)?];
                 // A row mirrors its out-links by its in-links: the source has its page in the same row.
-                let place = self.graph.rows[share.row].place(source).ok_or_else(other_kind)?;
-                sources.add_at(share.row, place, share.window, pairs.len());
-                pairs.push((source, uid, share.window));
-                places.push((part, at));
+                let cell = self.graph.rows[question_items.row].place(source).ok_or_else(other_kind)?;
+                sources.add_in(question_items.row, cell, question_items.window, pairs.len());
+                pairs.push((source, uid, question_items.window));
+                sites.push((question, index));
             }
         }
         if pairs.is_empty() {
             return Ok(());
         }
-        let answers = self.ask(&sources.parts(|share| pairs_of(&pairs, share))).await?;
-        let mut gone: Vec<Vec<usize>> = vec![Vec::new(); lists.len()];
-        for spot in &sources.spots {
-            if !truth_of(&answers, spot)? {
-                let (part, at) = places[spot.item];
-                gone[part].push(at);
+        let answers = self.ask(&sources.cell_questions(|question| pairs_of(&pairs, question))).await?;
+        let mut removed: Vec<Vec<usize>> = vec![Vec::new(); lists.len()];
+        for position in &sources.positions {
+            if !truth_of(&answers, position)? {
+                let (question, index) = sites[position.item];
+                removed[question].push(index);
             }
         }
-        lists.iter_mut().zip(gone).for_each(|(list, gone)| list.without(&gone));
+        lists.iter_mut().zip(removed).for_each(|(list, indexes)| list.without(&indexes));
         Ok(())
     }
 
-    /// Groups UIDs by cell, in the rows for which `asked` is true.
-    pub(super) fn split(&self, uids: &[Uid], asked: impl Fn(&RowMap) -> bool) -> Split<'_> {
+    /// Groups UIDs by cell, in the rows for which `is_asked` is true.
+    pub(super) fn split(&self, uids: &[Uid], is_asked: impl Fn(&RowMap) -> bool) -> Split<'_> {
         let mut split = Split::of(&self.graph);
-        let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
+        let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| is_asked(row)).collect();
         for (item, &uid) in uids.iter().enumerate() {
-            for &(at, row) in &rows {
-                if let Some(place) = row.place(uid) {
-                    split.add(at, place, item);
+            for &(row_index, row) in &rows {
+                if let Some(cell) = row.place(uid) {
+                    split.add(row_index, cell, item);
                 }
             }
         }
@@ -377,13 +388,17 @@ impl Pinned {
     ///
     /// # Errors
     /// UNKNOWN_UID.
-    fn split_at(&self, items: &[At], asked: impl Fn(&RowMap, Window) -> bool) -> Result<Split<'_>, Status> {
+    fn split_in_windows(
+        &self,
+        items: &[UidInWindow],
+        is_asked: impl Fn(&RowMap, Window) -> bool,
+    ) -> Result<Split<'_>, Status> {
         let mut split = Split::of(&self.graph);
         for (item, &(uid, window)) in items.iter().enumerate() {
             self.known(&[uid])?;
-            for (at, row) in self.graph.rows.iter().enumerate() {
-                if let Some(place) = row.place(uid).filter(|_| asked(row, window)) {
-                    split.add_at(at, place, window, item);
+            for (row_index, row) in self.graph.rows.iter().enumerate() {
+                if let Some(cell) = row.place(uid).filter(|_| is_asked(row, window)) {
+                    split.add_in(row_index, cell, window, item);
                 }
             }
         }
@@ -395,16 +410,16 @@ impl Pinned {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may have a later capture of a source without the link.
         let alone = direction != Direction::In(Precision::Exact) || self.graph.overlaps.none_in(window);
-        let asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
-        let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| asked(row)).collect();
+        let is_asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
+        let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| is_asked(row)).collect();
         let mut split = Split::of(&self.graph);
         let mut single = Vec::with_capacity(uids.len());
         for (item, &uid) in uids.iter().enumerate() {
-            let mut places = rows.iter().filter_map(|&(at, row)| row.place(uid).map(|place| (at, place)));
-            let (first, second) = (places.next(), places.next());
+            let mut cells = rows.iter().filter_map(|&(row_index, row)| row.place(uid).map(|cell| (row_index, cell)));
+            let (first, second) = (cells.next(), cells.next());
             single.push(second.is_none() && (alone || first.is_none()));
-            if let (Some((at, place)), None, true) = (first, second, alone) {
-                split.add_at(at, place, window, item);
+            if let (Some((row_index, cell)), None, true) = (first, second, alone) {
+                split.add_in(row_index, cell, window, item);
             }
         }
         (single, split)
@@ -412,22 +427,22 @@ impl Pinned {
 
     async fn ask_links(
         &self,
-        items: &[At],
+        items: &[UidInWindow],
         split: &Split<'_>,
         direction: impl Fn(Window) -> Direction,
-        with: impl Fn(&mut LinksOf),
+        adjust: impl Fn(&mut LinksOf),
     ) -> Result<Vec<Lists>, Status> {
-        let parts = split.parts(|share| {
-            let mut asked = LinksOf {
-                uids: share.items.iter().map(|&item| items[item].0.0).collect(),
-                direction: direction_to(direction(share.window)),
-                window: Some(window_to(share.window)),
+        let questions = split.cell_questions(|question| {
+            let mut request = LinksOf {
+                uids: question.items.iter().map(|&item| items[item].0.0).collect(),
+                direction: direction_to(direction(question.window)),
+                window: Some(window_to(question.window)),
                 ..LinksOf::default()
             };
-            with(&mut asked);
-            QuestionKind::Links(asked)
+            adjust(&mut request);
+            QuestionKind::Links(request)
         });
-        let lists = taken(self.ask(&parts).await?, |given| match given {
+        let lists = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::Links(lists) => Some(lists),
             _ => None,
         })?;
@@ -439,9 +454,9 @@ pub(super) fn chosen(uids: &[Uid], items: &[usize]) -> UidList {
     UidList { uids: items.iter().map(|&item| uids[item].0).collect() }
 }
 
-fn pairs_of(pairs: &[(Uid, Uid, Window)], share: &Share) -> QuestionKind {
-    let (pages, links) = share.items.iter().map(|&item| (pairs[item].0.0, pairs[item].1.0)).unzip();
-    QuestionKind::HasLinks(HasLinks { pages, links, window: Some(window_to(share.window)) })
+fn pairs_of(pairs: &[(Uid, Uid, Window)], question: &QuestionItems) -> QuestionKind {
+    let (pages, links) = question.items.iter().map(|&item| (pairs[item].0.0, pairs[item].1.0)).unzip();
+    QuestionKind::HasLinks(HasLinks { pages, links, window: Some(window_to(question.window)) })
 }
 
 /// Sorts values and removes duplicates.
@@ -452,7 +467,7 @@ fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
     uids
 }
 
-fn all_at(uids: &[Uid], window: Window) -> Vec<At> {
+fn in_window(uids: &[Uid], window: Window) -> Vec<UidInWindow> {
     uids.iter().map(|&uid| (uid, window)).collect()
 }
 
@@ -461,9 +476,9 @@ pub(super) fn taken<T>(answers: Vec<AnswerKind>, take: impl Fn(AnswerKind) -> Op
     answers.into_iter().map(|answer| take(answer).ok_or_else(other_kind)).collect()
 }
 
-fn truth_of(answers: &[AnswerKind], spot: &Spot) -> Result<bool, Status> {
-    match &answers[spot.part] {
-        AnswerKind::Truths(truths) => truths.truths.get(spot.at).copied().ok_or_else(other_kind),
+fn truth_of(answers: &[AnswerKind], position: &ItemPosition) -> Result<bool, Status> {
+    match &answers[position.question] {
+        AnswerKind::Truths(truths) => truths.truths.get(position.index).copied().ok_or_else(other_kind),
         _ => Err(other_kind()),
     }
 }

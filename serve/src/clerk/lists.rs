@@ -8,7 +8,7 @@ use webstrata_layers::Batch;
 use webstrata_layers::record::precedence;
 
 use super::call::other_kind;
-use super::split::{Spot, bounds};
+use super::split::{ItemPosition, bounds};
 use crate::protocol::gaps;
 use crate::protocol::proto::LinkLists;
 
@@ -31,44 +31,44 @@ impl Lists {
         Ok(Self { links: Uid::of_numbers(links), ends: bounds(&counts), found, times, unsure, degrees })
     }
 
-    /// The range of a list in `links`.
-    pub(super) fn range(&self, at: usize) -> Result<Range<usize>, Status> {
-        self.ends.get(at).zip(self.ends.get(at + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)
+    /// The bounds of a list in `links`.
+    pub(super) fn bounds(&self, index: usize) -> Result<Range<usize>, Status> {
+        self.ends.get(index).zip(self.ends.get(index + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)
     }
 
-    pub(super) fn list(&self, at: usize) -> Result<&[Uid], Status> {
-        Ok(&self.links[self.range(at)?])
+    pub(super) fn list(&self, index: usize) -> Result<&[Uid], Status> {
+        Ok(&self.links[self.bounds(index)?])
     }
 
     /// The list that has the link at an index of `links`.
-    pub(super) fn list_at(&self, place: usize) -> usize {
-        self.ends.partition_point(|&end| end <= place).saturating_sub(1)
+    pub(super) fn list_with(&self, index: usize) -> usize {
+        self.ends.partition_point(|&end| end <= index).saturating_sub(1)
     }
 
     /// Whether the row has captures of the page in the window of the question.
-    pub(super) fn is_found(&self, at: usize) -> bool {
-        self.found.get(at).copied().unwrap_or(false)
+    pub(super) fn is_found(&self, index: usize) -> bool {
+        self.found.get(index).copied().unwrap_or(false)
     }
 
     /// Whether all links of a list are sure.
-    pub(super) fn is_sure(&self, at: usize) -> Result<bool, Status> {
-        let range = self.range(at)?;
-        let next = self.unsure.get(self.unsure.partition_point(|&place| (place as usize) < range.start));
-        Ok(next.is_none_or(|&place| place as usize >= range.end))
+    pub(super) fn is_sure(&self, index: usize) -> Result<bool, Status> {
+        let bounds = self.bounds(index)?;
+        let next = self.unsure.get(self.unsure.partition_point(|&unsure| (unsure as usize) < bounds.start));
+        Ok(next.is_none_or(|&unsure| unsure as usize >= bounds.end))
     }
 
     /// Removes the links at these indexes, which must increase.
-    pub(super) fn without(&mut self, places: &[usize]) {
-        if places.is_empty() {
+    pub(super) fn without(&mut self, indexes: &[usize]) {
+        if indexes.is_empty() {
             return;
         }
         for end in &mut self.ends {
-            *end -= places.partition_point(|&place| place < *end);
+            *end -= indexes.partition_point(|&index| index < *end);
         }
-        let (mut at, mut gone) = (0, places.iter().copied().peekable());
+        let (mut position, mut removed) = (0, indexes.iter().copied().peekable());
         self.links.retain(|_| {
-            at += 1;
-            gone.next_if_eq(&(at - 1)).is_none()
+            position += 1;
+            removed.next_if_eq(&(position - 1)).is_none()
         });
         self.unsure.clear();
     }
@@ -76,33 +76,33 @@ impl Lists {
 
 /// For links as of a time: the list of the row with the latest capture. If several rows have a capture in that second,
 /// the newest row wins.
-pub(super) fn latest<'a>(lists: &'a [Lists], spots: &[Spot]) -> Result<&'a [Uid], Status> {
-    let mut best: Option<(i64, &Spot)> = None;
+pub(super) fn latest<'a>(lists: &'a [Lists], positions: &[ItemPosition]) -> Result<&'a [Uid], Status> {
+    let mut best: Option<(i64, &ItemPosition)> = None;
     // Rows are in order, the oldest first.
-    for spot in spots.iter().filter(|spot| lists[spot.part].is_found(spot.at)) {
-        let time = *lists[spot.part].times.get(spot.at).ok_or_else(other_kind)?;
+    for position in positions.iter().filter(|position| lists[position.question].is_found(position.index)) {
+        let time = *lists[position.question].times.get(position.index).ok_or_else(other_kind)?;
         if best.is_none_or(|(latest, _)| time >= latest) {
-            best = Some((time, spot));
+            best = Some((time, position));
         }
     }
-    best.map_or(Ok(&[][..]), |(_, spot)| lists[spot.part].list(spot.at))
+    best.map_or(Ok(&[][..]), |(_, position)| lists[position.question].list(position.index))
 }
 
 /// Adds the union of the rows' lists to `links`.
 pub(super) fn unite(
     lists: &[Lists],
-    spots: &[Spot],
-    room: &mut Vec<Uid>,
+    positions: &[ItemPosition],
+    buffer: &mut Vec<Uid>,
     links: &mut Batch<Uid>,
 ) -> Result<(), Status> {
-    if let [spot] = spots {
-        links.push(lists[spot.part].list(spot.at)?);
+    if let [position] = positions {
+        links.push(lists[position.question].list(position.index)?);
         return Ok(());
     }
-    room.clear();
-    for spot in spots {
-        precedence::unite(room, lists[spot.part].list(spot.at)?);
+    buffer.clear();
+    for position in positions {
+        precedence::unite(buffer, lists[position.question].list(position.index)?);
     }
-    links.push(room);
+    links.push(buffer);
     Ok(())
 }

@@ -11,7 +11,7 @@ use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan,
 use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
 use super::pinned::Pinned;
-use super::split::{Split, Spot, bounds};
+use super::split::{ItemPosition, Split, bounds};
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{CellName, CellStats, SpanLists, TimeLists};
@@ -25,14 +25,14 @@ impl Pinned {
         let (split, lists) = self.capture_lists(uids).await?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
         let mut captures = Batch::default();
-        let mut all: Vec<CaptureTime> = Vec::new();
-        for (_, spots) in split.by_item(uids.len()) {
-            all.clear();
-            for spot in spots {
-                all.extend(captures_of(&lists[spot.part], &ends[spot.part], spot)?);
+        let mut page_captures: Vec<CaptureTime> = Vec::new();
+        for (_, positions) in split.by_item(uids.len()) {
+            page_captures.clear();
+            for position in positions {
+                page_captures.extend(captures_of(&lists[position.question], &ends[position.question], position)?);
             }
-            precedence::merge(&mut all);
-            captures.push(&all);
+            precedence::merge(&mut page_captures);
+            captures.push(&page_captures);
         }
         Ok(captures)
     }
@@ -42,13 +42,13 @@ impl Pinned {
         let (split, lists) = self.capture_lists(uids).await?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
         let mut captures = HashMap::with_capacity(uids.len());
-        for (item, spots) in split.by_item(uids.len()) {
-            let mut own = RowCaptures(Vec::new());
-            for spot in spots {
-                let of_row = captures_of(&lists[spot.part], &ends[spot.part], spot)?.collect();
-                own.0.push((split.shares[spot.part].row, of_row));
+        for (item, positions) in split.by_item(uids.len()) {
+            let mut row_captures = RowCaptures(Vec::new());
+            for position in positions {
+                let of_row = captures_of(&lists[position.question], &ends[position.question], position)?.collect();
+                row_captures.0.push((split.questions[position.question].row, of_row));
             }
-            captures.insert(uids[item], own);
+            captures.insert(uids[item], row_captures);
         }
         Ok(captures)
     }
@@ -56,8 +56,8 @@ impl Pinned {
     async fn capture_lists(&self, uids: &[Uid]) -> Result<(Split<'_>, Vec<TimeLists>), Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| QuestionKind::Captures(chosen(uids, &share.items)));
-        let lists = taken(self.ask(&parts).await?, |given| match given {
+        let questions = split.cell_questions(|question| QuestionKind::Captures(chosen(uids, &question.items)));
+        let lists = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::Captures(lists) => Some(lists),
             _ => None,
         })?;
@@ -71,8 +71,8 @@ impl Pinned {
     pub async fn lifespans(&self, uids: &[Uid]) -> Result<Batch<Lifespan>, Status> {
         self.known(uids)?;
         let (single, split) = self.single(uids, Direction::Out, Window::ALWAYS);
-        let parts = split.parts(|share| QuestionKind::Lifespans(chosen(uids, &share.items)));
-        let lists = taken(self.ask(&parts).await?, |given| match given {
+        let questions = split.cell_questions(|question| QuestionKind::Lifespans(chosen(uids, &question.items)));
+        let lists = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::Lifespans(lists) => Some(lists),
             _ => None,
         })?;
@@ -80,21 +80,21 @@ impl Pinned {
         let several: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
         let others: Vec<Uid> = several.iter().map(|&item| uids[item]).collect();
         let mut pages = self.pages(&others).await?.into_iter();
-        let mut spans = Batch::default();
-        let mut own = Vec::new();
-        for (item, spots) in split.by_item(uids.len()) {
-            own.clear();
+        let mut lifespans = Batch::default();
+        let mut page_lifespans = Vec::new();
+        for (item, positions) in split.by_item(uids.len()) {
+            page_lifespans.clear();
             if single[item] {
-                for spot in spots {
-                    own.extend(spans_of(&lists[spot.part], &ends[spot.part], spot)?);
+                for position in positions {
+                    page_lifespans.extend(lifespans_in(&lists[position.question], &ends[position.question], position)?);
                 }
             } else if let Some(page) = pages.next().flatten() {
                 let changes = page.changes.iter().copied();
-                lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, &mut own);
+                lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, &mut page_lifespans);
             }
-            spans.push(&own);
+            lifespans.push(&page_lifespans);
         }
-        Ok(spans)
+        Ok(lifespans)
     }
 
     /// Whole pages: all captures with all links; `None` for URLs that were never captured.
@@ -104,20 +104,21 @@ impl Pinned {
     pub async fn pages(&self, uids: &[Uid]) -> Result<Vec<Option<Page>>, Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| QuestionKind::Pages(chosen(uids, &share.items)));
-        let lists = taken(self.ask(&parts).await?, |given| match given {
+        let questions = split.cell_questions(|question| QuestionKind::Pages(chosen(uids, &question.items)));
+        let lists = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::Pages(pages) => Some(pages.pages),
             _ => None,
         })?;
         let mut pages = Vec::with_capacity(uids.len());
-        for (item, spots) in split.by_item(uids.len()) {
-            let mut own = Vec::new();
-            for spot in spots {
-                own.extend(page_of(uids[item], lists[spot.part].get(spot.at).ok_or_else(other_kind)?)?);
+        for (item, positions) in split.by_item(uids.len()) {
+            let mut row_pages = Vec::new();
+            for position in positions {
+                row_pages
+                    .extend(page_of(uids[item], lists[position.question].get(position.index).ok_or_else(other_kind)?)?);
             }
-            let joined = match own.len() {
-                0 | 1 => own.pop(),
-                _ => join::pages(&own.iter().collect::<Vec<_>>()).map(|joined| joined.page),
+            let joined = match row_pages.len() {
+                0 | 1 => row_pages.pop(),
+                _ => join::pages(&row_pages.iter().collect::<Vec<_>>()).map(|joined| joined.page),
             };
             pages.push(joined);
         }
@@ -131,10 +132,10 @@ impl Pinned {
     pub async fn counts(&self) -> Result<Vec<CellStats>, Status> {
         let cells = || self.graph.rows.iter().flat_map(|row| row.cells.iter().map(|cell| (row.row, cell)));
         let name = |row: u32, cell: &crate::map::CellMap| CellName { row, partition: cell.partition };
-        let parts: Vec<CellQuestion> = cells()
+        let questions: Vec<CellQuestion> = cells()
             .map(|(row, cell)| CellQuestion { cell: name(row, cell), question: QuestionKind::Counts(true) })
             .collect();
-        let counts = taken(self.ask(&parts).await?, |given| match given {
+        let counts = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::Counts(counts) => Some(counts),
             _ => None,
         })?;
@@ -154,20 +155,23 @@ impl Pinned {
     pub async fn in_records(&self, uids: &[Uid]) -> Result<Vec<Option<InLinks>>, Status> {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
-        let parts = split.parts(|share| QuestionKind::InRecords(chosen(uids, &share.items)));
-        let lists = taken(self.ask(&parts).await?, |given| match given {
+        let questions = split.cell_questions(|question| QuestionKind::InRecords(chosen(uids, &question.items)));
+        let lists = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::InRecords(records) => Some(records.records),
             _ => None,
         })?;
         let mut records = Vec::with_capacity(uids.len());
-        for (item, spots) in split.by_item(uids.len()) {
-            let mut own = Vec::new();
-            for spot in spots {
-                own.extend(record_of(uids[item], lists[spot.part].get(spot.at).ok_or_else(other_kind)?)?);
+        for (item, positions) in split.by_item(uids.len()) {
+            let mut row_records = Vec::new();
+            for position in positions {
+                row_records.extend(record_of(
+                    uids[item],
+                    lists[position.question].get(position.index).ok_or_else(other_kind)?,
+                )?);
             }
-            records.push(match own.len() {
-                0 | 1 => own.pop(),
-                _ => join::in_links(&own.iter().collect::<Vec<_>>()),
+            records.push(match row_records.len() {
+                0 | 1 => row_records.pop(),
+                _ => join::in_links(&row_records.iter().collect::<Vec<_>>()),
             });
         }
         Ok(records)
@@ -180,8 +184,8 @@ pub(super) struct RowCaptures(Vec<(usize, CapturesBuf)>);
 impl RowCaptures {
     /// Which captures of a row count in a window.
     pub(super) fn counting(&self, row: usize, window: Window) -> Counting {
-        let at = self.0.iter().position(|(own, _)| *own == row);
-        at.map_or(Counting::None, |at| precedence::counting(&self.views(), at, window))
+        let index = self.0.iter().position(|&(known, _)| known == row);
+        index.map_or(Counting::None, |index| precedence::counting(&self.views(), index, window))
     }
 
     /// Whether all captures of all rows in an interval count.
@@ -190,34 +194,39 @@ impl RowCaptures {
     }
 
     fn views(&self) -> Vec<Captures<'_>> {
-        self.0.iter().map(|(_, own)| own.view()).collect()
+        self.0.iter().map(|(_, captures)| captures.view()).collect()
     }
 }
 
 fn captures_of<'a>(
     lists: &'a TimeLists,
     ends: &[usize],
-    spot: &Spot,
+    position: &ItemPosition,
 ) -> Result<impl Iterator<Item = CaptureTime> + 'a, Status> {
-    let range = ends.get(spot.at).zip(ends.get(spot.at + 1)).ok_or_else(other_kind)?;
-    let (start, end) = (*range.0, *range.1);
+    let bounds = ends.get(position.index).zip(ends.get(position.index + 1)).ok_or_else(other_kind)?;
+    let (start, end) = (*bounds.0, *bounds.1);
     let times = lists.times.get(start..end).ok_or_else(other_kind)?;
-    let mut unknown = lists.unknown[lists.unknown.partition_point(|&at| (at as usize) < start)..].iter().peekable();
-    Ok((start..).zip(times).map(move |(at, &time)| {
-        let known = unknown.next_if(|&&own| own as usize == at).is_none();
+    let mut unknown =
+        lists.unknown[lists.unknown.partition_point(|&index| (index as usize) < start)..].iter().peekable();
+    Ok((start..).zip(times).map(move |(index, &time)| {
+        let known = unknown.next_if(|&&next| next as usize == index).is_none();
         CaptureTime { time, known }
     }))
 }
 
-fn spans_of<'a>(
+fn lifespans_in<'a>(
     lists: &'a SpanLists,
     ends: &[usize],
-    spot: &Spot,
+    position: &ItemPosition,
 ) -> Result<impl Iterator<Item = Lifespan> + 'a, Status> {
-    let range = ends.get(spot.at).zip(ends.get(spot.at + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)?;
-    let links = lists.links.get(range.clone()).ok_or_else(other_kind)?;
-    let firsts = lists.firsts.get(range.clone()).ok_or_else(other_kind)?;
-    let lasts = lists.lasts.get(range).ok_or_else(other_kind)?;
+    let bounds = ends
+        .get(position.index)
+        .zip(ends.get(position.index + 1))
+        .map(|(&start, &end)| start..end)
+        .ok_or_else(other_kind)?;
+    let links = lists.links.get(bounds.clone()).ok_or_else(other_kind)?;
+    let firsts = lists.firsts.get(bounds.clone()).ok_or_else(other_kind)?;
+    let lasts = lists.lasts.get(bounds).ok_or_else(other_kind)?;
     let times = firsts.iter().zip(lasts);
     Ok(links.iter().zip(times).map(|(&link, (&first, &last))| Lifespan { link: Uid(link), first, last }))
 }

@@ -45,8 +45,8 @@ impl Pinned {
     }
 
     /// Asks cells of the epoch. Returns the answers in order.
-    pub(super) async fn ask(&self, parts: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
-        self.clerk.ask(&self.map, parts).await
+    pub(super) async fn ask(&self, questions: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
+        self.clerk.ask(&self.map, questions).await
     }
 
     /// Refuses UIDs that the epoch does not have.

@@ -55,7 +55,7 @@ pub struct Remote {
 }
 
 /// A status as an error of layers.
-fn elsewhere(status: Status) -> Error {
+fn refused(status: Status) -> Error {
     Error::Elsewhere(Box::new(Refused(status)))
 }
 
@@ -73,7 +73,7 @@ impl Remote {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Error::Elsewhere(Box::new(error)))?;
         let pinned = runtime.block_on(async { Clerk::connect(addresses, dialer, options).await?.at_last(None).await });
-        Ok(Self { pinned: pinned.map_err(elsewhere)?, runtime })
+        Ok(Self { pinned: pinned.map_err(refused)?, runtime })
     }
 
     /// The pinned epoch, to ask many questions at once.
@@ -87,7 +87,7 @@ impl Remote {
     }
 
     fn answer<T>(&self, answer: impl Future<Output = Result<T, Status>>) -> Result<T, Error> {
-        self.wait(answer).map_err(elsewhere)
+        self.wait(answer).map_err(refused)
     }
 }
 

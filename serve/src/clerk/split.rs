@@ -1,5 +1,5 @@
-//! Splits a batch into questions to cells, and records where the answer to each item stands. All items of one cell and
-//! one window are one question.
+//! Splits a batch into questions to cells, and records the position of the answer to each item. All items of one cell
+//! and one window are one question.
 
 use webstrata_layers::Window;
 
@@ -10,17 +10,17 @@ use crate::protocol::proto::question::Question as QuestionKind;
 
 /// The position of an answer to an item.
 #[derive(Clone, Copy)]
-pub(super) struct Spot {
+pub(super) struct ItemPosition {
     /// The index of the item.
     pub(super) item: usize,
     /// The index of the question.
-    pub(super) part: usize,
+    pub(super) question: usize,
     /// The index in the answer to the question.
-    pub(super) at: usize,
+    pub(super) index: usize,
 }
 
 /// The items of one question.
-pub(super) struct Share {
+pub(super) struct QuestionItems {
     /// The index of the row, oldest first.
     pub(super) row: usize,
     pub(super) cell: CellName,
@@ -33,52 +33,53 @@ pub(super) struct Share {
 pub(super) struct Split<'a> {
     graph: &'a Graph,
     /// For each row and cell, the index of the question for each window.
-    numbers: Vec<Vec<Vec<(Window, usize)>>>,
-    pub(super) shares: Vec<Share>,
+    indexes: Vec<Vec<Vec<(Window, usize)>>>,
+    pub(super) questions: Vec<QuestionItems>,
     /// In the order in which items were added.
-    pub(super) spots: Vec<Spot>,
+    pub(super) positions: Vec<ItemPosition>,
 }
 
 impl<'a> Split<'a> {
     pub(super) fn of(graph: &'a Graph) -> Self {
-        let numbers = graph.rows.iter().map(|row| vec![Vec::new(); row.cells.len()]).collect();
-        Self { graph, numbers, shares: Vec::new(), spots: Vec::new() }
+        let indexes = graph.rows.iter().map(|row| vec![Vec::new(); row.cells.len()]).collect();
+        Self { graph, indexes, questions: Vec::new(), positions: Vec::new() }
     }
 
     /// Asks a cell about an item.
-    pub(super) fn add(&mut self, row: usize, place: usize, item: usize) {
-        self.add_at(row, place, Window::ALWAYS, item);
+    pub(super) fn add(&mut self, row: usize, cell: usize, item: usize) {
+        self.add_in(row, cell, Window::ALWAYS, item);
     }
 
     /// Asks a cell about an item in a window.
-    pub(super) fn add_at(&mut self, row: usize, place: usize, window: Window, item: usize) {
-        let numbers = &mut self.numbers[row][place];
+    pub(super) fn add_in(&mut self, row: usize, cell: usize, window: Window, item: usize) {
+        let indexes = &mut self.indexes[row][cell];
         // Consecutive items mostly have the same window.
-        let known = numbers.iter().rev().find(|(own, _)| *own == window).map(|&(_, part)| part);
-        let part = known.unwrap_or_else(|| {
+        let known = indexes.iter().rev().find(|(known, _)| *known == window).map(|&(_, question)| question);
+        let question = known.unwrap_or_else(|| {
             let map = &self.graph.rows[row];
-            let cell = CellName { row: map.row, partition: map.cells[place].partition };
-            numbers.push((window, self.shares.len()));
-            self.shares.push(Share { row, cell, window, items: Vec::new() });
-            self.shares.len() - 1
+            let cell = CellName { row: map.row, partition: map.cells[cell].partition };
+            indexes.push((window, self.questions.len()));
+            self.questions.push(QuestionItems { row, cell, window, items: Vec::new() });
+            self.questions.len() - 1
         });
-        let items = &mut self.shares[part].items;
-        self.spots.push(Spot { item, part, at: items.len() });
+        let items = &mut self.questions[question].items;
+        self.positions.push(ItemPosition { item, question, index: items.len() });
         items.push(item);
     }
 
-    /// The questions.
-    pub(super) fn parts(&self, mut question: impl FnMut(&Share) -> QuestionKind) -> Vec<CellQuestion> {
-        self.shares.iter().map(|share| CellQuestion { cell: share.cell, question: question(share) }).collect()
+    /// The questions to cells, given the question about the items of one cell.
+    pub(super) fn cell_questions(&self, mut ask: impl FnMut(&QuestionItems) -> QuestionKind) -> Vec<CellQuestion> {
+        let questions = self.questions.iter();
+        questions.map(|items| CellQuestion { cell: items.cell, question: ask(items) }).collect()
     }
 
-    /// The spots of each item, given the number of items. The items must have been added in order.
-    pub(super) fn by_item(&self, items: usize) -> impl Iterator<Item = (usize, &[Spot])> {
-        let mut rest = &self.spots[..];
+    /// The positions of the answers to each item, given the number of items. The items must have been added in order.
+    pub(super) fn by_item(&self, items: usize) -> impl Iterator<Item = (usize, &[ItemPosition])> {
+        let mut rest = &self.positions[..];
         (0..items).map(move |item| {
-            let (own, after) = rest.split_at(rest.iter().take_while(|spot| spot.item == item).count());
+            let (positions, after) = rest.split_at(rest.iter().take_while(|position| position.item == item).count());
             rest = after;
-            (item, own)
+            (item, positions)
         })
     }
 }

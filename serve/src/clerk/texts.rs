@@ -22,6 +22,6 @@ impl Texts {
 
     /// The URL of a UID; empty for a UID that was not asked for.
     pub(crate) fn get(&self, uid: Uid) -> &str {
-        self.uids.binary_search(&uid).ok().and_then(|at| self.urls.get(at)).map_or("", String::as_str)
+        self.uids.binary_search(&uid).ok().and_then(|index| self.urls.get(index)).map_or("", String::as_str)
     }
 }

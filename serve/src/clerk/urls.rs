@@ -27,24 +27,24 @@ impl Pinned {
         let mut split = Split::of(&self.graph);
         let mut keys = Vec::with_capacity(urls.len());
         for (item, url) in urls.iter().enumerate() {
-            let mut own = Vec::new();
-            key(url.as_ref(), &mut own);
-            for (at, row) in self.graph.rows.iter().enumerate() {
-                if let Some(place) = row.place_of_key(&own) {
-                    split.add(at, place, item);
+            let mut url_key = Vec::new();
+            key(url.as_ref(), &mut url_key);
+            for (row, cells) in self.graph.rows.iter().enumerate() {
+                if let Some(cell) = cells.place_of_key(&url_key) {
+                    split.add(row, cell, item);
                 }
             }
-            keys.push(own);
+            keys.push(url_key);
         }
-        let find = split.parts(|share| {
-            QuestionKind::Find(Find { keys: share.items.iter().map(|&item| keys[item].clone()).collect() })
+        let find = split.cell_questions(|question| {
+            QuestionKind::Find(Find { keys: question.items.iter().map(|&item| keys[item].clone()).collect() })
         });
         let answers = self.ask(&find).await?;
         let mut uids = vec![None; urls.len()];
-        for spot in &split.spots {
-            let AnswerKind::Uids(found) = &answers[spot.part] else { return Err(other_kind()) };
-            let found = found.uids.get(spot.at).ok_or_else(other_kind)?.checked_sub(1).map(Uid);
-            uids[spot.item] = uids[spot.item].or(found);
+        for position in &split.positions {
+            let AnswerKind::Uids(found) = &answers[position.question] else { return Err(other_kind()) };
+            let found = found.uids.get(position.index).ok_or_else(other_kind)?.checked_sub(1).map(Uid);
+            uids[position.item] = uids[position.item].or(found);
         }
         Ok(uids)
     }
@@ -58,41 +58,43 @@ impl Pinned {
         let mut split = Split::of(&self.graph);
         for (item, &uid) in uids.iter().enumerate() {
             let row = self.graph.rows.partition_point(|row| row.end_uid <= uid);
-            let place = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
-            split.add(row, place.ok_or_else(|| Status::internal(format!("no cell covers UID {uid}")))?, item);
+            let cell = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
+            split.add(row, cell.ok_or_else(|| Status::internal(format!("no cell covers UID {uid}")))?, item);
         }
-        let parts = split.parts(|share| QuestionKind::Urls(chosen(uids, &share.items)));
-        let mut answers = self.ask(&parts).await?;
-        let text = |spot: &super::split::Spot| match answers.get_mut(spot.part) {
-            Some(AnswerKind::Urls(urls)) => urls.urls.get_mut(spot.at).map(std::mem::take).ok_or_else(other_kind),
+        let questions = split.cell_questions(|question| QuestionKind::Urls(chosen(uids, &question.items)));
+        let mut answers = self.ask(&questions).await?;
+        let text = |position: &super::split::ItemPosition| match answers.get_mut(position.question) {
+            Some(AnswerKind::Urls(urls)) => {
+                urls.urls.get_mut(position.index).map(std::mem::take).ok_or_else(other_kind)
+            }
             _ => Err(other_kind()),
         };
-        split.spots.iter().map(text).collect()
+        split.positions.iter().map(text).collect()
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one range for
-    /// each row that has such URLs, in increasing order.
+    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one interval
+    /// for each row that has such URLs, in increasing order.
     ///
     /// # Errors
     /// See [`Pinned`].
     pub async fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Status> {
         let mut split = Split::of(&self.graph);
-        for (at, row) in self.graph.rows.iter().enumerate() {
-            row.places_of_prefix(prefix).for_each(|place| split.add(at, place, at));
+        for (row, cells) in self.graph.rows.iter().enumerate() {
+            cells.places_of_prefix(prefix).for_each(|cell| split.add(row, cell, row));
         }
-        let parts = split.parts(|_| QuestionKind::Prefix(Prefix { prefix: prefix.to_vec() }));
-        let answers = self.ask(&parts).await?;
-        let mut ranges: Vec<Option<Range<Uid>>> = vec![None; self.graph.rows.len()];
-        for spot in &split.spots {
-            let AnswerKind::Range(own) = &answers[spot.part] else { return Err(other_kind()) };
-            if own.first < own.end {
-                let (first, end) = (Uid(own.first), Uid(own.end));
-                let range = ranges[spot.item].get_or_insert(first..end);
-                range.start = range.start.min(first);
-                range.end = range.end.max(end);
+        let questions = split.cell_questions(|_| QuestionKind::Prefix(Prefix { prefix: prefix.to_vec() }));
+        let answers = self.ask(&questions).await?;
+        let mut intervals: Vec<Option<Range<Uid>>> = vec![None; self.graph.rows.len()];
+        for position in &split.positions {
+            let AnswerKind::Range(uids) = &answers[position.question] else { return Err(other_kind()) };
+            if uids.first < uids.end {
+                let (first, end) = (Uid(uids.first), Uid(uids.end));
+                let interval = intervals[position.item].get_or_insert(first..end);
+                interval.start = interval.start.min(first);
+                interval.end = interval.end.max(end);
             }
         }
-        Ok(ranges.into_iter().flatten().collect())
+        Ok(intervals.into_iter().flatten().collect())
     }
 
     /// The UIDs of pages with a capture in the closed interval, whether its links are known or not. One call scans the
@@ -104,16 +106,16 @@ impl Pinned {
         let end = uids.end.min(Uid(self.graph.urls));
         let step = uids.start..end.min(uids.start.saturating_add(STEP)).max(uids.start);
         let mut split = Split::of(&self.graph);
-        for (at, row) in self.graph.rows.iter().enumerate() {
-            if step.is_empty() || !row.meets(Window::Seen { from, to }) {
+        for (row, cells) in self.graph.rows.iter().enumerate() {
+            if step.is_empty() || !cells.meets(Window::Seen { from, to }) {
                 continue;
             }
-            let meets = |records: &Range<Uid>| records.start < step.end && step.start < records.end;
-            let places = row.cells.iter().enumerate().filter(|(_, cell)| meets(&cell.records));
-            places.for_each(|(place, _)| split.add(at, place, 0));
+            let overlaps = |records: &Range<Uid>| records.start < step.end && step.start < records.end;
+            let overlapping = cells.cells.iter().enumerate().filter(|(_, cell)| overlaps(&cell.records));
+            overlapping.for_each(|(cell, _)| split.add(row, cell, 0));
         }
         let listing = Listing { first: step.start.0, end: step.end.0, from, to };
-        let answers = self.ask(&split.parts(|_| QuestionKind::Listing(listing))).await?;
+        let answers = self.ask(&split.cell_questions(|_| QuestionKind::Listing(listing))).await?;
         let mut found = Vec::new();
         for answer in answers {
             let AnswerKind::Listing(uids) = answer else { return Err(other_kind()) };

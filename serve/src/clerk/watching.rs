@@ -60,7 +60,7 @@ impl Watching {
             for seed in &seeds {
                 match tokio::time::timeout_at(deadline, topology(&dialer, seed, 0)).await {
                     Ok(Ok(answer)) => {
-                        let (sender, receiver) = watch::channel(Arc::new(told(answer, seed)));
+                        let (sender, receiver) = watch::channel(Arc::new(map_of(answer, seed)));
                         let source = Arc::<Source>::default();
                         let task = tokio::spawn(watch(seed.clone(), seeds, dialer, sender, source.clone()));
                         return Ok((Self { task, source }, receiver));
@@ -108,13 +108,13 @@ fn together(failed: &[(&String, Status)]) -> Status {
     let Some((_, last)) = failed.last() else {
         return Status::unavailable("no server to connect to; give at least one address, HOST:PORT");
     };
-    let said: Vec<String> = failed.iter().map(|(seed, status)| format!("{seed}: {}", cause(status))).collect();
-    Status::new(last.code(), said.join("; "))
+    let messages: Vec<String> = failed.iter().map(|(seed, status)| format!("{seed}: {}", cause(status))).collect();
+    Status::new(last.code(), messages.join("; "))
 }
 
 /// The map from a server that was reached at an address. A server without other servers may publish an unspecified
 /// address, because it does not know how clients reach it; the reached address replaces that address.
-fn told(mut topology: TopologyResponse, reached: &str) -> Map {
+fn map_of(mut topology: TopologyResponse, reached: &str) -> Map {
     for server in &mut topology.servers {
         if server.address.parse().is_ok_and(|address: SocketAddr| address.ip().is_unspecified()) {
             reached.clone_into(&mut server.address);
@@ -141,8 +141,8 @@ fn after(address: &str, map: &Map, seeds: &[String]) -> String {
             all.push(seed);
         }
     }
-    let at = all.iter().position(|own| *own == address).map_or(0, |at| at + 1);
-    all.get(at % all.len().max(1)).map_or_else(|| address.to_owned(), |&next| next.to_owned())
+    let next = all.iter().position(|known| *known == address).map_or(0, |index| index + 1);
+    all.get(next % all.len().max(1)).map_or_else(|| address.to_owned(), |&address| address.to_owned())
 }
 
 /// Waits for new maps until no receiver is left.
@@ -163,16 +163,16 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
                 request.set_timeout(2 * WAIT);
                 // A doubt is about a map that is known; it must not interrupt the read of a new map.
                 let is_new = version == 0;
-                let most = if is_new { AT_ONCE } else { 2 * WAIT };
+                let timeout = if is_new { AT_ONCE } else { 2 * WAIT };
                 tokio::select! {
-                    answer = tokio::time::timeout(most, client.topology(request)) => answer.ok().and_then(Result::ok),
+                    answer = tokio::time::timeout(timeout, client.topology(request)) => answer.ok().and_then(Result::ok),
                     () = source.doubted.notified(), if !is_new => None,
                 }
             }
             None => None,
         };
         if let Some(answer) = answer {
-            let map = told(answer.into_inner(), &address);
+            let map = map_of(answer.into_inner(), &address);
             version = map.version;
             // A server that has just started, or was cut off, may not know the newest epoch.
             let is_new = maps.send_if_modified(|old| {

@@ -92,8 +92,8 @@ async fn fetch(cluster: &Arc<Cluster>, server: &str, name: CellName, source: u64
     let mut client = client.max_decoding_message_size(usize::MAX);
     let silent = |_| Status::deadline_exceeded("the server stopped sending");
     let mut pieces = tokio::time::timeout(SILENCE, client.fetch(request)).await.map_err(silent)??.into_inner();
-    let own = cluster.clone();
-    let mut receiver = blocking(move || own.shelf.receive(name.row, name.partition)).await?.map_err(failed)?;
+    let holder = cluster.clone();
+    let mut receiver = blocking(move || holder.shelf.receive(name.row, name.partition)).await?.map_err(failed)?;
     let mut bytes = 0;
     while let Some(piece) = tokio::time::timeout(SILENCE, pieces.message()).await.map_err(silent)?? {
         bytes += piece.bytes.len() as u64;

@@ -19,7 +19,7 @@ use webstrata_layers::{EpochId, Error, Store};
 use super::fetch::{Brought, bring};
 use super::members::Member;
 use super::readiness::{CellFailure, Lacks};
-use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, say};
+use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, pairs_of};
 use super::{Cluster, KeeperCounts, State, blocking};
 use crate::map::Map;
 use crate::protocol::proto::{CellName, TopologyResponse};
@@ -35,11 +35,11 @@ const DOUBLINGS_MAX: u32 = 5;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A cell, by row and partition.
-type Name = (u32, u32);
+type CellKey = (u32, u32);
 
 /// The result of a task that gets a cell.
-struct Done {
-    name: Name,
+struct Loaded {
+    name: CellKey,
     residence: Residence,
     brought: Result<Option<Brought>, Status>,
 }
@@ -48,23 +48,23 @@ struct Keeper {
     cluster: Arc<Cluster>,
     /// The rows of all open epochs, by number.
     layouts: BTreeMap<u32, Layout>,
-    loads: JoinSet<Done>,
-    loading: BTreeSet<Name>,
+    loads: JoinSet<Loaded>,
+    loading: BTreeSet<CellKey>,
     /// When to look again for cells that another server makes.
-    again: BTreeMap<Name, Instant>,
+    again: BTreeMap<CellKey, Instant>,
     /// Cells that could not be made or fetched so far.
-    failures: BTreeMap<Name, CellFailure>,
+    failures: BTreeMap<CellKey, CellFailure>,
     /// The cells that this server holds: in memory or mapped, and their bytes.
-    places: BTreeMap<Name, (Residence, u64)>,
+    held: BTreeMap<CellKey, (Residence, u64)>,
     /// Cells to drop, because their other servers have them, and since when.
-    spare: BTreeMap<Name, Instant>,
+    spare: BTreeMap<CellKey, Instant>,
     /// The members, and since when they have not changed.
     members: (Vec<String>, Instant),
     /// What each known server published last, and when; dropped after a while.
     heard: BTreeMap<String, (Member, Instant)>,
     looked: Option<Instant>,
     opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Error>>>,
-    missing_since: BTreeMap<Name, Instant>,
+    missing_since: BTreeMap<CellKey, Instant>,
     /// Whether the lack of other servers has been logged.
     alone: bool,
     counts: KeeperCounts,
@@ -89,7 +89,7 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         loading: BTreeSet::new(),
         again: BTreeMap::new(),
         failures: BTreeMap::new(),
-        places: BTreeMap::new(),
+        held: BTreeMap::new(),
         spare: BTreeMap::new(),
         members: (Vec::new(), Instant::now()),
         heard: BTreeMap::new(),
@@ -136,13 +136,13 @@ impl Keeper {
         self.bring(&survey, &holders);
         self.drop_spare(&survey, &holders).await;
         self.count(&survey, &holders);
-        self.say_lacks();
+        self.publish_lacks();
         self.publish(&survey).await;
     }
 
     /// Publishes what the server lacks to be ready.
-    fn say_lacks(&self) {
-        let missing = self.missing_since.keys().filter(|name| !self.places.contains_key(name));
+    fn publish_lacks(&self) {
+        let missing = self.missing_since.keys().filter(|name| !self.held.contains_key(name));
         let failed = missing.filter_map(|name| self.failures.get(name)).next().cloned();
         let (epoch, cells) = (self.counts.current == 0, self.counts.missing);
         self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, failed });
@@ -153,8 +153,8 @@ impl Keeper {
     async fn survey(&mut self) -> Survey {
         let (options, leaving) = (&self.cluster.options, self.cluster.state().leaving);
         let mut live = self.cluster.members.live().await;
-        for own in live.iter_mut().filter(|member| leaving && member.name == options.name) {
-            own.said.insert("leaving".to_owned(), "1".to_owned());
+        for this_server in live.iter_mut().filter(|member| leaving && member.name == options.name) {
+            this_server.pairs.insert("leaving".to_owned(), "1".to_owned());
         }
         live.retain(|member| self.is_kin(member));
         let names: Vec<String> = live.iter().map(|member| member.name.clone()).collect();
@@ -174,15 +174,15 @@ impl Keeper {
     fn is_kin(&self, member: &Member) -> bool {
         let state = self.cluster.state();
         let Some(newest) = state.stores.values().next_back() else { return true };
-        let own =
+        let id_of =
             |epoch: u64| if epoch == newest.id().epoch { Some(newest.id()) } else { newest.manifest().past(epoch) };
-        let other =
-            epochs_of(&member.said).find_map(|said| own(said.epoch).filter(|own| *own != said).map(|own| (own, said)));
-        if let Some((own, said)) = other {
-            let why = format!("its epoch {} has digest {}, not {}", own.epoch, said.digest, own.digest);
+        let differing = epochs_of(&member.pairs)
+            .find_map(|theirs| id_of(theirs.epoch).filter(|ours| *ours != theirs).map(|ours| (ours, theirs)));
+        if let Some((ours, theirs)) = differing {
+            let why = format!("its epoch {} has digest {}, not {}", ours.epoch, theirs.digest, ours.digest);
             self.cluster.members.refuse(member.address, &why);
         }
-        other.is_none()
+        differing.is_none()
     }
 
     /// Whether the members have been stable for long enough to act. A server that joins a cluster waits for the other
@@ -202,17 +202,17 @@ impl Keeper {
         let cells = answered.iter().filter_map(|row| holders.get(row)).flatten();
         self.counts.unsettled = cells.filter(|cell| !cell.is_settled()).count() as u64;
         self.counts.servers = survey.live() as u64;
-        let alone = survey.live() <= 1 && !self.cluster.options.join.is_empty() && self.is_calm();
-        if alone && !self.alone {
+        let is_alone = survey.live() <= 1 && !self.cluster.options.join.is_empty() && self.is_calm();
+        if is_alone && !self.alone {
             let join = self.cluster.options.join.join(", ");
             tracing::warn!(join, "no other server answers; this server is alone and keeps asking these");
         }
-        self.alone = alone;
+        self.alone = is_alone;
         for residence in [Residence::Memory, Residence::Mapped] {
-            let own = self.places.values().filter(|(own, _)| *own == residence);
-            let at = usize::from(residence == Residence::Mapped);
-            self.counts.cells[at] = own.clone().count() as u64;
-            self.counts.bytes[at] = own.map(|(_, bytes)| bytes).sum();
+            let cells = self.held.values().filter(|(known, _)| *known == residence);
+            let index = usize::from(residence == Residence::Mapped);
+            self.counts.cells[index] = cells.clone().count() as u64;
+            self.counts.bytes[index] = cells.map(|(_, bytes)| bytes).sum();
         }
     }
 
@@ -259,8 +259,8 @@ impl Keeper {
             let state = self.cluster.state();
             (state.retired, state.stores.keys().copied().collect())
         };
-        let wanted = survey.epochs().into_iter().filter(|id| id.epoch > retired && !known.contains(&id.epoch));
-        for id in wanted.filter(|id| id.epoch < self.counts.newest).collect::<Vec<_>>() {
+        let unopened = survey.epochs().into_iter().filter(|id| id.epoch > retired && !known.contains(&id.epoch));
+        for id in unopened.filter(|id| id.epoch < self.counts.newest).collect::<Vec<_>>() {
             let (location, epoch) = (self.cluster.location.clone(), id.epoch);
             match blocking(move || Store::open_known(location, id)).await {
                 Ok(Ok(store)) => self.add(store),
@@ -292,7 +292,7 @@ impl Keeper {
     /// the cells are on all servers they are placed on, another server calls the epoch current, or the epoch was opened
     /// more than [`PATIENCE`] ago. The newest such epoch is chosen.
     fn choose(&mut self, stores: &[Arc<Store>], survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
-        let (said, is_calm) = (survey.current(), self.is_calm());
+        let (published, is_calm) = (survey.current(), self.is_calm());
         let mut state = self.cluster.state();
         self.counts.newest = state.stores.keys().next_back().copied().unwrap_or(0).max(self.counts.newest);
         for store in stores.iter().rev() {
@@ -301,14 +301,14 @@ impl Keeper {
                 break;
             }
             let cells = || store.manifest().rows.iter().filter_map(|row| holders.get(&row.row)).flatten();
-            let somewhere = cells().all(|cell| !cell.ready.is_empty());
-            let settled = || cells().all(Holders::is_settled);
-            let long = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > PATIENCE);
-            if somewhere && (is_calm && settled() || epoch <= said || long) {
+            let is_complete = cells().all(|cell| !cell.ready.is_empty());
+            let is_settled = || cells().all(Holders::is_settled);
+            let is_overdue = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > PATIENCE);
+            if is_complete && (is_calm && is_settled() || epoch <= published || is_overdue) {
                 tracing::info!(epoch, "an epoch became current");
-                let old: Vec<u64> = state.stores.keys().copied().filter(|&own| own < epoch).collect();
+                let old: Vec<u64> = state.stores.keys().copied().filter(|&older| older < epoch).collect();
                 let now = Instant::now();
-                old.into_iter().for_each(|own| _ = state.superseded.entry(own).or_insert(now));
+                old.into_iter().for_each(|older| _ = state.superseded.entry(older).or_insert(now));
                 state.current = epoch;
                 break;
             }
@@ -322,7 +322,7 @@ impl Keeper {
         self.layouts.retain(|row, _| rows.contains(row));
         self.again.retain(|(row, _), _| rows.contains(row));
         self.failures.retain(|(row, _), _| rows.contains(row));
-        let unneeded: Vec<Name> = self.places.keys().copied().filter(|(row, _)| !rows.contains(row)).collect();
+        let unneeded: Vec<CellKey> = self.held.keys().copied().filter(|(row, _)| !rows.contains(row)).collect();
         self.remove(&unneeded).await;
     }
 
@@ -346,8 +346,8 @@ impl Keeper {
 
     /// Starts to get the cells placed on this server that are missing, or that must move to or from memory.
     fn bring(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
-        let own = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
-        let Some(own) = own else { return };
+        let this_server = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
+        let Some(this_server) = this_server else { return };
         let (leaving, wishes) = {
             let state = self.cluster.state();
             (state.leaving, state.wishes)
@@ -357,27 +357,27 @@ impl Keeper {
         let (mut missing, mut moving, mut starts, now) = (0, 0, Vec::new(), Instant::now());
         let mut since_before = std::mem::take(&mut self.missing_since);
         let mut memory: u64 =
-            self.places.values().filter(|(residence, _)| *residence == Residence::Memory).map(|(_, bytes)| bytes).sum();
+            self.held.values().filter(|(residence, _)| *residence == Residence::Memory).map(|(_, bytes)| bytes).sum();
         for (&row, cells) in holders {
             let Some(layout) = self.layouts.get(&row) else { continue };
             let relaxed = self.is_relinquished(row);
             for (partition, cell) in layout.partitions().zip(cells) {
                 let name = (row, partition);
-                let Some(rank) = cell.placed.iter().position(|&at| at == own) else { continue };
-                let here = self.places.get(&name).copied();
-                let fits = here.is_none_or(|(residence, bytes)| {
-                    residence == Residence::Memory || memory + bytes <= self.cluster.options.memory
+                let Some(rank) = cell.placed.iter().position(|&server| server == this_server) else { continue };
+                let current = self.held.get(&name).copied();
+                let fits = current.is_none_or(|(now_in, bytes)| {
+                    now_in == Residence::Memory || memory + bytes <= self.cluster.options.memory
                 });
-                let wanted = if rank == 0 && !relaxed && fits && memory < self.cluster.options.memory {
+                let residence = if rank == 0 && !relaxed && fits && memory < self.cluster.options.memory {
                     Residence::Memory
                 } else {
                     Residence::Mapped
                 };
-                if here.is_some_and(|(residence, _)| residence == wanted) {
+                if current.is_some_and(|(now_in, _)| now_in == residence) {
                     continue;
                 }
-                missing += u64::from(here.is_none());
-                moving += u64::from(here.is_some());
+                missing += u64::from(current.is_none());
+                moving += u64::from(current.is_some());
                 let since = since_before.remove(&name).unwrap_or(now);
                 self.missing_since.insert(name, since);
                 let waits = self.again.get(&name).is_some_and(|&again| now < again)
@@ -390,28 +390,32 @@ impl Keeper {
                 {
                     continue;
                 }
-                if let (Residence::Memory, Some((_, bytes))) = (wanted, here) {
+                if let (Residence::Memory, Some((_, bytes))) = (residence, current) {
                     memory += bytes;
                 }
-                let from = cell.ready.iter().filter(|&&at| at != own).map(|&at| survey.servers[at].address.clone());
+                let from = cell
+                    .ready
+                    .iter()
+                    .filter(|&&server| server != this_server)
+                    .map(|&server| survey.servers[server].address.clone());
                 let may_make = rank == 0 || since.elapsed() > PATIENCE;
-                starts.push((name, wanted, from.collect(), may_make));
+                starts.push((name, residence, from.collect(), may_make));
             }
         }
-        for (name, wanted, from, may_make) in starts {
-            self.start(name, wanted, from, may_make);
+        for (name, residence, from, may_make) in starts {
+            self.start(name, residence, from, may_make);
         }
         (self.counts.missing, self.counts.moving, self.counts.wishes) = (missing, moving, wishes);
     }
 
     fn is_relinquished(&self, row: u32) -> bool {
         let state = self.cluster.state();
-        let with = |store: &Arc<Store>| store.manifest().rows.iter().any(|own| own.row == row);
-        let wanted = |(epoch, store): (&u64, &Arc<Store>)| with(store) && !state.relinquished.contains(epoch);
-        !state.relinquished.is_empty() && !state.stores.iter().any(wanted)
+        let has_row = |store: &Arc<Store>| store.manifest().rows.iter().any(|entry| entry.row == row);
+        let is_wanted = |(epoch, store): (&u64, &Arc<Store>)| has_row(store) && !state.relinquished.contains(epoch);
+        !state.relinquished.is_empty() && !state.stores.iter().any(is_wanted)
     }
 
-    fn start(&mut self, name: Name, residence: Residence, from: Vec<String>, may_make: bool) {
+    fn start(&mut self, name: CellKey, residence: Residence, from: Vec<String>, may_make: bool) {
         let Some(store) = self.cluster.newest_with(name.0) else {
             self.loading.remove(&name);
             return;
@@ -420,12 +424,12 @@ impl Keeper {
         self.loads.spawn(async move {
             let cell = CellName { row: name.0, partition: name.1 };
             let brought = bring(cluster, store, cell, residence, from, may_make).await;
-            Done { name, residence, brought }
+            Loaded { name, residence, brought }
         });
     }
 
-    fn take(&mut self, done: Done) {
-        let Done { name, residence, brought } = done;
+    fn take(&mut self, done: Loaded) {
+        let Loaded { name, residence, brought } = done;
         self.loading.remove(&name);
         match brought {
             Ok(Some(Brought { cell, fetched_bytes, is_made })) => {
@@ -444,7 +448,7 @@ impl Keeper {
                 let row = held.rows.get(&name.0).map_or(empty, |row| Row::clone(row));
                 held.rows.insert(name.0, Arc::new(row.with(Arc::new(cell))));
                 self.cluster.held.store(Arc::new(held));
-                self.places.insert(name, (residence, bytes));
+                self.held.insert(name, (residence, bytes));
             }
             Ok(None) => _ = self.again.insert(name, Instant::now() + AGAIN / 4),
             Err(status) => {
@@ -468,32 +472,31 @@ impl Keeper {
 
     /// Drops cells that other servers hold instead, after clerks have had time to learn of the move.
     async fn drop_spare(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
-        let own = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
-        let mut gone = Vec::new();
+        let this_server = survey.servers.iter().position(|server| server.name == self.cluster.options.name);
+        let mut unneeded = Vec::new();
         let calm = self.is_calm();
         for (&row, cells) in holders {
             let Some(layout) = self.layouts.get(&row) else { continue };
             for (partition, cell) in layout.partitions().zip(cells) {
                 let name = (row, partition);
-                let belongs = own.is_none_or(|own| cell.placed.contains(&own));
-                if belongs || !cell.is_settled() || cell.placed.is_empty() || !calm || !self.places.contains_key(&name)
-                {
+                let belongs = this_server.is_none_or(|this_server| cell.placed.contains(&this_server));
+                if belongs || !cell.is_settled() || cell.placed.is_empty() || !calm || !self.held.contains_key(&name) {
                     self.spare.remove(&name);
                 } else if self.spare.entry(name).or_insert_with(Instant::now).elapsed() >= self.cluster.options.settle {
-                    gone.push(name);
+                    unneeded.push(name);
                 }
             }
         }
-        self.remove(&gone).await;
+        self.remove(&unneeded).await;
     }
 
-    async fn remove(&mut self, names: &[Name]) {
+    async fn remove(&mut self, names: &[CellKey]) {
         if names.is_empty() {
             return;
         }
         let mut held = crate::held::Held::clone(&self.cluster.held.load());
         for name in names {
-            self.places.remove(name);
+            self.held.remove(name);
             self.spare.remove(name);
             if let Some(row) = held.rows.remove(&name.0) {
                 let row = Row::clone(&row).without(name.1);
@@ -504,8 +507,8 @@ impl Keeper {
         }
         self.cluster.held.store(Arc::new(held));
         // Images of an earlier process that are still to be loaded are kept too.
-        let names = self.places.keys().chain(&self.loading).chain(self.missing_since.keys());
-        let kept: BTreeSet<Name> = names.copied().collect();
+        let names = self.held.keys().chain(&self.loading).chain(self.missing_since.keys());
+        let kept: BTreeSet<CellKey> = names.copied().collect();
         let cluster = self.cluster.clone();
         // Open questions keep their cells mapped. No load may begin during the clean-up.
         let removed = blocking(move || cluster.shelf.keep(&|row, partition| kept.contains(&(row, partition)))).await;
@@ -516,16 +519,16 @@ impl Keeper {
 
     /// Publishes changes in gossip and in the map.
     async fn publish(&mut self, survey: &Survey) {
-        let (said, topology) = {
+        let (pairs, topology) = {
             let state = self.cluster.state();
             let epochs: Vec<EpochId> = state.stores.values().map(|store| store.id()).collect();
             let held = self.cluster.held.load();
-            let own = |layout: &Layout| -> BTreeSet<u32> {
+            let partitions = |layout: &Layout| -> BTreeSet<u32> {
                 let row = held.rows.get(&layout.row);
                 row.into_iter().flat_map(|row| row.cells()).map(|cell| cell.label().partition).collect()
             };
-            let rows: Vec<(&Layout, BTreeSet<u32>)> = self.layouts.values().map(|row| (row, own(row))).collect();
-            let said = say(state.current, &epochs, &rows, state.leaving);
+            let rows: Vec<(&Layout, BTreeSet<u32>)> = self.layouts.values().map(|row| (row, partitions(row))).collect();
+            let pairs = pairs_of(state.current, &epochs, &rows, state.leaving);
             let replicas = self.cluster.options.replicas;
             let topology = TopologyResponse {
                 version: 0,
@@ -536,9 +539,9 @@ impl Keeper {
                 rows: self.layouts.values().map(|row| Survey::row(row, &survey.holders(row, replicas))).collect(),
                 store: self.cluster.store.clone(),
             };
-            (said, topology)
+            (pairs, topology)
         };
-        self.cluster.members.say(&said).await;
+        self.cluster.members.publish(&pairs).await;
         let version = self.version;
         let is_new =
             version == 0 || (TopologyResponse { version, ..topology.clone() }) != **self.cluster.topology.borrow();

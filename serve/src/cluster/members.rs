@@ -52,14 +52,14 @@ pub(super) struct MemberOptions {
 }
 
 /// The key-value pairs that a server publishes.
-pub(crate) type Said = BTreeMap<String, String>;
+pub(crate) type Pairs = BTreeMap<String, String>;
 
 /// A live server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) address: SocketAddr,
-    pub(crate) said: Said,
+    pub(crate) pairs: Pairs,
 }
 
 /// Tells messages of this cluster from all others.
@@ -86,9 +86,9 @@ impl Seal {
 
     /// Checks the hash and decodes the message.
     fn open(self, sealed: &[u8]) -> Result<ChitchatMessage, String> {
-        let whole = sealed.split_first_chunk().filter(|(hash, message)| self.hash(message) == **hash);
-        let Some((_, message)) = whole else { return Err("not from a member of this cluster".to_owned()) };
-        // The decoder expects datagrams of its own version, and may panic on others.
+        let checked = sealed.split_first_chunk().filter(|(hash, message)| self.hash(message) == **hash);
+        let Some((_, message)) = checked else { return Err("not from a member of this cluster".to_owned()) };
+        // The decoder expects datagrams of its version, and may panic on others.
         let read = std::panic::catch_unwind(|| ChitchatMessage::deserialize(&mut &*message));
         read.map_err(|_| "the message is cut short".to_owned())?.map_err(|error| error.to_string())
     }
@@ -132,7 +132,7 @@ impl Refusals {
 }
 
 impl Members {
-    pub(crate) async fn join(options: &MemberOptions, dialer: Dialer, said: Said) -> Result<Self, Status> {
+    pub(crate) async fn join(options: &MemberOptions, dialer: Dialer, pairs: Pairs) -> Result<Self, Status> {
         let generation = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let id = ChitchatId::new(
             options.name.clone(),
@@ -156,9 +156,10 @@ impl Members {
         let (inbox, receiver) = mpsc::channel(INBOX);
         let seal = Seal::of(&options.cluster);
         let refusals = Refusals::default();
-        let line = Sending { from: options.address, store: options.store.clone(), dialer, refusals: refusals.clone() };
-        let over = OverCells { seal, line, receiver: Mutex::new(Some(receiver)) };
-        let handle = spawn_chitchat(config, said.into_iter().collect(), &over).await;
+        let sending =
+            Sending { from: options.address, store: options.store.clone(), dialer, refusals: refusals.clone() };
+        let transport = OverCells { seal, sending, receiver: Mutex::new(Some(receiver)) };
+        let handle = spawn_chitchat(config, pairs.into_iter().collect(), &transport).await;
         let handle = handle.map_err(|error| Status::internal(format!("cannot join the gossip: {error}")))?;
         let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
         Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false), refusals })
@@ -186,15 +187,15 @@ impl Members {
     }
 
     /// Publishes these pairs from now on.
-    pub(crate) async fn say(&self, said: &Said) {
+    pub(crate) async fn publish(&self, pairs: &Pairs) {
         self.handle
             .with_chitchat(|chitchat| {
-                let own = chitchat.self_node_state();
-                let old: Vec<String> = own.key_values().map(|(key, _)| key.to_owned()).collect();
-                old.iter().filter(|key| !said.contains_key(*key)).for_each(|key| own.delete(key));
-                for (key, value) in said {
-                    if own.get(key) != Some(value) {
-                        own.set(key, value);
+                let state = chitchat.self_node_state();
+                let old: Vec<String> = state.key_values().map(|(key, _)| key.to_owned()).collect();
+                old.iter().filter(|key| !pairs.contains_key(*key)).for_each(|key| state.delete(key));
+                for (key, value) in pairs {
+                    if state.get(key) != Some(value) {
+                        state.set(key, value);
                     }
                 }
             })
@@ -203,22 +204,23 @@ impl Members {
 
     /// The live servers by name, including this server.
     pub(crate) async fn live(&self) -> Vec<Member> {
-        let own = self.handle.chitchat_id().clone();
+        let own_id = self.handle.chitchat_id().clone();
         self.handle
             .with_chitchat(|chitchat| {
                 let mut newest: BTreeMap<String, (u64, Member)> = BTreeMap::new();
                 let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
                 for id in live {
-                    let is_double = id.node_id == own.node_id && id.gossip_advertise_addr != own.gossip_advertise_addr;
+                    let is_double =
+                        id.node_id == own_id.node_id && id.gossip_advertise_addr != own_id.gossip_advertise_addr;
                     if is_double && !self.doubled.swap(true, Ordering::Relaxed) {
-                        let (name, address) = (&own.node_id, id.gossip_advertise_addr);
+                        let (name, address) = (&own_id.node_id, id.gossip_advertise_addr);
                         tracing::error!(%name, %address, "another server has this name: give each its own --name");
                     }
                     let Some(state) = chitchat.node_state(&id) else { continue };
                     // A restarted server may appear with two generations for a while.
-                    let generation = if id == own { u64::MAX } else { id.generation_id };
-                    let said = state.key_values().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-                    let member = Member { name: id.node_id.to_string(), address: id.gossip_advertise_addr, said };
+                    let generation = if id == own_id { u64::MAX } else { id.generation_id };
+                    let pairs = state.key_values().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+                    let member = Member { name: id.node_id.to_string(), address: id.gossip_advertise_addr, pairs };
                     let entry = newest.entry(member.name.clone()).or_insert((generation, member.clone()));
                     if entry.0 < generation {
                         *entry = (generation, member);
@@ -256,7 +258,7 @@ struct Sending {
 /// The transport of gossip: calls of the service `Cells`.
 struct OverCells {
     seal: Seal,
-    line: Sending,
+    sending: Sending,
     receiver: Mutex<Option<mpsc::Receiver<(SocketAddr, ChitchatMessage)>>>,
 }
 
@@ -265,7 +267,7 @@ impl Transport for OverCells {
     async fn open(&self, _: SocketAddr) -> anyhow::Result<Box<dyn Socket>> {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the gossip socket is already open"))?;
-        Ok(Box::new(Line { seal: self.seal, sending: self.line.clone(), receiver, peers: BTreeMap::new() }))
+        Ok(Box::new(Line { seal: self.seal, sending: self.sending.clone(), receiver, peers: BTreeMap::new() }))
     }
 }
 

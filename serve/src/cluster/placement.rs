@@ -35,7 +35,7 @@ impl Load {
 
 /// The loads of the servers, and their bound.
 struct Capacity {
-    held: Vec<u64>,
+    loads: Vec<u64>,
     /// The sum of all loads so far.
     placed: u64,
     takers: u64,
@@ -48,22 +48,22 @@ impl Capacity {
     fn new(cells: &[Load], servers: usize, takers: usize, copies: usize) -> Self {
         let all: u64 = cells.iter().map(|cell| cell.weight).sum::<u64>() * copies as u64;
         let (takers, heaviest) = ((takers as u64).max(1), cells.iter().map(|cell| cell.weight).max().unwrap_or(0));
-        Self { held: vec![0; servers], placed: 0, takers, slack: (all / takers / 10).max(heaviest) }
+        Self { loads: vec![0; servers], placed: 0, takers, slack: (all / takers / 10).max(heaviest) }
     }
 
-    fn has(&self, at: usize, weight: u64) -> bool {
-        self.held[at] + weight <= self.placed / self.takers + self.slack
+    fn has(&self, server: usize, weight: u64) -> bool {
+        self.loads[server] + weight <= self.placed / self.takers + self.slack
     }
 
-    fn give(&mut self, at: usize, weight: u64) {
-        self.held[at] += weight;
+    fn add(&mut self, server: usize, weight: u64) {
+        self.loads[server] += weight;
         self.placed += weight;
     }
 
     /// The first server with capacity, or the server with the smallest load if none has capacity.
-    fn choose(&self, of: &[usize], weight: u64) -> Option<usize> {
-        let first = of.iter().copied().find(|&at| self.has(at, weight));
-        first.or_else(|| of.iter().copied().min_by_key(|&at| self.held[at]))
+    fn choose(&self, servers: &[usize], weight: u64) -> Option<usize> {
+        let first = servers.iter().copied().find(|&server| self.has(server, weight));
+        first.or_else(|| servers.iter().copied().min_by_key(|&server| self.loads[server]))
     }
 }
 
@@ -84,25 +84,26 @@ pub fn place(
     let mut placed: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), copies); cells.len()];
     // Heavy cells first: light cells fill the remaining capacity.
     let mut order: Vec<usize> = (0..cells.len()).collect();
-    order.sort_by_key(|&at| (Reverse(cells[at].weight), cells[at].partition));
+    order.sort_by_key(|&cell| (Reverse(cells[cell].weight), cells[cell].partition));
     for cell in order {
         let Load { partition, weight } = cells[cell];
         let mut ranked = rank(row, partition, servers);
-        let mut own = Vec::with_capacity(servers.len());
-        while own.len() < copies {
-            let free: Vec<usize> = ranked.iter().copied().filter(|at| takes[*at] && !own.contains(at)).collect();
-            let Some(at) = all.choose(&free, weight) else { break };
-            all.give(at, weight);
-            own.push(at);
+        let mut chosen = Vec::with_capacity(servers.len());
+        while chosen.len() < copies {
+            let free: Vec<usize> =
+                ranked.iter().copied().filter(|server| takes[*server] && !chosen.contains(server)).collect();
+            let Some(server) = all.choose(&free, weight) else { break };
+            all.add(server, weight);
+            chosen.push(server);
         }
-        if let Some(at) = first.choose(&own, weight) {
-            first.give(at, weight);
-            own.retain(|&other| other != at);
-            own.insert(0, at);
+        if let Some(server) = first.choose(&chosen, weight) {
+            first.add(server, weight);
+            chosen.retain(|&other| other != server);
+            chosen.insert(0, server);
         }
-        ranked.retain(|at| !own.contains(at));
-        own.append(&mut ranked);
-        placed[cell].0 = own;
+        ranked.retain(|server| !chosen.contains(server));
+        chosen.append(&mut ranked);
+        placed[cell].0 = chosen;
     }
     placed
 }
@@ -110,13 +111,16 @@ pub fn place(
 /// The indexes of `servers` in the order of their scores for a cell.
 fn rank(row: u32, partition: u32, servers: &[impl AsRef<str>]) -> Vec<usize> {
     let cell = u64::from(row) << 32 | u64::from(partition);
-    let mut scores: Vec<(u64, usize)> =
-        servers.iter().enumerate().map(|(at, name)| (xxh3_64_with_seed(name.as_ref().as_bytes(), cell), at)).collect();
+    let mut scores: Vec<(u64, usize)> = servers
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (xxh3_64_with_seed(name.as_ref().as_bytes(), cell), index))
+        .collect();
     // Names are unique, so they break ties of hashes.
     scores.sort_unstable_by(|one, other| {
         other.0.cmp(&one.0).then_with(|| servers[one.1].as_ref().cmp(servers[other.1].as_ref()))
     });
-    scores.into_iter().map(|(_, at)| at).collect()
+    scores.into_iter().map(|(_, index)| index).collect()
 }
 
 #[cfg(test)]

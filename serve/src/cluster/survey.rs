@@ -15,7 +15,7 @@ use std::ops::Range;
 use webstrata_layers::{EpochId, RowEntry, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::members::{Member, Said};
+use super::members::{Member, Pairs};
 use super::placement::{Load, place};
 use crate::protocol::proto::{Cell, Epoch, Row, Server};
 use webstrata_cells::image::label::range_number;
@@ -28,7 +28,7 @@ pub(super) struct Survey {
     stays: Vec<bool>,
     /// Whether each server is alive.
     lives: Vec<bool>,
-    said: Vec<Said>,
+    pairs: Vec<Pairs>,
 }
 
 /// The data of a row that the survey needs.
@@ -62,7 +62,7 @@ pub(super) struct Holders {
 impl Holders {
     /// Whether all servers that the cell is placed on hold it.
     pub(super) fn is_settled(&self) -> bool {
-        self.placed.iter().all(|at| self.ready.contains(at))
+        self.placed.iter().all(|server| self.ready.contains(server))
     }
 }
 
@@ -70,11 +70,11 @@ impl Holders {
 pub(super) fn layouts(store: &Store) -> Vec<Layout> {
     let mut rows: Vec<Layout> = store.manifest().rows.iter().map(Layout::of).collect();
     for (entry, partition) in partitions(store) {
-        let place = entry.partitions.iter().position(|own| own.partition == partition.partition);
+        let index = entry.partitions.iter().position(|other| other.partition == partition.partition);
         let urls = partition.first_uid..partition.first_uid + partition.urls;
         let first_key = partition.first_key_bytes().unwrap_or_default();
-        if let (Some(row), Some(place)) = (rows.iter_mut().find(|row| row.row == entry.row), place) {
-            let records = entry.records(place);
+        if let (Some(row), Some(index)) = (rows.iter_mut().find(|row| row.row == entry.row), index) {
+            let records = entry.records(index);
             row.cells.push(CellSummary { load: Load::of(partition), urls, records, first_key });
         }
     }
@@ -101,11 +101,11 @@ impl Survey {
         let live = live.into_iter().map(|member| (member, true));
         let mut all: Vec<(Member, bool)> = live.chain(silent.into_iter().map(|member| (member, false))).collect();
         all.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
-        let stays = all.iter().map(|(member, lives)| *lives && !member.said.contains_key("leaving")).collect();
+        let stays = all.iter().map(|(member, lives)| *lives && !member.pairs.contains_key("leaving")).collect();
         let lives = all.iter().map(|(_, lives)| *lives).collect();
         let server = |member: &Member| Server { name: member.name.clone(), address: member.address.to_string() };
         let servers = all.iter().map(|(member, _)| server(member)).collect();
-        Self { servers, stays, lives, said: all.into_iter().map(|(member, _)| member.said).collect() }
+        Self { servers, stays, lives, pairs: all.into_iter().map(|(member, _)| member.pairs).collect() }
     }
 
     /// The number of live servers.
@@ -113,48 +113,48 @@ impl Survey {
         self.lives.iter().filter(|&&lives| lives).count()
     }
 
-    fn said(&self) -> impl Iterator<Item = &Said> {
-        self.said.iter().zip(&self.lives).filter(|(_, lives)| **lives).map(|(said, _)| said)
+    fn live_pairs(&self) -> impl Iterator<Item = &Pairs> {
+        self.pairs.iter().zip(&self.lives).filter(|(_, lives)| **lives).map(|(pairs, _)| pairs)
     }
 
     /// The newest epoch that a live server calls current.
     pub(super) fn current(&self) -> u64 {
-        self.said().filter_map(|said| said.get("current")?.parse().ok()).max().unwrap_or(0)
+        self.live_pairs().filter_map(|pairs| pairs.get("current")?.parse().ok()).max().unwrap_or(0)
     }
 
     /// The epochs that live servers serve.
     pub(super) fn epochs(&self) -> BTreeSet<EpochId> {
-        self.said().flat_map(epochs_of).collect()
+        self.live_pairs().flat_map(epochs_of).collect()
     }
 
     /// The servers of each cell of a row, in order.
     pub(super) fn holders(&self, row: &Layout, replicas: usize) -> Vec<Holders> {
         let cells: Vec<Load> = row.cells.iter().map(|cell| cell.load).collect();
         let ready: Vec<BTreeSet<u32>> =
-            self.said.iter().map(|said| said.get(&row.key).map(|text| set_of(text)).unwrap_or_default()).collect();
+            self.pairs.iter().map(|pairs| pairs.get(&row.key).map(|text| set_of(text)).unwrap_or_default()).collect();
         let names: Vec<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
         let holders = |(partition, (ranked, belongs)): (u32, (Vec<usize>, usize))| {
             let placed = ranked[..belongs].to_vec();
             // Servers that stay come before servers that leave.
-            let has = |at: &usize| ready[*at].contains(&partition);
+            let has = |server: &usize| ready[*server].contains(&partition);
             let (live, silent): (Vec<usize>, Vec<usize>) =
-                ranked.into_iter().filter(has).partition(|&at| self.lives[at]);
-            let (stay, go): (Vec<usize>, Vec<usize>) = live.into_iter().partition(|&at| self.stays[at]);
-            Holders { ready: stay.into_iter().chain(go).collect(), silent, placed }
+                ranked.into_iter().filter(has).partition(|&server| self.lives[server]);
+            let (staying, leaving): (Vec<usize>, Vec<usize>) = live.into_iter().partition(|&server| self.stays[server]);
+            Holders { ready: staying.into_iter().chain(leaving).collect(), silent, placed }
         };
         row.partitions().zip(place(row.row, &cells, &names, &self.stays, replicas)).map(holders).collect()
     }
 
     /// A row, as a message.
     pub(super) fn row(row: &Layout, holders: &[Holders]) -> Row {
-        let narrow = |at: &usize| u32::try_from(*at).unwrap_or(u32::MAX);
-        let cell = |(place, holders): (&CellSummary, &Holders)| Cell {
-            partition: place.load.partition,
-            first_uid: place.urls.start.0,
-            urls: place.urls.end - place.urls.start,
-            first_record: place.records.start.0,
-            end_record: place.records.end.0,
-            first_key: place.first_key.clone(),
+        let narrow = |server: &usize| u32::try_from(*server).unwrap_or(u32::MAX);
+        let cell = |(summary, holders): (&CellSummary, &Holders)| Cell {
+            partition: summary.load.partition,
+            first_uid: summary.urls.start.0,
+            urls: summary.urls.end - summary.urls.start,
+            first_record: summary.records.start.0,
+            end_record: summary.records.end.0,
+            first_key: summary.first_key.clone(),
             servers: holders.ready.iter().chain(&holders.silent).map(narrow).collect(),
         };
         Row {
@@ -180,21 +180,22 @@ pub(super) fn epoch_of(store: &Store) -> Epoch {
 }
 
 /// The epochs that a server serves.
-pub(super) fn epochs_of(said: &Said) -> impl Iterator<Item = EpochId> {
-    said.get("epochs").into_iter().flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok())
+pub(super) fn epochs_of(pairs: &Pairs) -> impl Iterator<Item = EpochId> {
+    pairs.get("epochs").into_iter().flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok())
 }
 
 /// What this server publishes: its epochs, and its cells of these rows.
-pub(super) fn say(current: u64, epochs: &[EpochId], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Said {
+pub(super) fn pairs_of(current: u64, epochs: &[EpochId], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Pairs {
     let list: Vec<String> = epochs.iter().map(EpochId::to_string).collect();
-    let mut said = BTreeMap::from([("current".to_owned(), current.to_string()), ("epochs".to_owned(), list.join(","))]);
+    let mut pairs =
+        BTreeMap::from([("current".to_owned(), current.to_string()), ("epochs".to_owned(), list.join(","))]);
     for (row, cells) in rows.iter().filter(|(_, cells)| !cells.is_empty()) {
-        said.insert(row.key.clone(), text_of(cells));
+        pairs.insert(row.key.clone(), text_of(cells));
     }
     if leaving {
-        said.insert("leaving".to_owned(), "1".to_owned());
+        pairs.insert("leaving".to_owned(), "1".to_owned());
     }
-    said
+    pairs
 }
 
 /// Numbers as ranges: `0-4,7`.
@@ -210,10 +211,10 @@ fn text_of(numbers: &BTreeSet<u32>) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// Parses ranges of numbers. Invalid parts are skipped.
+/// Parses ranges of numbers. Invalid ranges are skipped.
 fn set_of(text: &str) -> BTreeSet<u32> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
         let range = first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?;
         // No row has more partitions: a longer range is not from a Webstrata server.
         (range.end().checked_sub(*range.start())? < 1 << 24).then_some(range)
@@ -246,7 +247,7 @@ mod tests {
         let member = |number: usize, leaving: bool| Member {
             name: format!("server-{number}"),
             address: ([127, 0, 0, 1], 7400).into(),
-            said: say(
+            pairs: pairs_of(
                 number as u64,
                 &[EpochId { epoch: 1, digest: Digest::of(b"") }],
                 &[(&row, (0..20).collect())],

@@ -64,8 +64,8 @@ impl Open {
 
     /// The connection to close first, of a caller or of all.
     fn first_idle(&self, of: Option<Origin>) -> Option<u64> {
-        let own = self.lines.iter().filter(|(_, (origin, line))| of.is_none_or(|of| of == *origin) && line.is_idle());
-        own.min_by_key(|(number, (_, line))| (line.used(), line.since(), **number)).map(|(number, _)| *number)
+        let idle = self.lines.iter().filter(|(_, (origin, line))| of.is_none_or(|of| of == *origin) && line.is_idle());
+        idle.min_by_key(|(number, (_, line))| (line.used(), line.since(), **number)).map(|(number, _)| *number)
     }
 }
 
@@ -105,14 +105,14 @@ impl Connections {
     }
 
     /// Adds a connection, if the limits or an idle connection allow it.
-    pub(crate) fn enter(&self, origin: Origin, room: &ConnectionLimits) -> Option<Seat> {
+    pub(crate) fn enter(&self, origin: Origin, limits: &ConnectionLimits) -> Option<Seat> {
         let mut open = self.lock();
-        let own = open.of.get(&origin).copied().unwrap_or(0);
+        let of_origin = open.of.get(&origin).copied().unwrap_or(0);
         let is_room = if open.cut {
             false
-        } else if own >= room.of_one {
+        } else if of_origin >= limits.of_one {
             open.first_idle(Some(origin)).map(|number| self.close(&mut open, number)).is_some()
-        } else if open.lines.len() >= room.most {
+        } else if open.lines.len() >= limits.most {
             open.first_idle(None).map(|number| self.close(&mut open, number)).is_some()
         } else {
             true

@@ -27,8 +27,8 @@ pub(crate) fn around(router: Router) -> Router {
 async fn within(request: Request, next: Next) -> Response {
     let patience = patience(request.headers()).filter(|_| is_grpc(request.headers()));
     let Some(patience) = patience else { return next.run(request).await };
-    let most = patience.saturating_sub(EARLIER).max(patience / 2);
-    timeout(most, next.run(request)).await.unwrap_or_else(|_| {
+    let longest = patience.saturating_sub(EARLIER).max(patience / 2);
+    timeout(longest, next.run(request)).await.unwrap_or_else(|_| {
         answer(Status::deadline_exceeded(format!("no answer within {patience:?}, the call's deadline")), true)
     })
 }

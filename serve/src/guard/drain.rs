@@ -74,7 +74,7 @@ pub struct Drain {
     ready: watch::Sender<Result<(), String>>,
     health: HealthReporter,
     /// Held while health checks are updated, so that the last update is the newest.
-    telling: Arc<Mutex<()>>,
+    updating: Arc<Mutex<()>>,
 }
 
 impl Drain {
@@ -83,8 +83,8 @@ impl Drain {
     pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
         let (health, service) = health_reporter();
         let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it is starting up".to_owned())));
-        let drain = Self { linger, patience, phase, ready, health, telling: Arc::default() };
-        drain.tell().await;
+        let drain = Self { linger, patience, phase, ready, health, updating: Arc::default() };
+        drain.update_health().await;
         (drain, service)
     }
 
@@ -115,7 +115,7 @@ impl Drain {
     pub async fn set_ready(&self, ready: Result<(), String>) {
         let is_ready = ready.is_ok();
         if self.ready.send_replace(ready).is_ok() != is_ready {
-            self.tell().await;
+            self.update_health().await;
         }
     }
 
@@ -155,7 +155,7 @@ impl Drain {
         let overdue = async {
             self.reached(Phase::Lingers).await;
             tracing::info!(linger = ?self.linger, "draining: clients are told to ask other servers");
-            self.tell().await;
+            self.update_health().await;
             sleep(self.linger).await;
             tracing::info!(connections = connections.open(), "draining: finishing the calls that run");
             self.advance(Phase::Stopped);
@@ -165,11 +165,11 @@ impl Drain {
             served = &mut server => return served.map(|()| End::Whole),
             () = overdue => {}
         }
-        let left = connections.open();
-        tracing::warn!(connections = left, patience = ?self.patience, "draining took too long: cutting connections");
+        let open = connections.open();
+        tracing::warn!(connections = open, patience = ?self.patience, "draining took too long: cutting connections");
         connections.cut();
         // A transport that does not notice the cut is dropped.
-        timeout(CUT_MAX, server).await.unwrap_or(Ok(())).map(|()| End::Cut { connections: left })
+        timeout(CUT_MAX, server).await.unwrap_or(Ok(())).map(|()| End::Cut { connections: open })
     }
 
     fn advance(&self, phase: Phase) {
@@ -181,8 +181,8 @@ impl Drain {
     }
 
     /// Updates the health checks.
-    async fn tell(&self) {
-        let _telling = self.telling.lock().await;
+    async fn update_health(&self) {
+        let _updating = self.updating.lock().await;
         let status = if self.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
         for service in SERVICES {
             self.health.set_service_status(service, status).await;

@@ -143,21 +143,21 @@ impl Bounds {
     ///
     /// # Errors
     /// `BATCH_TOO_LARGE`.
-    pub fn admit(&self, given: usize) -> Result<(), Status> {
-        if given <= self.batch {
+    pub fn admit(&self, count: usize) -> Result<(), Status> {
+        if count <= self.batch {
             return Ok(());
         }
-        let (given, most) = (given as u64, self.batch as u64);
-        let message = format!("{given} items in one call (at most {most}); split the call");
-        Err(refuse(Reason::BatchTooLarge, message, &[("given", given), ("most", most)]))
+        let (count, most) = (count as u64, self.batch as u64);
+        let message = format!("{count} items in one call (at most {most}); split the call");
+        Err(refuse(Reason::BatchTooLarge, message, &[("given", count), ("most", most)]))
     }
 
     /// Checks the number of values in an answer.
     ///
     /// # Errors
     /// `ANSWER_TOO_LARGE`.
-    pub fn admit_values(&self, given: usize) -> Result<(), Status> {
-        if given <= self.values {
+    pub fn admit_values(&self, count: usize) -> Result<(), Status> {
+        if count <= self.values {
             return Ok(());
         }
         let most = self.values as u64;
@@ -220,7 +220,7 @@ type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
 /// The state that a call holds until its answer has ended.
 struct Holds {
     _connection: Option<Busy>,
-    _place: Option<Permit>,
+    _permit: Option<Permit>,
 }
 
 impl Attendant for Holds {}
@@ -230,7 +230,7 @@ impl Admission {
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         // The semaphore refuses larger numbers, which are no real limit.
-        let bounded = |places: usize| places.min(Semaphore::MAX_PERMITS);
+        let bounded = |permits: usize| permits.min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Pool::COUNTED.map(|pool| {
             let (calls, queue) = match pool {
                 Pool::Fetch => (limits.calls.div_ceil(4), limits.queue),
@@ -263,22 +263,22 @@ impl Admission {
     /// The loads of the pools at the moment.
     #[must_use]
     pub fn loads(&self) -> [Load; Pool::COUNTED.len()] {
-        self.0.each_ref().map(|places| Load {
-            pool: places.pool,
-            running: places.calls - places.run.available_permits(),
-            waiting: places.queue - places.wait.available_permits(),
-            refused: places.refused.load(Ordering::Relaxed),
-            given_up: places.answers.given_up(),
+        self.0.each_ref().map(|permits| Load {
+            pool: permits.pool,
+            running: permits.calls - permits.run.available_permits(),
+            waiting: permits.queue - permits.wait.available_permits(),
+            refused: permits.refused.load(Ordering::Relaxed),
+            given_up: permits.answers.given_up(),
         })
     }
 
     /// Drops answers that nobody reads. The server must call this periodically.
     pub fn give_up(&self) {
-        self.0.iter().for_each(|places| places.answers.give_up(places.stall));
+        self.0.iter().for_each(|permits| permits.answers.give_up(permits.stall));
     }
 
     fn places(&self, pool: Pool) -> Option<&PoolPermits> {
-        self.0.iter().find(|places| places.pool == pool)
+        self.0.iter().find(|permits| permits.pool == pool)
     }
 }
 
@@ -287,28 +287,28 @@ impl PoolPermits {
     async fn enter(&self, origin: Origin) -> Option<Permit> {
         let share = self.share_of(origin);
         // Fair: a returned permit goes to a waiting call, not to a new call.
-        if let Ok(own) = Arc::clone(&share.run).try_acquire_owned()
-            && let Ok(place) = Arc::clone(&self.run).try_acquire_owned()
+        if let Ok(of_origin) = Arc::clone(&share.run).try_acquire_owned()
+            && let Ok(of_pool) = Arc::clone(&self.run).try_acquire_owned()
         {
-            return Some(Permit(Arc::new((place, own, share))));
+            return Some(Permit(Arc::new((of_pool, of_origin, share))));
         }
-        let waited = async {
+        let waiting = async {
             let (_of_all, _of_one) = (self.wait.try_acquire().ok()?, share.wait.try_acquire().ok()?);
-            let place = async {
-                let own = Arc::clone(&share.run).acquire_owned().await.ok()?;
-                Some((Arc::clone(&self.run).acquire_owned().await.ok()?, own))
+            let both = async {
+                let of_origin = Arc::clone(&share.run).acquire_owned().await.ok()?;
+                Some((Arc::clone(&self.run).acquire_owned().await.ok()?, of_origin))
             };
-            timeout(self.wait_max, place).await.ok().flatten()
+            timeout(self.wait_max, both).await.ok().flatten()
         };
         let begun = Instant::now();
-        let entered = waited.await;
+        let entered = waiting.await;
         if entered.is_none() {
             if let Ok(_hold) = self.hold.try_acquire() {
                 sleep_until(begun + self.wait_max).await;
             }
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        entered.map(|(place, own)| Permit(Arc::new((place, own, share))))
+        entered.map(|(of_pool, of_origin)| Permit(Arc::new((of_pool, of_origin, share))))
     }
 
     fn share_of(&self, origin: Origin) -> Arc<Share> {
@@ -331,17 +331,17 @@ async fn admit(State((admission, methods)): State<(Admission, Methods)>, mut req
     let connection = Link::of(request.extensions()).map(|link| link.line.busy());
     let pool = methods.of(request.uri().path()).pool;
     let Some(places) = admission.places(pool) else {
-        return attended(next.run(request).await, Holds { _connection: connection, _place: None });
+        return attended(next.run(request).await, Holds { _connection: connection, _permit: None });
     };
-    let Some(place) = places.enter(Origin::of_call(request.extensions())).await else {
+    let Some(permit) = places.enter(Origin::of_call(request.extensions())).await else {
         let (calls, queue) = (places.calls, places.queue);
         let message = format!("too many calls: {calls} run, {queue} may wait for {:?}; retry later", places.wait_max);
         let status = refuse(Reason::Overloaded, message, &[]);
         return answer(status, is_grpc(request.headers()));
     };
-    request.extensions_mut().insert(place.clone());
+    request.extensions_mut().insert(permit.clone());
     let answered = next.run(timely(request, places.stall)).await;
-    places.answers.watched(attended(answered, Holds { _connection: connection, _place: Some(place) }))
+    places.answers.watched(attended(answered, Holds { _connection: connection, _permit: Some(permit) }))
 }
 
 #[cfg(test)]

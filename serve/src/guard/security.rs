@@ -208,11 +208,11 @@ impl Security {
     /// As [`Security::open`]; nothing changes then.
     pub fn reload(&self, options: &SecurityOptions) -> Result<(), SecurityError> {
         let new = Self::open(options)?;
-        if let (Some(own), Some(new)) = (&self.server, &new.server) {
-            own.become_like(new);
+        if let (Some(old), Some(new)) = (&self.server, &new.server) {
+            old.become_like(new);
         }
-        if let (Some(own), Some(new)) = (&self.tokens.0, &new.tokens.0) {
-            own.known.store(new.known.load_full());
+        if let (Some(old), Some(new)) = (&self.tokens.0, &new.tokens.0) {
+            old.known.store(new.known.load_full());
         }
         Ok(())
     }

@@ -55,15 +55,15 @@ impl Trace {
     /// Parses the value of `traceparent`. Later versions may have more fields, after a `-`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.trim().splitn(5, '-');
+        let mut fields = text.trim().splitn(5, '-');
         let mut hex = |digits: usize| {
-            let part = parts.next()?;
-            let lower = part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-            if part.len() == digits && lower { u128::from_str_radix(part, 16).ok() } else { None }
+            let field = fields.next()?;
+            let lower = field.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+            if field.len() == digits && lower { u128::from_str_radix(field, 16).ok() } else { None }
         };
         let (version, id, span, flags) = (hex(2)?, hex(32)?, u64::try_from(hex(16)?).ok()?, hex(2)?);
-        let more = parts.next().is_some();
-        let sound = id != 0 && span != 0 && version != 0xff && !(version == 0 && more);
+        let has_more = fields.next().is_some();
+        let sound = id != 0 && span != 0 && version != 0xff && !(version == 0 && has_more);
         sound.then_some(Self { id, span, sampled: flags & 1 == 1 })
     }
 

@@ -36,14 +36,14 @@ pub(super) async fn stats(State(shared): State<Shared>, RawQuery(query): RawQuer
     let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
     let stats = LinksService::new(shared).stats(Request::new(StatsRequest { epoch })).await?.into_inner();
     let server = |server: &ServerStats| {
-        let own = counts(&server.counts.unwrap_or_default());
-        json!({"server": server.server, "cells": server.cells, "counts": own})
+        let server_counts = counts(&server.counts.unwrap_or_default());
+        json!({"server": server.server, "cells": server.cells, "counts": server_counts})
     };
     let cell = |cell: &CellStats| {
         let name = cell.cell.unwrap_or_default();
-        let own = counts(&cell.counts.unwrap_or_default());
+        let cell_counts = counts(&cell.counts.unwrap_or_default());
         json!({
-            "row": name.row, "partition": name.partition, "minUid": cell.min_uid, "maxUid": cell.max_uid, "counts": own
+            "row": name.row, "partition": name.partition, "minUid": cell.min_uid, "maxUid": cell.max_uid, "counts": cell_counts
         })
     };
     Ok(Json(json!({

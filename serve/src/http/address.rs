@@ -20,14 +20,14 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
     let mut found = Vec::with_capacity(meant.len());
     for urls in meant {
         let first = urls[0].clone();
-        let mut there = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
-        let own = there.next();
-        if let (Some((one, _)), Some((other, _))) = (&own, there.next()) {
+        let mut matches = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
+        let found_url = matches.next();
+        if let (Some((one, _)), Some((other, _))) = (&found_url, matches.next()) {
             return Err(bad(format!("url: both {one} and {other} are in the store; give the scheme")));
         }
         // The remaining answers of this text must be skipped.
-        there.for_each(drop);
-        found.push(own.unwrap_or((first, None)));
+        matches.for_each(drop);
+        found.push(found_url.unwrap_or((first, None)));
     }
     Ok(found)
 }
@@ -42,9 +42,9 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), S
         return Ok((url, uid));
     }
     let near = neighbours(&meant(text)?);
-    let there = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
+    let known = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
     let shown = if text.contains("://") { url.as_str() } else { text.trim() };
-    let message = match there {
+    let message = match known {
         Some((_, near)) => format!("{shown} is not in the store, but {near} is"),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
     };

@@ -2,7 +2,7 @@
 //!
 //! Lists of values come in by increasing UID. The values that fit become items with their URLs. If not all values fit,
 //! the answer keeps the position for the next page. Memory: the bytes of text that a server allows in an answer, and
-//! one run of values.
+//! one batch of values.
 
 use std::mem::size_of;
 use webstrata_layers::Uid;
@@ -20,7 +20,7 @@ use crate::server::Shared;
 const LIMIT: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
 /// Values whose URLs are looked up in one batch.
-const RUN: usize = 4096;
+const BATCH: usize = 4096;
 /// Bytes counted for a value in addition to its texts.
 const BESIDE: usize = 32;
 
@@ -38,7 +38,7 @@ pub(super) struct Answer<V> {
     /// The position of the next page; `None` as long as more values fit.
     pub(super) more: Option<PagePosition>,
     begin: PagePosition,
-    left: usize,
+    values_left: usize,
     bytes_left: usize,
 }
 
@@ -69,11 +69,11 @@ impl<V> Answer<V> {
     pub(super) fn of(shared: &Shared, params: &Params, start: &Start) -> Result<Self, Status> {
         let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
         let bytes = shared.bounds.values.saturating_mul(size_of::<u64>());
-        Ok(Self::sized(start.place.unwrap_or_default(), usize::try_from(limit).unwrap_or(usize::MAX), bytes))
+        Ok(Self::sized(start.position.unwrap_or_default(), usize::try_from(limit).unwrap_or(usize::MAX), bytes))
     }
 
     fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
-        Self { items: Vec::new(), more: None, begin, left: limit, bytes_left: bytes }
+        Self { items: Vec::new(), more: None, begin, values_left: limit, bytes_left: bytes }
     }
 
     /// Whether no more values fit.
@@ -83,17 +83,17 @@ impl<V> Answer<V> {
 
     /// Whether the answer is still below its limit.
     pub(super) fn has_room(&self) -> bool {
-        self.left > 0
+        self.values_left > 0
     }
 
     /// How many more values to ask for: one above the limit, to learn whether there are more.
-    pub(super) fn room(&self) -> usize {
-        self.left.saturating_add(1)
+    pub(super) fn values_max(&self) -> usize {
+        self.values_left.saturating_add(1)
     }
 
     /// Ends the answer before a UID, unless the answer has already ended.
     pub(super) fn stop_at(&mut self, uid: Uid) {
-        self.more.get_or_insert(PagePosition { uid, given: 0 });
+        self.more.get_or_insert(PagePosition { uid, sent: 0 });
     }
 
     /// Adds lists of increasing UIDs; later calls continue with higher UIDs. Empty lists add no item.
@@ -108,44 +108,45 @@ impl<V> Answer<V> {
         while let Some(first) = rest.first() {
             if self.bytes_left == 0 {
                 // The size ends the answer before the limit does.
-                self.more = Some(PagePosition { uid: uids[first.list], given: first.first });
+                self.more = Some(PagePosition { uid: uids[first.list], sent: first.first });
                 return Ok(());
             }
             let mut size = 0;
-            let run = rest.iter().take_while(|piece| {
+            let batch = rest.iter().take_while(|piece| {
                 size += piece.end - piece.first;
-                size <= RUN
+                size <= BATCH
             });
-            // No piece is longer than a run.
-            let (run, after) = rest.split_at(run.count().max(1));
-            rest = after;
+            // No piece is longer than a batch.
+            let (batch, others) = rest.split_at(batch.count().max(1));
+            rest = others;
             let values = |piece: &Piece| lists.get(piece.list)[piece.first..piece.end].iter();
-            let wanted = run.iter().flat_map(|piece| values(piece).filter_map(|value| value.uid()));
-            let texts = Texts::of(pinned, wanted.chain(run.iter().map(|piece| uids[piece.list])).collect()).await?;
-            for piece in run {
+            let value_uids = batch.iter().flat_map(|piece| values(piece).filter_map(|value| value.uid()));
+            let texts =
+                Texts::of(pinned, value_uids.chain(batch.iter().map(|piece| uids[piece.list])).collect()).await?;
+            for piece in batch {
                 self.put(uids[piece.list], values(piece), &texts);
             }
         }
         Ok(())
     }
 
-    /// The part of the lists that fits below the limit, in pieces of at most one run.
+    /// The values of the lists that fit below the limit, in pieces of at most one batch.
     fn pieces<T>(&mut self, uids: &[Uid], lists: &Batch<T>) -> Result<Vec<Piece>, Status> {
         let mut pieces = Vec::new();
         for (list, (&uid, values)) in uids.iter().zip(lists.iter()).enumerate() {
             if self.is_full() {
                 break;
             }
-            let first = if uid == self.begin.uid { self.begin.given } else { 0 };
+            let first = if uid == self.begin.uid { self.begin.sent } else { 0 };
             if first > values.len() {
                 return Err(bad("resumeKey: not copied from an earlier answer"));
             }
-            let end = values.len().min(first.saturating_add(self.left));
-            self.left -= end - first;
+            let end = values.len().min(first.saturating_add(self.values_left));
+            self.values_left -= end - first;
             if end < values.len() {
-                self.more = Some(PagePosition { uid, given: end });
+                self.more = Some(PagePosition { uid, sent: end });
             }
-            pieces.extend((first..end).step_by(RUN).map(|first| Piece { list, first, end: end.min(first + RUN) }));
+            pieces.extend((first..end).step_by(BATCH).map(|first| Piece { list, first, end: end.min(first + BATCH) }));
         }
         Ok(pieces)
     }

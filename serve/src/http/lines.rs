@@ -22,14 +22,14 @@ pub(super) struct Lines {
     open: Vec<u8>,
     is_too_long: bool,
     number: u64,
-    whole: VecDeque<Line>,
+    complete: VecDeque<Line>,
 }
 
 impl Lines {
     /// Adds the next piece of the body.
     pub(super) fn take_in(&mut self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
-            let (text, is_end) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let (text, is_end) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
             self.is_too_long |= self.open.len() + text.len() > LINE_MAX;
             if self.is_too_long {
                 self.open.clear();
@@ -44,17 +44,17 @@ impl Lines {
 
     /// The number of complete lines.
     pub(super) fn len(&self) -> usize {
-        self.whole.len()
+        self.complete.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.whole.is_empty()
+        self.complete.is_empty()
     }
 
     /// Removes and returns the first complete lines, at most `most`.
     pub(super) fn take(&mut self, most: usize) -> Vec<Line> {
-        let count = self.whole.len().min(most);
-        self.whole.drain(..count).collect()
+        let count = self.complete.len().min(most);
+        self.complete.drain(..count).collect()
     }
 
     fn end(&mut self) {
@@ -62,7 +62,7 @@ impl Lines {
         let text = take(&mut self.open);
         let is_too_long = take(&mut self.is_too_long);
         if is_too_long || !text.trim_ascii().is_empty() {
-            self.whole.push_back(Line { number: self.number, text: (!is_too_long).then_some(text) });
+            self.complete.push_back(Line { number: self.number, text: (!is_too_long).then_some(text) });
         }
     }
 

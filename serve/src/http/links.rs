@@ -54,7 +54,7 @@ enum Wanted {
 }
 
 /// A question about links.
-struct Asked {
+struct LinkQuestion {
     direction: Direction,
     window: Window,
     wanted: Wanted,
@@ -103,7 +103,7 @@ impl Value for Lifespan {
     }
 }
 
-impl Asked {
+impl LinkQuestion {
     /// A random sample without a seed gets a seed, which `start` keeps for the next page.
     fn of(params: &Params, start: &mut Start) -> Result<Self, Status> {
         let inward = is_inward(params)?;
@@ -117,8 +117,8 @@ impl Asked {
         let sample = params.number("sample", 1..=SAMPLE_MAX)?;
         let random = params.flag("random")?;
         let seed = params.number("seed", 0..=u64::MAX)?;
-        for (name, given) in [("random", random), ("seed", seed.is_some())] {
-            if given && sample.is_none() {
+        for (name, is_set) in [("random", random), ("seed", seed.is_some())] {
+            if is_set && sample.is_none() {
                 return Err(bad(format!("{name}: needs sample")));
             }
         }
@@ -154,12 +154,12 @@ impl Asked {
         let empty: Vec<Uid> =
             uids.iter().zip(found.iter()).filter(|(_, links)| links.is_empty()).map(|(&uid, _)| uid).collect();
         let mut unknown = self.unknown(pinned, &empty).await?.into_iter().peekable();
-        let (mut links, mut own) = (Batch::default(), Vec::new());
+        let (mut links, mut page_links) = (Batch::default(), Vec::new());
         for (&uid, found) in uids.iter().zip(found.iter()) {
-            own.clear();
-            own.extend(found.iter().copied().map(Some));
-            own.extend(unknown.next_if_eq(&uid).map(|_| None));
-            links.push(&own);
+            page_links.clear();
+            page_links.extend(found.iter().copied().map(Some));
+            page_links.extend(unknown.next_if_eq(&uid).map(|_| None));
+            links.push(&page_links);
         }
         Ok(links)
     }
@@ -172,9 +172,10 @@ impl Asked {
         start: &Start,
         answer: &mut Answer<Option<String>>,
     ) -> Result<(), Status> {
-        let mut next = Some(start.place.unwrap_or_default().uid);
+        let mut next = Some(start.position.unwrap_or_default().uid);
         while let (Some(first), false) = (next, answer.is_full()) {
-            let (links, after) = pinned.links_from(uid, self.direction, self.window, first, answer.room()).await?;
+            let (links, after) =
+                pinned.links_from(uid, self.direction, self.window, first, answer.values_max()).await?;
             if links.is_empty() && first == Uid(0) && after.is_none() {
                 return answer.add(pinned, &[uid], &self.links(pinned, &[uid]).await?).await;
             }
@@ -229,35 +230,35 @@ fn is_inward(params: &Params) -> Result<bool, Status> {
 pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), LINKS, &[])?;
     let mut start = Start::of(shared.cluster.store(), "/v1/links", &params)?;
-    let asked = Asked::of(&params, &mut start)?;
+    let question = LinkQuestion::of(&params, &mut start)?;
     let matched = Match::of(&params)?;
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;
     let mut counts = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
-    let mut shown = asked.header(&pinned);
+    let mut shown = question.header(&pinned);
     if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
         (shown["url"], shown["uid"]) = (json!(url), json!(uid));
-        if let Wanted::Count = asked.wanted {
-            let counted = pinned.degrees(&[uid], asked.direction, asked.window).await?;
+        if let Wanted::Count = question.wanted {
+            let counted = pinned.degrees(&[uid], question.direction, question.window).await?;
             shown["count"] = json!(counted.first());
             return Ok(Json(shown));
         }
-        match asked.wanted {
-            Wanted::All => asked.add_links(&pinned, uid, &start, &mut answer).await?,
-            _ => answer.add(&pinned, &[uid], &asked.links(&pinned, &[uid]).await?).await?,
+        match question.wanted {
+            Wanted::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
+            _ => answer.add(&pinned, &[uid], &question.links(&pinned, &[uid]).await?).await?,
         }
         put_links(&mut shown, answer.items.into_iter().flat_map(|item| item.values).collect());
         resume_key(&mut shown, &start, &pinned, answer.more);
         return Ok(Json(shown));
     }
     shown["matchType"] = json!(matched.name());
-    let ranges = matched.ranges(&pinned, url).await?;
-    let mut walk = Walk::new(pinned.clone(), ranges, asked.interval(), &start);
-    if let Wanted::Count = asked.wanted {
+    let uid_intervals = matched.uid_intervals(&pinned, url).await?;
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), &start);
+    if let Wanted::Count = question.wanted {
         while let Some(uids) = walk.next(&mut counts).await? {
-            counts.add(&pinned, &uids, &asked.counts(&pinned, &uids).await?).await?;
+            counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;
         }
         let item =
             |item: super::answer::Item<u64>| json!({"url": item.url, "uid": item.uid, "count": item.values.first()});
@@ -266,7 +267,7 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         return Ok(Json(shown));
     }
     while let Some(uids) = walk.next(&mut answer).await? {
-        match asked.links(&pinned, &uids).await {
+        match question.links(&pinned, &uids).await {
             Ok(links) => answer.add(&pinned, &uids, &links).await?,
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => {}
             Err(status) => return Err(status.into()),
@@ -297,21 +298,21 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;
-    let asked = Asked {
+    let question = LinkQuestion {
         direction: if inward { Direction::In(Precision::Exact) } else { Direction::Out },
         window: Window::Seen { from, to },
         wanted: Wanted::All,
     };
     let pinned = pinned(&shared, start.epoch).await?;
     let (url, uid) = find(&pinned, url).await?;
-    let meets = |span: &Lifespan| span.first <= to && span.last >= from;
+    let is_in_window = |lifespan: &Lifespan| lifespan.first <= to && lifespan.last >= from;
     if inward {
         // A source may have had the link before and after the interval without a capture inside: its lifespan counts.
-        let sources = pinned.all_links(uid, asked.direction, Window::ALWAYS).await?;
-        let first = start.place.unwrap_or_default().uid;
-        let (mut left, mut step) = (&sources[sources.partition_point(|&source| source < first)..], SOURCES);
-        while !left.is_empty() && !answer.is_full() {
-            let (sources, after) = left.split_at(step.min(left.len()));
+        let sources = pinned.all_links(uid, question.direction, Window::ALWAYS).await?;
+        let first = start.position.unwrap_or_default().uid;
+        let (mut waiting, mut step) = (&sources[sources.partition_point(|&source| source < first)..], SOURCES);
+        while !waiting.is_empty() && !answer.is_full() {
+            let (sources, rest) = waiting.split_at(step.min(waiting.len()));
             let found = match pinned.lifespans(sources).await {
                 Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && sources.len() > 1 => {
                     step = sources.len() / 2;
@@ -319,21 +320,21 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
                 }
                 found => found?,
             };
-            let mut spans = Batch::default();
+            let mut lifespans = Batch::default();
             for (&source, found) in sources.iter().zip(found.iter()) {
-                let own = found.iter().filter(|span| span.link == uid && meets(span));
-                spans.push(&own.map(|span| Lifespan { link: source, ..*span }).collect::<Vec<_>>());
+                let to_url = found.iter().filter(|lifespan| lifespan.link == uid && is_in_window(lifespan));
+                lifespans.push(&to_url.map(|lifespan| Lifespan { link: source, ..*lifespan }).collect::<Vec<_>>());
             }
-            answer.add(&pinned, sources, &spans).await?;
-            left = after;
+            answer.add(&pinned, sources, &lifespans).await?;
+            waiting = rest;
         }
     } else {
         let found = pinned.lifespans(&[uid]).await?;
-        let mut spans = Batch::default();
-        spans.push(&found.values().iter().copied().filter(meets).collect::<Vec<_>>());
-        answer.add(&pinned, &[uid], &spans).await?;
+        let mut lifespans = Batch::default();
+        lifespans.push(&found.values().iter().copied().filter(is_in_window).collect::<Vec<_>>());
+        answer.add(&pinned, &[uid], &lifespans).await?;
     }
-    let mut shown = asked.header(&pinned);
+    let mut shown = question.header(&pinned);
     (shown["url"], shown["uid"]) = (json!(url), json!(uid));
     shown["lifespans"] = answer.items.into_iter().flat_map(|item| item.values).collect();
     resume_key(&mut shown, &start, &pinned, answer.more);

@@ -54,26 +54,26 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
     let mut shown = json!({"epoch": pinned.epoch()});
-    let ranges = if matched == Match::Exact {
+    let uid_intervals = if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
         (shown["url"], shown["uid"]) = (json!(url), json!(uid));
         std::iter::once(uid..uid + 1).collect()
     } else {
-        matched.ranges(&pinned, url).await?
+        matched.uid_intervals(&pinned, url).await?
     };
-    let mut walk = Walk::new(pinned.clone(), ranges, Some((from, to)), &start);
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, Some((from, to)), &start);
     while let Some(uids) = walk.next(&mut answer).await? {
         let all = match pinned.captures(&uids).await {
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => continue,
             all => all?,
         };
-        let mut own = Batch::default();
+        let mut in_interval = Batch::default();
         for captures in all.iter() {
             let first = captures.partition_point(|capture| capture.time < from);
             let end = captures.partition_point(|capture| capture.time <= to);
-            own.push(&captures[first..end.max(first)]);
+            in_interval.push(&captures[first..end.max(first)]);
         }
-        answer.add(&pinned, &uids, &own).await?;
+        answer.add(&pinned, &uids, &in_interval).await?;
     }
     let lines = answer.items.into_iter().flat_map(|item| {
         let line = move |(time, known)| json!({"url": item.url, "timestamp": format_time(time), "known": known});
@@ -96,11 +96,11 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     }
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
-    let ranges = match url {
-        Some(url) => matched.ranges(&pinned, url).await?,
+    let uid_intervals = match url {
+        Some(url) => matched.uid_intervals(&pinned, url).await?,
         None => std::iter::once(Uid::below(pinned.len())).collect(),
     };
-    let mut walk = Walk::new(pinned.clone(), ranges, interval, &start);
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, interval, &start);
     while let Some(uids) = walk.next(&mut answer).await? {
         let mut one = Batch::default();
         uids.iter().for_each(|_| one.push(&[()]));

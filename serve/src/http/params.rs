@@ -27,7 +27,7 @@ impl Params {
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decoded(name).ok_or_else(|| bad(format!("{name}: the parameter name is not UTF-8")))?;
-            let Some(own) = known.iter().find(|known| **known == name) else {
+            let Some(parameter) = known.iter().find(|known| **known == name) else {
                 let hint = if known.contains(&"url") { "; write an & inside a URL as %26" } else { "" };
                 let all = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 return Err(bad(format!("{name}: unknown parameter (expected: {all}){hint}")));
@@ -35,17 +35,17 @@ impl Params {
             let Some(value) = decoded(value) else {
                 return Err(bad(format!("{name}: the value is not UTF-8; write a percent sign as %25")));
             };
-            if !repeats.contains(own) && pairs.iter().any(|(other, _)| other == own) {
+            if !repeats.contains(parameter) && pairs.iter().any(|(other, _)| other == parameter) {
                 return Err(bad(format!("{name}: given more than once")));
             }
-            pairs.push((own, value));
+            pairs.push((parameter, value));
         }
         Ok(Self { pairs })
     }
 
     /// The values of a parameter that may be given several times.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.pairs.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value.as_str())
+        self.pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
     /// The value of a parameter, if it is given. An empty value is refused.
@@ -63,11 +63,11 @@ impl Params {
 
     /// One of several words; the first word is the default.
     pub(super) fn choice<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<T, Status> {
-        let given = self.get(name)?;
-        let found = words.iter().find(|(word, _)| given.is_none_or(|given| given == *word));
-        found.map(|(_, value)| *value).ok_or_else(|| {
+        let value = self.get(name)?;
+        let found = words.iter().find(|(word, _)| value.is_none_or(|value| value == *word));
+        found.map(|(_, choice)| *choice).ok_or_else(|| {
             let words = words.map(|(word, _)| word).join(" or ");
-            bad(format!("{name}: unknown value {:?} (expected {words})", given.unwrap_or_default()))
+            bad(format!("{name}: unknown value {:?} (expected {words})", value.unwrap_or_default()))
         })
     }
 

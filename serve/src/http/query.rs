@@ -62,7 +62,7 @@ impl Answers {
         let mut answers = self.answering.next().await;
         if answers.is_empty() {
             match self.read().await {
-                Ok(lines) => lines.into_iter().for_each(|line| self.answering.push(asked(line))),
+                Ok(lines) => lines.into_iter().for_each(|line| self.answering.push(question_of(line))),
                 Err(error) => {
                     self.body = None;
                     return Some(Err(error));
@@ -71,9 +71,9 @@ impl Answers {
             answers = self.answering.next().await;
         }
         let mut out = Vec::new();
-        for (asked, answer) in &answers {
+        for (question, answer) in &answers {
             let answer = answer.as_ref().map_or_else(failure_of, Clone::clone);
-            out.extend_from_slice(asked.line(self.answering.epoch(), answer).to_string().as_bytes());
+            out.extend_from_slice(question.line(self.answering.epoch(), answer).to_string().as_bytes());
             out.push(b'\n');
         }
         (!answers.is_empty()).then_some(Ok(out))
@@ -99,7 +99,7 @@ impl Answers {
     }
 }
 
-fn asked(line: Line) -> Asked {
+fn question_of(line: Line) -> Asked {
     match line.text {
         Some(text) => Asked::of(line.number, &text, |url| canonical(None, url).ok()),
         None => Asked::refused(line.number, format!("the line is longer than {LINE_MAX} bytes")),
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {
-        let own = asked(Line { number: 3, text: None });
+        let own = question_of(Line { number: 3, text: None });
         assert_eq!(own.question(), Err("the line is longer than 65536 bytes"));
         let text = br#"{"op": "links", "url": "HTTP://A.example#x"}"#.to_vec();
-        let own = asked(Line { number: 3, text: Some(text) });
+        let own = question_of(Line { number: 3, text: Some(text) });
         assert_eq!(own.question(), Ok((Kind::Links(Way::Out, Window::ALWAYS), "http://a.example/")));
     }
 }

@@ -12,8 +12,8 @@ use crate::protocol::resume::{Fingerprint, resumed, token};
 pub(super) struct PagePosition {
     /// All values of lower UIDs have been sent.
     pub(super) uid: Uid,
-    /// and so many of this one.
-    pub(super) given: usize,
+    /// The number of values of this UID that have been sent.
+    pub(super) sent: usize,
 }
 
 /// Where an answer begins: the epoch (0: the current epoch) and the position.
@@ -21,7 +21,7 @@ pub(super) struct PagePosition {
 pub(super) struct Start {
     pub(super) epoch: u64,
     /// The position; `None` without a key: the beginning.
-    pub(super) place: Option<PagePosition>,
+    pub(super) position: Option<PagePosition>,
     /// The seed of a random sample that continues.
     pub(super) seed: Option<u64>,
     question: Fingerprint,
@@ -32,15 +32,17 @@ impl Start {
     pub(super) fn of(store: &str, path: &str, params: &Params) -> Result<Self, Status> {
         let question = params.fingerprint(path).of_store(store);
         let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
-        let Some(key) = params.get("resumeKey")? else { return Ok(Self { epoch, place: None, seed: None, question }) };
-        let (epoch, [uid, given, seed]) = resumed("resumeKey", key, question, epoch)?;
-        let place = PagePosition { uid: Uid(uid), given: usize::try_from(given).unwrap_or(usize::MAX) };
-        Ok(Self { epoch, place: Some(place), seed: Some(seed), question })
+        let Some(key) = params.get("resumeKey")? else {
+            return Ok(Self { epoch, position: None, seed: None, question });
+        };
+        let (epoch, [uid, sent, seed]) = resumed("resumeKey", key, question, epoch)?;
+        let position = PagePosition { uid: Uid(uid), sent: usize::try_from(sent).unwrap_or(usize::MAX) };
+        Ok(Self { epoch, position: Some(position), seed: Some(seed), question })
     }
 
     /// The key for a position.
-    pub(super) fn key(&self, epoch: u64, place: PagePosition) -> String {
-        token(epoch, [place.uid.0, place.given as u64, self.seed.unwrap_or(0)], self.question)
+    pub(super) fn key(&self, epoch: u64, position: PagePosition) -> String {
+        token(epoch, [position.uid.0, position.sent as u64, self.seed.unwrap_or(0)], self.question)
     }
 }
 
@@ -57,10 +59,10 @@ mod tests {
 
     #[test]
     fn keys_are_of_one_question_and_one_epoch() {
-        let place = PagePosition { uid: Uid(17), given: 3 };
-        let key = start("url=a&limit=1").unwrap().key(7, place);
+        let position = PagePosition { uid: Uid(17), sent: 3 };
+        let key = start("url=a&limit=1").unwrap().key(7, position);
         let again = start(&format!("url=a&limit=2&resumeKey={key}")).unwrap();
-        assert_eq!((again.epoch, again.place), (7, Some(place)));
+        assert_eq!((again.epoch, again.position), (7, Some(position)));
         assert_eq!(start(&format!("url=a&epoch=7&resumeKey={key}")).unwrap(), again);
         for other in [format!("url=b&resumeKey={key}"), format!("url=a&epoch=8&resumeKey={key}")] {
             assert_eq!(Reason::of(&start(&other).unwrap_err()), Some(Reason::BadRequest), "{other}");

@@ -58,7 +58,7 @@ impl Match {
     }
 
     /// The UIDs of the URLs that match, in increasing order.
-    pub(super) async fn ranges(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
+    pub(super) async fn uid_intervals(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
         match self {
             Self::Exact => {
                 let (_, uid) = find(pinned, text).await?;
@@ -86,21 +86,26 @@ pub(super) struct Walk {
     pinned: Pinned,
     /// If set, only pages with a capture in this interval.
     interval: Option<(i64, i64)>,
-    ranges: VecDeque<Range<Uid>>,
+    uid_intervals: VecDeque<Range<Uid>>,
     ready: VecDeque<Uid>,
     step: usize,
     until: Instant,
 }
 
 impl Walk {
-    /// A walk through increasing ranges of UIDs, from the position of a question on.
-    pub(super) fn new(pinned: Pinned, ranges: Vec<Range<Uid>>, interval: Option<(i64, i64)>, start: &Start) -> Self {
-        let first = start.place.unwrap_or_default().uid;
-        let rest = ranges.into_iter().map(|range| range.start.max(first)..range.end);
+    /// A walk through increasing intervals of UIDs, from the position of a question on.
+    pub(super) fn new(
+        pinned: Pinned,
+        uid_intervals: Vec<Range<Uid>>,
+        interval: Option<(i64, i64)>,
+        start: &Start,
+    ) -> Self {
+        let first = start.position.unwrap_or_default().uid;
+        let rest = uid_intervals.into_iter().map(|uids| uids.start.max(first)..uids.end);
         Self {
             pinned,
             interval,
-            ranges: rest.filter(|range| !range.is_empty()).collect(),
+            uid_intervals: rest.filter(|uids| !uids.is_empty()).collect(),
             ready: VecDeque::new(),
             step: 1,
             until: Instant::now() + LOOK,
@@ -110,9 +115,9 @@ impl Walk {
     /// The next UIDs; `None` if the answer is full, the time is over, or the walk has ended.
     pub(super) async fn next<V>(&mut self, answer: &mut Answer<V>) -> Result<Option<Vec<Uid>>, Status> {
         while !answer.is_full() {
-            let Some(here) = self.here() else { return Ok(None) };
+            let Some(next_uid) = self.next_uid() else { return Ok(None) };
             if Instant::now() > self.until {
-                answer.stop_at(here);
+                answer.stop_at(next_uid);
                 return Ok(None);
             }
             if !self.ready.is_empty() {
@@ -120,21 +125,21 @@ impl Walk {
                 self.step = (2 * self.step).min(STEP_MAX);
                 return Ok(Some(self.ready.drain(..count).collect()));
             }
-            let Some(range) = self.ranges.pop_front() else { return Ok(None) };
+            let Some(uids) = self.uid_intervals.pop_front() else { return Ok(None) };
             let rest = match self.interval {
                 Some(interval) => {
-                    let (found, rest) = self.pinned.captured(range, interval).await?;
+                    let (found, rest) = self.pinned.captured(uids, interval).await?;
                     self.ready = found.into();
                     rest
                 }
                 None => {
-                    let end = range.end.min(range.start.saturating_add(READY));
-                    self.ready = Uid::each(range.start..end).collect();
-                    end..range.end
+                    let end = uids.end.min(uids.start.saturating_add(READY));
+                    self.ready = Uid::each(uids.start..end).collect();
+                    end..uids.end
                 }
             };
             if !rest.is_empty() {
-                self.ranges.push_front(rest);
+                self.uid_intervals.push_front(rest);
             }
         }
         Ok(None)
@@ -151,8 +156,8 @@ impl Walk {
     }
 
     /// The next UID.
-    fn here(&self) -> Option<Uid> {
-        self.ready.front().copied().or_else(|| self.ranges.front().map(|range| range.start))
+    fn next_uid(&self) -> Option<Uid> {
+        self.ready.front().copied().or_else(|| self.uid_intervals.front().map(|uids| uids.start))
     }
 }
 

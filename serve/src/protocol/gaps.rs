@@ -59,11 +59,11 @@ fn long<'a>(first: u8, rest: &mut impl Iterator<Item = &'a u8>) -> Option<u64> {
     let mut value = u64::from(first & 0x7f);
     for shift in (7..64).step_by(7) {
         let byte = *rest.next()?;
-        let part = u64::from(byte & 0x7f);
-        value |= part << shift;
+        let digits = u64::from(byte & 0x7f);
+        value |= digits << shift;
         if byte < 0x80 {
             // The tenth byte may hold one bit.
-            return (part << shift >> shift == part).then_some(value);
+            return (digits << shift >> shift == digits).then_some(value);
         }
     }
     None

@@ -35,7 +35,7 @@ const DIGITS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token {
     epoch: u64,
-    place: AnswerPosition,
+    position: AnswerPosition,
     question: Fingerprint,
 }
 
@@ -66,7 +66,7 @@ impl Token {
         let (second, rest) = number_of(rest)?;
         let (seed, rest) = number_of(rest)?;
         let (question, rest) = number_of(rest)?;
-        rest.is_empty().then_some(Self { epoch, place: [first, second, seed], question: Fingerprint(question) })
+        rest.is_empty().then_some(Self { epoch, position: [first, second, seed], question: Fingerprint(question) })
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn resumed(
         let of_token = token.epoch;
         return Err(bad(format!("epoch: {epoch} differs from {of_token}, the epoch of {field}; give only one")));
     }
-    Ok((token.epoch, token.place))
+    Ok((token.epoch, token.position))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use crate::clerk::Own;
+use crate::clerk::LocalCells;
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
 use crate::protocol::proto::cells_server::Cells;
@@ -76,7 +76,7 @@ fn is_heavy(question: &Question) -> bool {
     matches!(&question.question, Some(QuestionKind::Links(links)) if links.direction != 0)
 }
 
-impl Own for CellsService {
+impl LocalCells for CellsService {
     fn ask(&self, questions: Vec<Question>) -> BoxFuture<'static, Result<Vec<Answer>, Status>> {
         let (held, bounds, threads) = (self.cluster.held(), self.bounds, self.threads.clone());
         Box::pin(async move {
@@ -86,9 +86,9 @@ impl Own for CellsService {
             if count < ITEMS_INLINE && !questions.iter().any(is_heavy) {
                 return held.ask(&questions);
             }
-            let place = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
+            let permit = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
             let answered = tokio::task::spawn_blocking(move || {
-                let _place = place;
+                let _permit = permit;
                 held.ask(&questions)
             });
             answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?
@@ -101,7 +101,7 @@ impl Cells for CellsService {
     async fn ask(&self, request: Request<AskRequest>) -> Result<Response<AskResponse>, Status> {
         let AskRequest { questions, store } = request.into_inner();
         self.cluster.admit(&store)?;
-        let answers = Own::ask(self, questions).await?;
+        let answers = LocalCells::ask(self, questions).await?;
         Ok(Response::new(AskResponse { answers }))
     }
 

@@ -38,17 +38,17 @@ impl LinksService {
 
     /// Marks, on this server (`here`) or on all servers, whether an epoch should be in memory.
     async fn hold(&self, pinned: &Pinned, wanted: bool, here: bool) -> Result<u32, Status> {
-        let own = self.shared.cluster.hold(pinned, wanted);
+        let local = self.shared.cluster.hold(pinned, wanted);
         if here {
-            return own.await;
+            return local.await;
         }
         let others = self.shared.clerk.tell_others(pinned.epoch(), wanted);
-        tokio::join!(own, others).0
+        tokio::join!(local, others).0
     }
 
     /// The limit on an answer also holds for the joined answers of several servers.
-    fn values(&self, given: usize) -> Result<(), Status> {
-        self.shared.bounds.admit_values(given)
+    fn values(&self, count: usize) -> Result<(), Status> {
+        self.shared.bounds.admit_values(count)
     }
 
     async fn pinned(&self, epoch: u64, items: usize) -> Result<Pinned, Status> {
@@ -75,13 +75,13 @@ fn plus_one(uids: Vec<Option<Uid>>) -> Vec<u64> {
 
 /// The hash of a request for links, which is the same for every page of the answer.
 fn fingerprint(store: &str, request: &proto::GetLinksRequest) -> Fingerprint {
-    let asked = proto::GetLinksRequest {
+    let question = proto::GetLinksRequest {
         uids: request.uids.clone(),
         direction: request.direction,
         window: request.window,
         ..proto::GetLinksRequest::default()
     };
-    Fingerprint::of(&asked.encode_to_vec()).of_store(store)
+    Fingerprint::of(&question.encode_to_vec()).of_store(store)
 }
 
 /// Where a page of links begins: the epoch (0: the current epoch), the list, and the link in the list.
@@ -152,12 +152,12 @@ impl Links for LinksService {
                 }
                 Err(_) => {
                     // One link beyond the limit shows that there is a next page.
-                    let left = (limit - answer.links.len()).clamp(1, (bounds.values / 2).max(1));
-                    let (links, next) = pinned.links_from(uids[item], direction, window, first, left).await?;
-                    let own = links.len().min(limit - answer.links.len());
-                    answer.links.extend_from_slice(Uid::numbers(&links[..own]));
-                    answer.counts[item] += u32::try_from(own).unwrap_or(u32::MAX);
-                    match links.get(own).copied().or(next) {
+                    let rest_max = (limit - answer.links.len()).clamp(1, (bounds.values / 2).max(1));
+                    let (links, next) = pinned.links_from(uids[item], direction, window, first, rest_max).await?;
+                    let count = links.len().min(limit - answer.links.len());
+                    answer.links.extend_from_slice(Uid::numbers(&links[..count]));
+                    answer.counts[item] += u32::try_from(count).unwrap_or(u32::MAX);
+                    match links.get(count).copied().or(next) {
                         Some(next) if answer.links.len() >= limit => {
                             answer.next_page_token = token_at(item, next);
                             return Ok(Response::new(answer));
@@ -169,10 +169,10 @@ impl Links for LinksService {
                 }
             };
             for list in links.iter() {
-                let own = list.len().min(limit - answer.links.len());
-                answer.links.extend_from_slice(Uid::numbers(&list[..own]));
-                answer.counts[item] = u32::try_from(own).unwrap_or(u32::MAX);
-                if let Some(next) = list.get(own) {
+                let count = list.len().min(limit - answer.links.len());
+                answer.links.extend_from_slice(Uid::numbers(&list[..count]));
+                answer.counts[item] = u32::try_from(count).unwrap_or(u32::MAX);
+                if let Some(next) = list.get(count) {
                     answer.next_page_token = token_at(item, *next);
                     return Ok(Response::new(answer));
                 }
@@ -253,12 +253,12 @@ impl Links for LinksService {
     async fn list_uids(&self, request: Request<proto::ListUidsRequest>) -> AnswerKind<Self::ListUidsStream> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, 1).await?;
-        let ranges = ranges_of(&pinned, &request).await?;
-        let given = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
-        let interval = (request.from.is_some() || request.to.is_some()).then_some(given);
+        let uid_intervals = uid_intervals_of(&pinned, &request).await?;
+        let seconds = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
+        let interval = (request.from.is_some() || request.to.is_some()).then_some(seconds);
         let (sender, receiver) = mpsc::channel(2);
         tokio::spawn(async move {
-            let listed = list(&pinned, ranges, interval, &request, &sender);
+            let listed = list(&pinned, uid_intervals, interval, &request, &sender);
             tokio::select! {
                 listed = listed => if let Err(status) = listed {
                     // The send fails if the caller has gone away; nobody needs the error then.
@@ -287,14 +287,14 @@ impl Links for LinksService {
                 let holders = map.holders(proto::CellName { row: row.row, partition: cell.partition });
                 for holder in holders.filter_map(|server| map.server(&server.name)) {
                     servers[holder].cells += 1;
-                    if let (Some(sum), Some(own)) = (&mut servers[holder].counts, &stats.counts) {
-                        add(sum, own);
+                    if let (Some(sum), Some(counts)) = (&mut servers[holder].counts, &stats.counts) {
+                        add(sum, counts);
                     }
                 }
             }
         }
         let mut total = Counts::default();
-        cells.iter().filter_map(|cell| cell.counts.as_ref()).for_each(|own| add(&mut total, own));
+        cells.iter().filter_map(|cell| cell.counts.as_ref()).for_each(|counts| add(&mut total, counts));
         Ok(Response::new(proto::StatsResponse { epoch: pinned.epoch(), total: Some(total), servers, cells }))
     }
 
@@ -336,24 +336,27 @@ impl Links for LinksService {
     }
 }
 
-fn add(sum: &mut Counts, own: &Counts) {
-    sum.urls += own.urls;
-    sum.pages += own.pages;
-    sum.captures += own.captures;
-    sum.links += own.links;
-    sum.max_out_degree = sum.max_out_degree.max(own.max_out_degree);
-    sum.max_in_degree = sum.max_in_degree.max(own.max_in_degree);
-    sum.bytes += own.bytes;
+fn add(sum: &mut Counts, counts: &Counts) {
+    sum.urls += counts.urls;
+    sum.pages += counts.pages;
+    sum.captures += counts.captures;
+    sum.links += counts.links;
+    sum.max_out_degree = sum.max_out_degree.max(counts.max_out_degree);
+    sum.max_in_degree = sum.max_in_degree.max(counts.max_in_degree);
+    sum.bytes += counts.bytes;
 }
 
 /// The UIDs that a listing covers.
-async fn ranges_of(pinned: &Pinned, request: &proto::ListUidsRequest) -> Result<Vec<std::ops::Range<Uid>>, Status> {
+async fn uid_intervals_of(
+    pinned: &Pinned,
+    request: &proto::ListUidsRequest,
+) -> Result<Vec<std::ops::Range<Uid>>, Status> {
     if request.url.is_empty() {
         return Ok(std::iter::once(Uid::below(pinned.len())).collect());
     }
-    let wanted =
+    let kind =
         proto::Match::try_from(request.r#match).map_err(|_| bad(format!("match: {} is none", request.r#match)))?;
-    match wanted {
+    match kind {
         proto::Match::Exact => {
             let found = pinned.uids(std::slice::from_ref(&request.url)).await?;
             Ok(found.into_iter().flatten().map(|uid| uid..uid + 1).collect())
@@ -369,18 +372,18 @@ fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<
     key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
 }
 
-/// Sends the UIDs of ranges (all, or those captured in an interval), until the ranges end or the receiver is gone.
+/// Sends the UIDs of intervals (all, or those captured at some time), until the intervals end or the receiver is gone.
 async fn list(
     pinned: &Pinned,
-    ranges: Vec<std::ops::Range<Uid>>,
+    uid_intervals: Vec<std::ops::Range<Uid>>,
     interval: Option<(i64, i64)>,
     request: &proto::ListUidsRequest,
     sender: &mpsc::Sender<Result<proto::ListUidsResponse, Status>>,
 ) -> Result<(), Status> {
-    let mut left = if request.limit == 0 { u64::MAX } else { request.limit };
-    for range in ranges {
-        let mut rest = range.start.max(Uid(request.first))..range.end;
-        while !rest.is_empty() && left > 0 {
+    let mut allowed = if request.limit == 0 { u64::MAX } else { request.limit };
+    for uids in uid_intervals {
+        let mut rest = uids.start.max(Uid(request.first))..uids.end;
+        while !rest.is_empty() && allowed > 0 {
             let (mut uids, after) = match interval {
                 Some(interval) => pinned.captured(rest, interval).await?,
                 None => {
@@ -389,8 +392,8 @@ async fn list(
                 }
             };
             rest = after;
-            uids.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            left -= uids.len() as u64;
+            uids.truncate(usize::try_from(allowed).unwrap_or(usize::MAX));
+            allowed -= uids.len() as u64;
             for uids in uids.chunks(LISTED) {
                 let answer = proto::ListUidsResponse { epoch: pinned.epoch(), uids: Uid::numbers(uids).to_vec() };
                 if sender.send(Ok(answer)).await.is_err() {

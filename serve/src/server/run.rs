@@ -188,16 +188,16 @@ impl Server {
             Some(address) => Some(bound(address).await?),
             None => None,
         };
-        let parts = Parts::start(location, options).await.map_err(ServerError::Start)?;
-        parts.metrics.watch_connections(&connections);
-        tokio::spawn(tidy(parts.limits, parts.admission.clone(), connections.clone(), parts.stop.subscribe()));
-        let at = admin.map(|(listener, address)| {
-            tokio::spawn(look_after(listener, parts.beside.clone(), parts.stop.subscribe()));
+        let prepared = PreparedServer::start(location, options).await.map_err(ServerError::Start)?;
+        prepared.metrics.watch_connections(&connections);
+        tokio::spawn(tidy(prepared.limits, prepared.admission.clone(), connections.clone(), prepared.stop.subscribe()));
+        let admin = admin.map(|(listener, address)| {
+            tokio::spawn(serve_admin(listener, prepared.admin_router.clone(), prepared.stop.subscribe()));
             address
         });
-        let router = parts.router.clone();
-        let drain = parts.drain.clone();
-        let limits = parts.limits;
+        let router = prepared.router.clone();
+        let drain = prepared.drain.clone();
+        let limits = prepared.limits;
         let streams = limits.streams();
         let serve = move |stop| {
             Box::pin(async move {
@@ -218,7 +218,7 @@ impl Server {
             }) as BoxFuture<'static, Result<(), tonic::transport::Error>>
         };
         let task = tokio::spawn(run(drain, connections.clone(), serve));
-        Ok(parts.running((address, at), connections, task))
+        Ok(prepared.running((address, admin), connections, task))
     }
 
     /// The address where the server listens.
@@ -292,8 +292,8 @@ async fn bound(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerE
 
 /// Answers health checks and metrics until the server has ended. An operator can always connect: all connections count
 /// as idle, a new connection replaces the oldest, and every connection has a maximum age.
-async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
-    let room = ConnectionLimits { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
+async fn serve_admin(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
+    let limits = ConnectionLimits { most: ADMIN_CONNECTIONS, of_one: ADMIN_CONNECTIONS, idle: ADMIN_MAX };
     let mut transport = Transport::builder()
         .accept_http1(true)
         .max_concurrent_streams(ADMIN_STREAMS)
@@ -301,17 +301,17 @@ async fn look_after(listener: TcpListener, router: Router, mut stop: watch::Rece
         .max_connection_age_grace(ADMIN_MAX);
     let routes = transport.add_routes(Routes::from(router));
     tokio::select! {
-        _ = routes.serve_with_incoming(LimitedIncoming::new(listener, room)) => {}
+        _ = routes.serve_with_incoming(LimitedIncoming::new(listener, limits)) => {}
         _ = stop.wait_for(|stopped| *stopped) => {}
     }
 }
 
 /// Closes idle connections and drops answers that nobody reads, until the server stops.
 async fn tidy(limits: Limits, admission: Admission, connections: Connections, mut stop: watch::Receiver<bool>) {
-    let often = (limits.stall / 4).min(limits.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
+    let interval = (limits.stall / 4).min(limits.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
     loop {
         tokio::select! {
-            () = tokio::time::sleep(often) => {}
+            () = tokio::time::sleep(interval) => {}
             _ = stop.wait_for(|stopped| *stopped) => return,
         }
         admission.give_up();
@@ -331,9 +331,9 @@ where
 }
 
 /// A server without its port.
-struct Parts {
+struct PreparedServer {
     router: Router,
-    beside: Router,
+    admin_router: Router,
     admission: Admission,
     shared: Shared,
     drain: Drain,
@@ -343,20 +343,29 @@ struct Parts {
     patience: Duration,
 }
 
-impl Parts {
+impl PreparedServer {
     async fn start(location: Location, options: ServerOptions) -> Result<Self, Status> {
         let ServerOptions {
-            cluster: own, clerk, limits, security, peer_name, linger, patience, connect, alone, ..
+            cluster: cluster_options,
+            clerk,
+            limits,
+            security,
+            peer_name,
+            linger,
+            patience,
+            connect,
+            alone,
+            ..
         } = options;
         let tokens = security.tokens();
         let mut dialer = Dialer::default().secured(security.client_tls(&peer_name), tokens.clone());
         if let Some(connect) = connect {
             dialer = dialer.over(connect);
         }
-        let name = own.name.clone();
+        let name = cluster_options.name.clone();
         let (stop, stopped) = watch::channel(false);
         let bounds = limits.bounds();
-        let cluster = Cluster::start(location, own, bounds, dialer.clone(), stopped.clone()).await?;
+        let cluster = Cluster::start(location, cluster_options, bounds, dialer.clone(), stopped.clone()).await?;
         let cells = CellsService::new(cluster.clone(), bounds, limits.calls, alone);
         let clerk = Clerk::of_server(cluster.maps(), dialer, clerk, (name, Arc::new(cells.clone())));
         let shared = Shared { clerk, cluster, bounds };
@@ -364,7 +373,7 @@ impl Parts {
         let metrics = Metrics::new();
         let admission = Admission::new(&limits);
         metrics.watch_admission(&admission);
-        tokio::spawn(tell(shared.clone(), drain.clone(), metrics.clone(), stopped));
+        tokio::spawn(publish_state(shared.clone(), drain.clone(), metrics.clone(), stopped));
         let messages = limits.request_bytes;
         let links = LinksServer::new(LinksService::new(shared.clone()))
             .max_decoding_message_size(messages)
@@ -394,9 +403,9 @@ impl Parts {
             .merge(http::routes(shared.clone()));
         let guard =
             Guard { methods, tokens, admission: admission.clone(), metrics: metrics.clone(), drain: drain.clone() };
-        let beside = Routes::new(health).into_axum_router().merge(guard.beside());
+        let admin_router = Routes::new(health).into_axum_router().merge(guard.beside());
         let router = guard.around(router);
-        Ok(Self { router, beside, admission, shared, drain, metrics, limits, stop, patience })
+        Ok(Self { router, admin_router, admission, shared, drain, metrics, limits, stop, patience })
     }
 
     fn running(
@@ -412,20 +421,20 @@ impl Parts {
 
 /// Copies the state of the keeper into health checks and metrics, until the server stops. This task must end with the
 /// server: a task that holds the cluster keeps the server a member.
-async fn tell(
+async fn publish_state(
     shared: Shared,
     drain: Drain,
     metrics: Metrics,
     mut stopped: watch::Receiver<bool>,
 ) -> Option<Infallible> {
     let mut counts = shared.cluster.counts();
-    let (mut fetched, mut made, mut failed, mut asked) = (0, 0, 0, crate::clerk::ClerkCounts::default());
+    let (mut fetched, mut made, mut failed, mut known) = (0, 0, 0, crate::clerk::ClerkCounts::default());
     let mut behind = None;
     loop {
         let now = *counts.borrow_and_update();
         drain.set_ready(shared.cluster.readiness()).await;
-        for (residence, at) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
-            metrics.cells(residence, now.cells[at], now.bytes[at]);
+        for (residence, index) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
+            metrics.cells(residence, now.cells[index], now.bytes[index]);
         }
         metrics.cells_wanted(now.missing);
         metrics.servers_alive(now.servers);
@@ -440,9 +449,9 @@ async fn tell(
         (failed..now.failed).for_each(|_| metrics.cell_failed());
         (fetched, made, failed) = (now.fetched_bytes, now.made, now.failed);
         let clerk = shared.clerk.counts();
-        (asked.retries..clerk.retries).for_each(|_| metrics.retried());
-        (asked.hedges..clerk.hedges).for_each(|_| metrics.hedged());
-        asked = clerk;
+        (known.retries..clerk.retries).for_each(|_| metrics.retried());
+        (known.hedges..clerk.hedges).for_each(|_| metrics.hedged());
+        known = clerk;
         tokio::select! {
             changed = counts.changed() => changed.ok()?,
             // At least once a second, for changes that send no notification.

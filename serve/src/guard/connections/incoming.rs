@@ -35,7 +35,7 @@ const RECOVERY: Duration = Duration::from_millis(50);
 pub struct LimitedIncoming {
     listener: TcpListener,
     connections: Connections,
-    room: ConnectionLimits,
+    limits: ConnectionLimits,
     greeting: Duration,
     /// While set, no connection is accepted.
     recovery: Option<Pin<Box<Sleep>>>,
@@ -44,8 +44,8 @@ pub struct LimitedIncoming {
 impl LimitedIncoming {
     /// Accepts connections of the listener within the limits.
     #[must_use]
-    pub fn new(listener: TcpListener, room: ConnectionLimits) -> Self {
-        Self { listener, connections: Connections::default(), room, greeting: GREETING, recovery: None }
+    pub fn new(listener: TcpListener, limits: ConnectionLimits) -> Self {
+        Self { listener, connections: Connections::default(), limits, greeting: GREETING, recovery: None }
     }
 
     /// The open connections.
@@ -66,7 +66,7 @@ impl Stream for LimitedIncoming {
             }
             match ready!(self.listener.poll_accept(context)) {
                 Ok((stream, remote)) => {
-                    if let Some(seat) = self.connections.enter(Origin::of(remote.ip()), &self.room) {
+                    if let Some(seat) = self.connections.enter(Origin::of(remote.ip()), &self.limits) {
                         // Both options are best effort: a connection works without them.
                         let _ = stream.set_nodelay(true);
                         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE.0).with_interval(KEEPALIVE.1);

@@ -28,8 +28,8 @@ impl Origin {
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         let address = match address.to_canonical() {
-            IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() & NETWORK)),
-            own @ IpAddr::V4(_) => own,
+            IpAddr::V6(host) => IpAddr::V6(Ipv6Addr::from_bits(host.to_bits() & NETWORK)),
+            host @ IpAddr::V4(_) => host,
         };
         Self { address: Some(address), token: None }
     }

@@ -136,10 +136,10 @@ impl Answers {
     pub(crate) fn give_up(&self, stall: Duration) {
         let all: Vec<_> = lock(&self.on_their_way).iter().filter_map(Weak::upgrade).collect();
         for answer in all {
-            let mut own = lock(&answer);
-            let stale = own.is_stale(stall).then(|| (own.body.take(), std::mem::take(&mut own.rest)));
+            let mut waiting = lock(&answer);
+            let stale = waiting.is_stale(stall).then(|| (waiting.body.take(), std::mem::take(&mut waiting.rest)));
             // Dropping the body may take other locks.
-            drop(own);
+            drop(waiting);
             if let Some((Some(_), _)) = stale {
                 self.given_up.fetch_add(1, Ordering::Relaxed);
             }
@@ -159,23 +159,23 @@ impl HttpBody for Watched {
     type Error = axum::Error;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let mut own = lock(&self.0);
-        let waited = own.since.take().map_or(Duration::ZERO, |since| since.elapsed());
-        own.waited += waited;
-        let step = own.step(context);
-        own.since = step.is_ready().then(Instant::now);
+        let mut answer = lock(&self.0);
+        let waited = answer.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        answer.waited += waited;
+        let step = answer.step(context);
+        answer.since = step.is_ready().then(Instant::now);
         step
     }
 
     fn is_end_stream(&self) -> bool {
-        let own = lock(&self.0);
-        own.rest.is_empty() && own.body.as_ref().is_some_and(HttpBody::is_end_stream)
+        let answer = lock(&self.0);
+        answer.rest.is_empty() && answer.body.as_ref().is_some_and(HttpBody::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let own = lock(&self.0);
-        let rest = u64::try_from(own.rest.len()).unwrap_or(0);
-        let of_body = own.body.as_ref().map(HttpBody::size_hint).unwrap_or_default();
+        let answer = lock(&self.0);
+        let rest = u64::try_from(answer.rest.len()).unwrap_or(0);
+        let of_body = answer.body.as_ref().map(HttpBody::size_hint).unwrap_or_default();
         let mut hint = SizeHint::new();
         hint.set_lower(of_body.lower() + rest);
         if let Some(upper) = of_body.upper() {

@@ -95,12 +95,12 @@ pub(super) fn begin(span: &Span, parent: Option<Trace>) -> Option<Trace> {
 /// The position of a span in its trace, if there is an exporter.
 pub(super) fn trace_of(span: &Span) -> Option<Trace> {
     let context = span.context();
-    let own = context.span();
-    let own = own.span_context();
-    own.is_valid().then(|| Trace {
-        id: u128::from_be_bytes(own.trace_id().to_bytes()),
-        span: u64::from_be_bytes(own.span_id().to_bytes()),
-        sampled: own.is_sampled(),
+    let current = context.span();
+    let position = current.span_context();
+    position.is_valid().then(|| Trace {
+        id: u128::from_be_bytes(position.trace_id().to_bytes()),
+        span: u64::from_be_bytes(position.span_id().to_bytes()),
+        sampled: position.is_sampled(),
     })
 }
 
