@@ -403,8 +403,8 @@ mod tests {
                         texts.insert(fingerprint, text.to_owned());
                     });
                     let expected = canonical(Some(&parsed), reference);
-                    let expected = expected.as_deref().map(Fingerprint::of);
-                    prop_assert_eq!(answer, expected.map_err(|&error| Finding::from(error)));
+                    let fingerprint = expected.as_deref().map(Fingerprint::of);
+                    prop_assert_eq!(answer, fingerprint.map_err(|&error| Finding::from(error)));
                     if let Ok(fingerprint) = answer {
                         prop_assert_eq!(texts.get(&fingerprint), expected.as_ref().ok());
                     }

@@ -328,7 +328,7 @@ pub(crate) mod tests {
             rows.iter().for_each(|row| all.extend(row.clone()));
             let parts: Vec<Page> = rows.iter().map(page_of).collect();
             prop_assert!(parts.iter().all(|page| page.flaw().is_none()));
-            let newer = |row: usize, time| rows[row + 1..].iter().any(|newer| newer.contains_key(time));
+            let newer = |row: usize, time: &i64| rows[row + 1..].iter().any(|newer| newer.contains_key(time));
             let replaced = |(row, captures): (usize, &Plain)| {
                 captures.iter().any(|(time, links)| links.is_some() && newer(row, time))
             };
