@@ -208,10 +208,10 @@ fn has_ending(path: &Path) -> bool {
     name.starts_with(b".") && name.ends_with(ENDING.as_bytes())
 }
 
-fn beside(place: &Path, own: &str) -> PathBuf {
+fn beside(place: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(place.file_name().unwrap_or_default());
-    name.push(format!("{own}{ENDING}"));
+    name.push(format!("{suffix}{ENDING}"));
     place.with_file_name(name)
 }
 

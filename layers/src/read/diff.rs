@@ -225,8 +225,12 @@ fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedP
         }
         differing.link([old, Some(sides[1].runs(at))]);
     }
-    let own = differing.times(&times);
-    changed.captures.extend(own.map(|time| ChangedCapture { time, known: true, change: CaptureChange::Links }));
+    let change_times = differing.times(&times);
+    changed.captures.extend(change_times.map(|time| ChangedCapture {
+        time,
+        known: true,
+        change: CaptureChange::Links,
+    }));
     changed.captures.sort_unstable_by_key(|capture| capture.time);
     changed
 }
@@ -240,8 +244,8 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn new(page: &'a Page) -> Self {
         let mut changes: Vec<&[Change]> = vec![&[]; page.links.len()];
-        for (link, own) in presence::by_link(&page.changes) {
-            changes[link as usize] = own;
+        for (link, link_changes) in presence::by_link(&page.changes) {
+            changes[link as usize] = link_changes;
         }
         Self { changes, captures: u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX) }
     }

@@ -112,10 +112,10 @@ impl Reader {
                 verified: Default::default(),
                 group_keys: OnceLock::new(),
             }));
-            let own = first..partitions.len();
-            let with_urls = own.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
+            let row_partitions = first..partitions.len();
+            let with_urls = row_partitions.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
             let times = row.counts.first_time.zip(row.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
-            rows.push(Row { partitions: own, with_urls, end_uid: row.end_uid(), times });
+            rows.push(Row { partitions: row_partitions, with_urls, end_uid: row.end_uid(), times });
         }
         let urls = manifest.counts.urls;
         Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
@@ -153,8 +153,8 @@ impl Reader {
 
     /// The partition of a row that has the records of a UID; `None` where the row is older than the UID.
     fn records_of(&self, row: &Row, uid: Uid) -> Option<usize> {
-        let own = &self.partitions[row.partitions.clone()];
-        let at = own.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
+        let row_partitions = &self.partitions[row.partitions.clone()];
+        let at = row_partitions.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
         (uid < row.end_uid).then_some(row.partitions.start + at)
     }
 
@@ -228,7 +228,7 @@ impl Reader {
     fn add_places(&self, kind: Kind, partition: usize, uid: Uid, places: &mut Vec<RecordRef>) -> Result<(), Error> {
         let footer = self.footer(partition, kind.layers()[0])?;
         let Some(first) = footer.group_of(uid) else { return Ok(()) };
-        for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, own)| own.first_uid <= uid) {
+        for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, group)| group.first_uid <= uid) {
             let block = self.records(kind, partition, group)?;
             places.extend(block.rows_of(uid).map(|row| (partition, Arc::clone(&block), row)));
         }
@@ -297,7 +297,7 @@ impl Reader {
         })
     }
 
-    fn own_page(&self, place: &RecordRef) -> Result<Page, Error> {
+    fn page_of_record(&self, place: &RecordRef) -> Result<Page, Error> {
         self.decode(Kind::Out, place, |view| view.page())
     }
 
@@ -346,8 +346,8 @@ impl Reader {
             let Cached::Times(block) = self.cached(BlockId { kind: Kind::Times, partition, group }, read)? else {
                 return Err(self.misplaced(partition, Layer::Ts));
             };
-            let Some(mut own) = block.times(uid) else { continue };
-            if own.any(|time| times.binary_search(&time).is_ok())
+            let Some(mut capture_times) = block.times(uid) else { continue };
+            if capture_times.any(|time| times.binary_search(&time).is_ok())
                 || self.evidence_block(partition, group)?.has_revisit(uid)
             {
                 return Ok(false);
@@ -370,13 +370,13 @@ impl Reader {
             let damaged =
                 |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);
             let evidence = found.of(*row, uid, block.view(*row).times.len()).map_err(damaged)?;
-            parts.push((self.own_page(place)?, evidence));
+            parts.push((self.page_of_record(place)?, evidence));
         }
         if parts.len() < 2 {
             return Ok(parts.pop().map(|(page, evidence)| (Arc::new(page), evidence)));
         }
         let joined = join::pages(&parts.iter().map(|(page, _)| page).collect::<Vec<_>>());
-        let evidence = join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>());
+        let evidence = join::evidence(&parts.iter().map(|(page, evidence)| (page, evidence)).collect::<Vec<_>>());
         Ok(joined.map(|joined| (Arc::new(joined.page), evidence)))
     }
 
@@ -439,7 +439,7 @@ impl Links for Reader {
 
     fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error> {
         let places = self.places(Kind::Out, uid)?;
-        let mut pages = places.iter().map(|place| self.own_page(place));
+        let mut pages = places.iter().map(|place| self.page_of_record(place));
         let Some(first) = pages.next().transpose()? else { return Ok(None) };
         if places.len() == 1 {
             return Ok(Some(Arc::new(first)));
@@ -515,7 +515,7 @@ impl Links for Reader {
         for (at, place) in places.iter().enumerate() {
             let stretches: Vec<_> = stretches(&rows, at, window).collect();
             if !stretches.is_empty() {
-                self.own_page(place)?.links_within(&stretches, &mut links);
+                self.page_of_record(place)?.links_within(&stretches, &mut links);
             }
         }
         rising(&mut links);

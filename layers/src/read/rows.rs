@@ -62,8 +62,8 @@ impl Reader {
     pub fn row_groups(&self, row: usize) -> Result<Vec<(Uid, Uid, usize)>, Error> {
         let mut groups = Vec::new();
         for partition in self.rows[row].partitions.clone() {
-            let own = self.footer(partition, Layer::Ol)?.groups.iter();
-            groups.extend(own.map(|group| (group.first_uid, group.last_uid, group.rows)));
+            let partition_groups = self.footer(partition, Layer::Ol)?.groups.iter();
+            groups.extend(partition_groups.map(|group| (group.first_uid, group.last_uid, group.rows)));
         }
         Ok(groups)
     }
@@ -79,7 +79,7 @@ impl Reader {
             while let Some((partition, group)) = groups.next()? {
                 let file = self.file(partition, layer)?;
                 if layer == Layer::Rv {
-                    EvidenceBlock::read(&file, group)?.own_links().into_iter().for_each(&mut visit);
+                    EvidenceBlock::read(&file, group)?.links_of_revisits().into_iter().for_each(&mut visit);
                     continue;
                 }
                 let damaged = |(row, damage)| file.damaged(file.groups[group].first_row + row, damage);
@@ -122,8 +122,8 @@ impl Groups<'_> {
         while !self.uids.is_empty() && !self.partitions.is_empty() {
             let partition = self.partitions.start;
             let groups = &self.reader.footer(partition, self.layer)?.groups;
-            let own = groups.iter().enumerate().skip(self.group);
-            let found = own.clone().find(|(_, group)| group.last_uid >= self.uids.start);
+            let remaining_groups = groups.iter().enumerate().skip(self.group);
+            let found = remaining_groups.clone().find(|(_, group)| group.last_uid >= self.uids.start);
             if let Some((at, group)) = found {
                 if group.first_uid >= self.uids.end {
                     return Ok(None);
@@ -229,8 +229,8 @@ impl RowPages<'_> {
         let Some((_, evidence)) = evidence else { return Ok(None) };
         let row = records.row;
         records.read(|view| {
-            let own = evidence.of(row, view.uid, view.times.len())?;
-            Ok((view.page()?, own))
+            let page_evidence = evidence.of(row, view.uid, view.times.len())?;
+            Ok((view.page()?, page_evidence))
         })
     }
 }

@@ -43,9 +43,9 @@ pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<V
     let file = open(store, partition, layer)?;
     let mut all = Vec::new();
     for (group, rows) in file.groups.iter().enumerate() {
-        let own = uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
+        let group_uids = uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
             .map_err(|(row, damage)| file.damaged(rows.first_row + row, damage))?;
-        all.extend_from_slice(&own);
+        all.extend_from_slice(&group_uids);
     }
     all.dedup();
     Ok(all)

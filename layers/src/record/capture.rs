@@ -48,12 +48,12 @@ impl CapturesBuf {
 
 impl FromIterator<CaptureTime> for CapturesBuf {
     fn from_iter<I: IntoIterator<Item = CaptureTime>>(captures: I) -> Self {
-        let mut own = Self::default();
+        let mut collected = Self::default();
         for (at, capture) in (0..).zip(captures) {
-            own.times.push(capture.time);
-            own.unknown.extend((!capture.known).then_some(at));
+            collected.times.push(capture.time);
+            collected.unknown.extend((!capture.known).then_some(at));
         }
-        own
+        collected
     }
 }
 

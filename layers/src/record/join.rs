@@ -62,7 +62,7 @@ impl Weave {
     pub fn push(&mut self, capture: u32, owners: &[(usize, u32)]) {
         if let Some(last) = self.0.last_mut().filter(|last| capture == last.first + last.count) {
             let steps = match (&last.owners[..], owners) {
-                (&[(part, first)], &[(own, at)]) => part == own && at == first + last.count,
+                (&[(part, first)], &[(other, at)]) => part == other && at == first + last.count,
                 _ => false,
             };
             if steps && (last.steps || last.count == 1) {
@@ -84,23 +84,23 @@ impl Weave {
     }
 
     /// The same, if links and changes together are at most so many.
-    pub fn links_within(&self, parts: &[Contribution<'_>], most: usize) -> Option<(Vec<Uid>, Vec<Change>)> {
+    pub fn links_within(&self, parts: &[Contribution<'_>], max_values: usize) -> Option<(Vec<Uid>, Vec<Change>)> {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
         let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
         // The changes of the link in each part that has it.
-        let mut own: Vec<Option<&[Change]>> = vec![None; parts.len()];
+        let mut changes_by_record: Vec<Option<&[Change]>> = vec![None; parts.len()];
         while let Some(&link) = cursors.iter().filter_map(|cursor| cursor.rest.links.first()).min() {
-            for (own, cursor) in own.iter_mut().zip(&mut cursors) {
-                *own = cursor.take(link);
+            for (link_changes, cursor) in changes_by_record.iter_mut().zip(&mut cursors) {
+                *link_changes = cursor.take(link);
             }
             let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
             let before = changes.len();
-            if self.changes(&own, number, &mut changes) {
+            if self.changes(&changes_by_record, number, &mut changes) {
                 links.push(link);
             } else {
                 changes.truncate(before);
             }
-            if links.len() + changes.len() > most {
+            if links.len() + changes.len() > max_values {
                 return None;
             }
         }
@@ -108,23 +108,25 @@ impl Weave {
     }
 
     /// Appends the changes of one link, given those that it has in each part; whether it is in any capture.
-    fn changes(&self, own: &[Option<&[Change]>], link: u32, changes: &mut Vec<Change>) -> bool {
+    fn changes(&self, changes_by_record: &[Option<&[Change]>], link: u32, changes: &mut Vec<Change>) -> bool {
         let (mut present, mut ever) = (true, false);
-        let mut turn = |to: bool, capture: u32| {
-            if to != present {
+        let mut set_presence = |now: bool, capture: u32| {
+            if now != present {
                 changes.push(Change { link, capture });
-                present = to;
+                present = now;
             }
-            ever |= to;
+            ever |= now;
         };
         for Stretch { first, count, steps, owners } in &self.0 {
-            let there = |&(part, at): &(usize, u32)| own[part].is_some_and(|own| presence::any_in(own, at, at));
-            turn(owners.iter().any(there), *first);
+            let is_present = |&(part, at): &(usize, u32)| {
+                changes_by_record[part].is_some_and(|link_changes| presence::any_in(link_changes, at, at))
+            };
+            set_presence(owners.iter().any(is_present), *first);
             if let (&[(part, at)], true) = (&owners[..], *steps) {
-                let own = own[part].unwrap_or_default();
-                let later = own.partition_point(|change| change.capture <= at);
-                for change in own[later..].iter().take_while(|change| change.capture < at + count) {
-                    turn(!present_before(own, change.capture), first + (change.capture - at));
+                let link_changes = changes_by_record[part].unwrap_or_default();
+                let later = link_changes.partition_point(|change| change.capture <= at);
+                for change in link_changes[later..].iter().take_while(|change| change.capture < at + count) {
+                    set_presence(!present_before(link_changes, change.capture), first + (change.capture - at));
                 }
             }
         }
@@ -145,16 +147,16 @@ impl<'a> Cursor<'a> {
         let (_, links) = self.rest.links.split_first().filter(|(first, _)| **first == link)?;
         let changes = self.rest.changes;
         let count = changes.iter().take_while(|change| change.link == self.number).count();
-        let (own, changes) = changes.split_at(count);
+        let (link_changes, changes) = changes.split_at(count);
         self.rest = Contribution { links, changes };
         self.number += 1;
-        Some(own)
+        Some(link_changes)
     }
 }
 
 /// Whether a link is there just before one of its changes.
-fn present_before(own: &[Change], capture: u32) -> bool {
-    own.partition_point(|change| change.capture < capture).is_multiple_of(2)
+fn present_before(link_changes: &[Change], capture: u32) -> bool {
+    link_changes.partition_point(|change| change.capture < capture).is_multiple_of(2)
 }
 
 /// Pages of one URL as one.
@@ -177,7 +179,7 @@ pub fn pages(parts: &[&Page]) -> Option<Joined> {
 }
 
 /// The same; `None` also where the page has more than so many links and changes.
-pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
+pub fn pages_within(parts: &[&Page], max_values: usize) -> Option<Joined> {
     let mut page = Page { uid: parts.first()?.uid, ..Page::default() };
     let (mut weave, mut replaced) = (Weave::default(), false);
     for_each_time(&times_of(parts), |time, captures| {
@@ -193,7 +195,7 @@ pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
         replaced |= older.iter().any(is_known);
     });
     let links: Vec<Contribution<'_>> = parts.iter().map(|&page| page.into()).collect();
-    (page.links, page.changes) = weave.links_within(&links, most)?;
+    (page.links, page.changes) = weave.links_within(&links, max_values)?;
     Some(Joined { page, replaced })
 }
 
@@ -226,15 +228,15 @@ pub(crate) fn next_in_links(
     mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
 ) -> Result<Option<InLinks>, Error> {
     let Some(first) = ahead.take().map_or_else(&mut next, |first| Ok(Some(first)))? else { return Ok(None) };
-    let mut own = vec![first];
+    let mut records = vec![first];
     while let Some(record) = next()? {
-        if record.uid != own[0].uid {
+        if record.uid != records[0].uid {
             *ahead = Some(record);
             break;
         }
-        own.push(record);
+        records.push(record);
     }
-    Ok(if own.len() == 1 { own.pop() } else { in_links(&own.iter().collect::<Vec<_>>()) })
+    Ok(if records.len() == 1 { records.pop() } else { in_links(&records.iter().collect::<Vec<_>>()) })
 }
 
 /// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one
@@ -244,8 +246,8 @@ pub fn evidence(parts: &[(&Page, &Evidence)]) -> Evidence {
     let mut joined = Evidence::default();
     let mut index = 0;
     for_each_time(&times_of(&pages), |_, captures| {
-        let own = captures.iter().map(|&(part, at)| (parts[part].1.revisit(at), parts[part].1.digest(at as usize)));
-        let (digest, revisit) = one_capture(index, own);
+        let records = captures.iter().map(|&(part, at)| (parts[part].1.revisit(at), parts[part].1.digest(at as usize)));
+        let (digest, revisit) = one_capture(index, records);
         joined.digests.push(digest);
         joined.revisits.extend(revisit);
         index += 1;
@@ -273,7 +275,7 @@ pub fn one_capture<'a>(
     let first = records.clone().filter_map(key).min();
     let (not_modified, digest, referred) = first.unwrap_or_default();
     let mut links: Vec<Uid> =
-        records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |own| &own.links)).copied().collect();
+        records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
     (digest, Some(Revisit { capture: index, not_modified, referred, links }))

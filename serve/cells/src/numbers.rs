@@ -28,7 +28,7 @@ use bytes::Bytes;
 use webstrata_layers::Uid;
 
 use crate::coding::bits::{BitReader, BitWriter};
-use crate::coding::parts::{Parts, push_words};
+use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;
 
 const PART: &str = "numbers of URLs";
@@ -97,12 +97,12 @@ impl Bits {
         let (mut samples, mut counts) = ([Vec::new(), Vec::new()], [0, 0]);
         for (at, word) in (0u64..).zip(words.as_chunks::<8>().0) {
             let word = u64::from_le_bytes(*word);
-            for (kind, own) in [!word, word].into_iter().enumerate() {
+            for (kind, bits) in [!word, word].into_iter().enumerate() {
                 let next = samples[kind].len() * STEP - counts[kind];
-                counts[kind] += own.count_ones() as usize;
+                counts[kind] += bits.count_ones() as usize;
                 // A word has no more bits than lie between two samples.
                 if samples[kind].len() * STEP < counts[kind] {
-                    samples[kind].push(64 * at + u64::from(select(own, next)));
+                    samples[kind].push(64 * at + u64::from(select(bits, next)));
                 }
             }
         }
@@ -190,14 +190,14 @@ impl Sorted {
             Some(before) => self.high.find(false, before)? + 1,
         };
         let mut nodes = begin - high..begin - high + self.high.run_from(begin);
-        let wanted = value & ((1 << self.low) - 1);
+        let low_bits = value & ((1 << self.low) - 1);
         while !nodes.is_empty() {
             let middle = nodes.start.midpoint(nodes.end);
-            let own = self.low_of(middle);
-            if own == wanted {
+            let found = self.low_of(middle);
+            if found == low_bits {
                 return Some(middle);
             }
-            nodes = if own < wanted { middle + 1..nodes.end } else { nodes.start..middle };
+            nodes = if found < low_bits { middle + 1..nodes.end } else { nodes.start..middle };
         }
         None
     }
@@ -222,18 +222,18 @@ impl Numbers {
         if bytes.is_empty() {
             return Ok(Self { interval, nodes: bound, sorted: None });
         }
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, low, words) = (parts.length()?, parts.word_within(63)?, parts.length()?);
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, low, words) = (sections.length()?, sections.word_within(63)?, sections.length()?);
         if nodes > bound {
             return Err(Damage::Outside { part: PART, value: nodes as u64, bound: span });
         }
-        let (high, set) = Bits::new(parts.take(words, 8)?);
+        let (high, set) = Bits::new(sections.take(words, 8)?);
         if set != nodes {
             return Err(Damage::Outside { part: PART, value: set as u64, bound: nodes as u64 });
         }
         let low = u32::try_from(low).unwrap_or(0);
         let size = (nodes as u64 * u64::from(low)).div_ceil(8);
-        let lows = parts.rest();
+        let lows = sections.rest();
         if lows.len() as u64 != size {
             return Err(Damage::Outside { part: PART, value: lows.len() as u64, bound: size });
         }

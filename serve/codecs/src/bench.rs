@@ -224,7 +224,7 @@ pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<
     let order = random_order(lists.nodes());
     let order = &order[..];
     let present = CodecTag::ALL.into_iter().filter(|tag| tag.present().is_ok());
-    let own = present.map(|tag| -> (&str, Work<'_>) {
+    let encodings = present.map(|tag| -> (&str, Work<'_>) {
         let encode = move || codec::encode(tag, lists, keys);
         (tag.name(), Box::new(move || measure_codec(tag.name(), tag, encode, lists, order)))
     });
@@ -235,14 +235,14 @@ pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<
         };
         (name, Box::new(move || measure_codec(name, CodecTag::Snode, encode, lists, order)))
     };
-    let own = own.chain([snode("snode, no clusters", keys, false)]);
-    let own = own.chain(keys.map(|_| snode("snode, no URLs", None, true)));
-    let own = own.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
+    let encodings = encodings.chain([snode("snode, no clusters", keys, false)]);
+    let encodings = encodings.chain(keys.map(|_| snode("snode, no URLs", None, true)));
+    let encodings = encodings.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
     #[cfg(feature = "webgraph")]
-    let own = own.chain(native::NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
+    let encodings = encodings.chain(native::NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
         (name, Box::new(move || native::measure(name, options, lists, order)))
     }));
-    let all: Vec<_> = own.collect();
+    let all: Vec<_> = encodings.collect();
     let mut rows = Vec::with_capacity(all.len());
     for (number, (codec, work)) in (1..).zip(&all) {
         tell(Step { graph, codec, with_time: false, number, count: all.len() });

@@ -149,8 +149,9 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let (mut url, mut batch) = (Vec::new(), Batch::default());
     // Few of the nodes: each store is asked for all of its own, where it is the target.
     let ends = [0, FIRST - 1, FIRST + 3 * NODES as u64, cells.urls()];
-    let own = (FIRST..FIRST + NODES as u64).step_by(7);
-    let uids: Vec<Uid> = own.clone().chain(own.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).map(Uid).collect();
+    let node_uids = (FIRST..FIRST + NODES as u64).step_by(7);
+    let uids: Vec<Uid> =
+        node_uids.clone().chain(node_uids.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).map(Uid).collect();
     for &uid in &uids {
         if cells.url_into(uid, &mut url).is_ok() {
             let _ = cells.uid(&String::from_utf8_lossy(&url));

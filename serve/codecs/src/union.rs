@@ -19,7 +19,7 @@ use webstrata_layers::{CaptureTime, Change, InLinks, Lifespan, Page, Window, cap
 
 use crate::codec::{self, CodecTag};
 use crate::union::side::{Side, SideWriter};
-use webstrata_cells::coding::parts::{Parts, push_words};
+use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::backward::{Found, Wanted};
 use webstrata_cells::links::encoding::{BackwardStore, CellShape, ForwardStore};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
@@ -69,10 +69,10 @@ impl Union {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(tag: CodecTag, bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let length = parts.length()?;
-        let links = codec::open(tag, parts.take(length, 1)?)?;
-        let side = Side::open(parts.rest())?;
+        let mut sections = Sections::new(bytes, PART);
+        let length = sections.length()?;
+        let links = codec::open(tag, sections.take(length, 1)?)?;
+        let side = Side::open(sections.rest())?;
         for got in [links.nodes(), side.nodes()] {
             if got != nodes {
                 return Err(Damage::Outside { part: PART, value: got as u64, bound: nodes as u64 });

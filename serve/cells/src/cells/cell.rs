@@ -125,8 +125,8 @@ impl Cell {
     /// # Errors
     /// See [`Self::window`].
     pub fn prefix(&self, prefix: &[u8]) -> Result<Range<Uid>, LayersError> {
-        let own = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
-        Ok(self.label.first_uid + own.start..self.label.first_uid + own.end)
+        let uids = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
+        Ok(self.label.first_uid + uids.start..self.label.first_uid + uids.end)
     }
 
     /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.

@@ -83,8 +83,8 @@ impl Row {
     #[must_use]
     pub fn with(mut self, cell: Arc<Cell>) -> Self {
         let label = cell.label();
-        let own = (label.partition, label.first_uid..label.first_uid + label.urls);
-        let at = self.parts.iter().position(|part| *part == own);
+        let partition_uids = (label.partition, label.first_uid..label.first_uid + label.urls);
+        let at = self.parts.iter().position(|part| *part == partition_uids);
         if let Some(at) = at.filter(|&at| label.row == self.number && label.end_record == self.ends[at]) {
             self.cells[at] = Some(cell);
         }
@@ -182,9 +182,9 @@ impl Row {
             if first.as_slice() > prefix && !first.starts_with(prefix) {
                 break;
             }
-            let own = self.held(*cell)?.prefix(prefix)?;
-            if !own.is_empty() {
-                found = Some(found.map_or(own.start, |found| found.start)..own.end);
+            let cell_uids = self.held(*cell)?.prefix(prefix)?;
+            if !cell_uids.is_empty() {
+                found = Some(found.map_or(cell_uids.start, |found| found.start)..cell_uids.end);
             }
         }
         Ok(found)
@@ -297,7 +297,9 @@ fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), capt
     for (start, end) in ranges {
         let (mut inside, mut outside) = (false, false);
         let first = captures.partition_point(|capture| capture.time < start);
-        for capture in captures[first..].iter().take_while(|capture| capture.time <= end).filter(|own| own.known) {
+        for capture in
+            captures[first..].iter().take_while(|capture| capture.time <= end).filter(|capture| capture.known)
+        {
             let is_inside = from <= capture.time && capture.time <= to;
             inside |= is_inside;
             outside |= !is_inside;

@@ -196,9 +196,9 @@ pub fn keys_of<'a>(
     partition: &'a PartitionEntry,
 ) -> impl Iterator<Item = Result<Vec<u8>, Error>> + 'a {
     scan::urls(store, partition).map(|url| {
-        let mut own = Vec::new();
-        key(&url?, &mut own);
-        Ok(own)
+        let mut url_key = Vec::new();
+        key(&url?, &mut url_key);
+        Ok(url_key)
     })
 }
 

@@ -22,7 +22,7 @@ use webstrata_layers::record::presence;
 use webstrata_layers::{Change, InLinks, Page};
 
 use crate::coding::bits::BitReader;
-use crate::coding::parts::Parts;
+use crate::coding::sections::Sections;
 use crate::error::Damage;
 use crate::links::lists::{LinkCodec, Sizes};
 use crate::links::strata::ranks::{self, Nodes};
@@ -68,8 +68,8 @@ fn encode_within<'a, E: 'a>(
             Ok(Page { uid: uid.0, timestamps, unknown, links, changes })
         }))
     };
-    let own = |node| ranking.of_node(node, &ranks).0;
-    let strata = encode_numbered(first.0, (nodes, count), &pages, &own, profile)?;
+    let number_of = |node| ranking.of_node(node, &ranks).0;
+    let strata = encode_numbered(first.0, (nodes, count), &pages, &number_of, profile)?;
     out.extend(strata);
     Ok(out)
 }
@@ -166,7 +166,7 @@ pub enum Found {
     Edges([bool; 2]),
 }
 
-/// Room for one answer, used again and again.
+/// Buffers for one answer, reused from answer to answer.
 #[derive(Default)]
 pub(crate) struct AnswerBuffers {
     phased: Phased,
@@ -181,18 +181,18 @@ impl Backward {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (table, sets) = (parts.length()?, parts.length()?);
-        let (width, ranks) = (parts.word_within(64)?, parts.length()?);
+        let mut sections = Sections::new(bytes, PART);
+        let (table, sets) = (sections.length()?, sections.length()?);
+        let (width, ranks) = (sections.word_within(64)?, sections.length()?);
         // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the
         // bytes.
-        let sources = parts.word_within(nodes as u64)?;
-        let table = parts.take(table, 8)?;
-        let sets = parts.take(sets, 8)?;
-        let ranks = parts.take(ranks, 1)?;
+        let sources = sections.word_within(nodes as u64)?;
+        let table = sections.take(table, 8)?;
+        let sets = sections.take(sets, 8)?;
+        let ranks = sections.take(ranks, 1)?;
         let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
-        let numbers = parts.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
-        let strata = parts.rest();
+        let numbers = sections.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
+        let strata = sections.rest();
         let words_of =
             |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
         let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();
@@ -253,15 +253,16 @@ impl Backward {
         places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
         let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
         cut(inner, wanted.inner);
-        let (own, middle) = wanted.edges();
-        let ranges = if middle { [Some(wanted.ranges), None] } else { own.map(|own| own.map(|range| (range, range))) };
+        let (edge_ranges, middle) = wanted.edges();
+        let ranges =
+            if middle { [Some(wanted.ranges), None] } else { edge_ranges.map(|edge| edge.map(|range| (range, range))) };
         edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
         for (&rank, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(Rank(rank));
-            let found = if inner.meets(mask, set) {
+            let found = if inner.links_in(mask, set) {
                 Found::Inner
             } else {
-                let [first, last] = [edges[0].meets(mask, set), edges[1].meets(mask, set)];
+                let [first, last] = [edges[0].links_in(mask, set), edges[1].links_in(mask, set)];
                 if !first && !last {
                     continue;
                 }
@@ -274,18 +275,20 @@ impl Backward {
 
     fn sources_slowly(&self, node: Node, wanted: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {
         let Some(record) = self.record(node)? else { return Ok(()) };
-        let meets = |own: &[Change], (first, last): (usize, usize)| {
+        let links_in = |link_changes: &[Change], (first, last): (usize, usize)| {
             let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-            presence::any_in(own, bound(first), bound(last))
+            presence::any_in(link_changes, bound(first), bound(last))
         };
         let (edges, middle) = wanted.edges();
         let mut changes = presence::by_link(&record.changes).peekable();
         for (at, &source) in (0u32..).zip(&record.sources) {
-            let own = changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, own)| own);
-            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && meets(own, inner)) {
+            let link_changes =
+                changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, link_changes)| link_changes);
+            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && links_in(link_changes, inner)) {
                 visit(source, Found::Inner);
-            } else if meets(own, wanted.ranges) {
-                let edge = |edge: Option<usize>| middle || edge.is_some_and(|range| meets(own, (range, range)));
+            } else if links_in(link_changes, wanted.ranges) {
+                let edge =
+                    |edge: Option<usize>| middle || edge.is_some_and(|range| links_in(link_changes, (range, range)));
                 visit(source, Found::Edges(edges.map(edge)));
             }
         }
@@ -302,19 +305,20 @@ impl Backward {
             page.timestamps.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
-        let mut loose = presence::by_link(&page.changes).peekable();
+        let mut loose_changes = presence::by_link(&page.changes).peekable();
         for (link, &rank) in (0u32..).zip(&page.links) {
-            let own = loose.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, own)| own);
+            let link_changes =
+                loose_changes.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, link_changes)| link_changes);
             let Some(set) = self.set_of(Rank(rank)) else {
-                changes.extend_from_slice(own);
+                changes.extend_from_slice(link_changes);
                 continue;
             };
-            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut runs = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = true;
             for (range, &place) in (0u32..).zip(&places) {
                 while runs.next_if(|&(_, to)| to < range).is_some() {}
-                let there = runs.peek().is_some_and(|&(from, _)| from <= range);
-                let now = there && set[place / 64] >> (place % 64) & 1 == 1;
+                let is_present = runs.peek().is_some_and(|&(from, _)| from <= range);
+                let now = is_present && set[place / 64] >> (place % 64) & 1 == 1;
                 if now != before {
                     changes.push(Change { link, capture: range });
                 }
@@ -363,18 +367,18 @@ impl Cut {
 
     /// Whether a source with these phases, active in `set`, links in this part.
     #[inline]
-    fn meets(&self, mask: u64, set: Option<&[u64]>) -> bool {
-        let there = mask & self.phases;
-        if there == 0 {
+    fn links_in(&self, mask: u64, set: Option<&[u64]>) -> bool {
+        let shared_phases = mask & self.phases;
+        if shared_phases == 0 {
             return false;
         }
         let Some(set) = set else { return true };
         let active = |bits: &[u64]| bits.iter().zip(set).fold(0, |met, (bits, set)| met | bits & set) != 0;
-        if there == self.phases {
+        if shared_phases == self.phases {
             return active(&self.all);
         }
         let from = self.phases.trailing_zeros();
-        let mut rest = there;
+        let mut rest = shared_phases;
         while rest != 0 {
             if active(&self.each[(rest.trailing_zeros() - from) as usize * self.words..][..self.words]) {
                 return true;

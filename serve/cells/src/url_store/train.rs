@@ -121,8 +121,8 @@ pub(super) fn train(sample: &Sample) -> Trained {
         for (number, token) in tokens.iter().enumerate() {
             let single = token.len() == 1;
             let worth = single || {
-                let own = u32::try_from(number).unwrap_or(u32::MAX);
-                let cost = |token: u32| nibbles.get(token as usize).copied().filter(|_| token != own);
+                let token_number = u32::try_from(number).unwrap_or(u32::MAX);
+                let cost = |token: u32| nibbles.get(token as usize).copied().filter(|_| token != token_number);
                 let split = parser.parse(&trie, token, cost, |_| {});
                 scale(counts[number]) * u64::from(split.saturating_sub(nibbles[number])) > TOKEN_NIBBLES
             };

@@ -50,8 +50,8 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     let again = || -> Records<'_, Page<Number>> { Box::new(pages.iter().cloned().map(Ok)) };
     let encode = |tag: CodecTag| tag.encoding().encode_forward(given(pages.len()), &again);
     let compare = |tag: CodecTag, bytes: Vec<u8>| {
-        let own = tag.encoding().open_forward(bytes.into(), Number(0), nodes)?;
-        differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| own.page(node))
+        let links = tag.encoding().open_forward(bytes.into(), Number(0), nodes)?;
+        differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| links.page(node))
     };
     with_time(&mut forward, counts.occurrences, encode, compare, tell)?;
 
@@ -60,8 +60,8 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     let again = || -> Records<'_, InLinks<Number>> { Box::new(sources.iter().cloned().map(Ok)) };
     let encode = |tag: CodecTag| tag.encoding().encode_backward(given(sources.len()), &again);
     let compare = |tag: CodecTag, bytes: Vec<u8>| {
-        let own = tag.encoding().open_backward(bytes.into(), Number(0), nodes)?;
-        differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| own.record(node))
+        let links = tag.encoding().open_backward(bytes.into(), Number(0), nodes)?;
+        differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| links.record(node))
     };
     with_time(&mut backward, counts.occurrences, encode, compare, tell)?;
     Ok([forward, backward])

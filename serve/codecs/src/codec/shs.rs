@@ -15,7 +15,7 @@
 use bytes::Bytes;
 
 use webstrata_cells::Damage;
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -230,15 +230,15 @@ impl Shs {
     /// # Errors
     /// A header that does not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, first, stride) = (parts.length()?, parts.word()?, parts.length()?);
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, first, stride) = (sections.length()?, sections.word()?, sections.length()?);
         let outside = |value, bound| Err(Damage::Outside { part: PART, value, bound });
-        let unit = match parts.word()? {
+        let unit = match sections.word()? {
             8 => Unit::Byte,
             4 => Unit::Nybble,
             bits => return outside(bits, 8),
         };
-        let entry_bytes = match parts.word()? {
+        let entry_bytes = match sections.word()? {
             4 => 4,
             8 => 8,
             bytes => return outside(bytes, 8),
@@ -246,8 +246,8 @@ impl Shs {
         if stride == 0 {
             return outside(0, 1);
         }
-        let index = parts.take(nodes.div_ceil(stride), entry_bytes)?;
-        let containers = parts.rest();
+        let index = sections.take(nodes.div_ceil(stride), entry_bytes)?;
+        let containers = sections.rest();
         // Each list has a number, and a number a unit.
         let most = containers.len() as u64 / 8 * u64::from(unit.count());
         if nodes as u64 > most {

@@ -31,7 +31,7 @@ use pages::{Pages, Supernode};
 use read::Graph;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -293,23 +293,23 @@ impl Snode {
     /// # Errors
     /// A header, codes or a PageID index that do not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, first, pages) = (parts.length()?, parts.word()?, parts.length()?);
-        let mut small = || parts.word_within(PAGES_MAX).map(|value| usize::try_from(value).unwrap_or(usize::MAX));
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, first, pages) = (sections.length()?, sections.word()?, sections.length()?);
+        let mut small = || sections.word_within(PAGES_MAX).map(|value| usize::try_from(value).unwrap_or(usize::MAX));
         let (pages_max, depth_max) = (small()?, small()?);
-        let (codes_bytes, domains_bytes) = (parts.length()?, parts.length()?);
-        let outside_width = if parts.word_within(8)? == 4 { 4 } else { 8 };
+        let (codes_bytes, domains_bytes) = (sections.length()?, sections.length()?);
+        let outside_width = if sections.word_within(8)? == 4 { 4 } else { 8 };
         let count = pages.checked_sub(nodes).ok_or_else(|| no_such_node(nodes, pages))?;
-        let outside = parts.take(count, outside_width)?;
-        let stored = parts.take(codes_bytes, 1)?;
+        let outside = sections.take(count, outside_width)?;
+        let stored = sections.take(codes_bytes, 1)?;
         let mut bits = BitReader::new(&stored, 0);
         let targets = EscapedDecoder::load(&mut bits, SUPERNODE_SYMBOLS, BITS_MAX)?;
         let lengths = EscapedDecoder::load(&mut bits, LENGTH_SYMBOLS, BITS_MAX)?;
         let codes = [Codes::load(&mut bits)?, Codes::load(&mut bits)?];
-        let index = Pages::take(&mut parts, pages, pages_max)?;
-        let domains = parts.take(domains_bytes, 1)?;
-        let (codes_bytes, graphs) = (codes_bytes as u64, parts.rest());
-        let own = Self {
+        let index = Pages::take(&mut sections, pages, pages_max)?;
+        let domains = sections.take(domains_bytes, 1)?;
+        let (codes_bytes, graphs) = (codes_bytes as u64, sections.rest());
+        let graph = Self {
             nodes,
             first,
             depth_max,
@@ -323,7 +323,7 @@ impl Snode {
             domains,
             graphs,
         };
-        Ok(own)
+        Ok(graph)
     }
 
     /// The supernodes that have the pages of a domain, which is the first two labels of a URL key (`com,example,`).
@@ -331,10 +331,10 @@ impl Snode {
     /// # Errors
     /// Damaged bytes.
     pub fn domain(&self, domain: &[u8]) -> Result<Vec<usize>, Damage> {
-        let mut parts = Parts::new(self.domains.clone(), "the domain index of an S-Node");
-        while !parts.is_empty() {
-            let (length, count) = (parts.length()?, parts.length()?);
-            let (name, supernodes) = (parts.take(length, 1)?, parts.take(count, 4)?);
+        let mut sections = Sections::new(self.domains.clone(), "the domain index of an S-Node");
+        while !sections.is_empty() {
+            let (length, count) = (sections.length()?, sections.length()?);
+            let (name, supernodes) = (sections.take(length, 1)?, sections.take(count, 4)?);
             if name == domain {
                 let number = |at| wide_at(&supernodes, at, 4).and_then(|number| usize::try_from(number).ok());
                 return Ok((0..count).filter_map(number).collect());

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
-use webstrata_cells::coding::parts::{Parts, no_such_node};
+use webstrata_cells::coding::sections::{Sections, no_such_node};
 
 const PART: &str = "starts of lists";
 /// Lists that share a base.
@@ -92,9 +92,9 @@ pub(super) struct Starts {
 
 impl Starts {
     /// Takes the directory of `nodes` lists off the parts, and the rest as the data.
-    pub(super) fn take(mut parts: Parts, nodes: usize, unit: u32) -> Result<Self, Damage> {
-        let directory = parts.take(nodes.div_ceil(GROUP), 8)?;
-        Ok(Self { nodes, unit, directory, data: parts.rest() })
+    pub(super) fn take(mut sections: Sections, nodes: usize, unit: u32) -> Result<Self, Damage> {
+        let directory = sections.take(nodes.div_ceil(GROUP), 8)?;
+        Ok(Self { nodes, unit, directory, data: sections.rest() })
     }
 
     /// Number of lists.

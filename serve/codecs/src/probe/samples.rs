@@ -91,9 +91,9 @@ fn make() -> Result<Samples, Error> {
 }
 
 fn url_key(at: usize) -> Vec<u8> {
-    let mut own = Vec::new();
-    key(&format!("http://host{}.example.org/{}/page{at:03}.html?x={}", at / 30, at / 9, at * at), &mut own);
-    own
+    let mut url_key = Vec::new();
+    key(&format!("http://host{}.example.org/{}/page{at:03}.html?x={}", at / 30, at / 9, at * at), &mut url_key);
+    url_key
 }
 
 /// Numbers of this cell's URLs, and some of others.

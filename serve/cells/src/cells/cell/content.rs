@@ -97,14 +97,14 @@ impl Content {
     /// # Errors
     /// The part of the cell that says something else, or does not decode.
     pub(crate) fn compare(&self, cell: &Cell) -> Result<(), Error> {
-        let own = Self::of(cell)?;
-        let parts = [
-            ("URLs", self.urls.digest() == own.urls.digest()),
-            ("out-links", self.pages.digest() == own.pages.digest()),
-            ("in-links", self.in_links.digest() == own.in_links.digest()),
-            ("counts", self.counts == own.counts && self.counts == cell.counts),
+        let decoded = Self::of(cell)?;
+        let comparisons = [
+            ("URLs", self.urls.digest() == decoded.urls.digest()),
+            ("out-links", self.pages.digest() == decoded.pages.digest()),
+            ("in-links", self.in_links.digest() == decoded.in_links.digest()),
+            ("counts", self.counts == decoded.counts && self.counts == cell.counts),
         ];
-        let differs = parts.into_iter().find(|(_, same)| !same);
+        let differs = comparisons.into_iter().find(|(_, same)| !same);
         differs.map_or(Ok(()), |(part, _)| Err(Error::Differs { path: cell.path.clone(), part }))
     }
 }

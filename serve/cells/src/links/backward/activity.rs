@@ -131,14 +131,14 @@ impl Activity {
             record.ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
-        for (link, own) in presence::by_link(&record.changes) {
+        for (link, link_changes) in presence::by_link(&record.changes) {
             let source = record.sources.get(link as usize).copied();
             let Some(node) = source.and_then(|source| self.node_of(source)) else {
-                changes.extend_from_slice(own);
+                changes.extend_from_slice(link_changes);
                 continue;
             };
             let set = &self.sets[node * self.words..][..self.words];
-            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut runs = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = None;
             for (range, &place) in (0u32..).zip(&places) {
                 if set[place / 64] >> (place % 64) & 1 == 0 {

@@ -38,7 +38,7 @@ fn fit(buckets: &[Bucket]) -> [Class; 16] {
     // best[k][i]: fewest bits for the buckets from i on in k classes; choice: bits of the first of them.
     let mut best = vec![vec![u64::MAX; count + 1]; 17];
     let mut choice = vec![vec![0u32; count + 1]; 17];
-    best.iter_mut().for_each(|own| own[count] = 0);
+    best.iter_mut().for_each(|costs| costs[count] = 0);
     let mut sums = vec![0u64];
     buckets.iter().for_each(|bucket| sums.push(sums[sums.len() - 1] + bucket.count));
     for from in (0..count).rev() {
@@ -47,9 +47,9 @@ fn fit(buckets: &[Bucket]) -> [Class; 16] {
             if end == from {
                 continue;
             }
-            let own = (sums[end] - sums[from]) * u64::from(bits);
+            let pointer_bits = (sums[end] - sums[from]) * u64::from(bits);
             for classes in 1..=16 {
-                let cost = best[classes - 1][end].saturating_add(own);
+                let cost = best[classes - 1][end].saturating_add(pointer_bits);
                 if cost < best[classes][from] {
                     best[classes][from] = cost;
                     choice[classes][from] = bits;

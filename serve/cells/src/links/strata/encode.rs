@@ -95,18 +95,18 @@ pub fn encode_pages<'a, E: 'a>(
     encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
 }
 
-/// As [`encode_pages`], with links in other numbers than UIDs; `own` gives a node's number.
+/// As [`encode_pages`], with links in other numbers than UIDs; `number_of` gives a node's number.
 pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
     first: u64,
     (nodes, records): (usize, usize),
     pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + 'a>,
-    own: &'b dyn Fn(usize) -> u64,
+    number_of: &'b dyn Fn(usize) -> u64,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
     let record = move |page: Result<Page<u64>, E>| {
         page.map(|page| {
             let node = usize::try_from(page.uid - first).unwrap_or(usize::MAX);
-            (node, Record::of(page, own(node)))
+            (node, Record::of(page, number_of(node)))
         })
     };
     let head = Head { first, nodes, timed: true };
@@ -180,10 +180,10 @@ fn encode_records<'a, E>(
     let codes = whole.then(|| {
         let mut counts = counts_of(times.as_ref());
         for segment in held.chunks(SEGMENT) {
-            let own =
+            let segment_references =
                 references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut room);
-            write_all(segment, &own, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
-            chosen.push(own);
+            write_all(segment, &segment_references, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
+            chosen.push(segment_references);
         }
         counts.fit(false)
     });

@@ -36,23 +36,23 @@ impl Split {
         self.copied.resize(links.len(), (0, 0));
         self.rest.resize(links.len(), 0);
         self.rest_at.resize(links.len(), 0);
-        let (mut own, mut other, mut copied, mut rest) = (0, 0, 0, 0);
+        let (mut index, mut reference_index, mut copied, mut rest) = (0, 0, 0, 0);
         // Every step writes all it may have to, and no branch depends on the links.
-        while let (Some(&link), Some(&theirs)) = (links.get(own), reference.get(other)) {
-            self.flags[other / 8] |= u8::from(link == theirs) << (other % 8);
-            self.copied[copied] = (place(own), place(other));
-            copied += usize::from(link == theirs);
+        while let (Some(&link), Some(&reference_link)) = (links.get(index), reference.get(reference_index)) {
+            self.flags[reference_index / 8] |= u8::from(link == reference_link) << (reference_index % 8);
+            self.copied[copied] = (place(index), place(reference_index));
+            copied += usize::from(link == reference_link);
             self.rest[rest] = link;
-            self.rest_at[rest] = place(own);
-            rest += usize::from(link < theirs);
-            own += usize::from(link <= theirs);
-            other += usize::from(theirs <= link);
+            self.rest_at[rest] = place(index);
+            rest += usize::from(link < reference_link);
+            index += usize::from(link <= reference_link);
+            reference_index += usize::from(reference_link <= link);
         }
         self.copied.truncate(copied);
         self.rest.truncate(rest);
-        self.rest.extend_from_slice(&links[own..]);
+        self.rest.extend_from_slice(&links[index..]);
         self.rest_at.truncate(rest);
-        self.rest_at.extend((own..links.len()).map(place));
+        self.rest_at.extend((index..links.len()).map(place));
         let (all, used) = (self.all(reference), reference.len() % 8);
         if let Some(last) = self.flags.last_mut().filter(|_| used > 0 && !all) {
             // What lies beyond the end repeats the last flag: the likeliest symbol.
@@ -79,7 +79,7 @@ fn place(at: usize) -> u32 {
 /// Writes a record's links. `reference`: the slot and the split; without one, all of `links` is rest.
 pub(super) fn write<S: Sink>(
     sink: &mut S,
-    own: u64,
+    node_number: u64,
     links: &[u64],
     reference: Option<(usize, &Split, bool)>,
     end: bool,
@@ -105,7 +105,7 @@ pub(super) fn write<S: Sink>(
         }
         return;
     };
-    sink.number(context, zigzag(first.wrapping_sub(own)));
+    sink.number(context, zigzag(first.wrapping_sub(node_number)));
     let mut before = first;
     context = Context::next(copying, 0);
     while let Some(&link) = links.first() {
@@ -138,7 +138,7 @@ pub(super) fn read_rest(
     tables: &Tables,
     bits: &mut BitReader<'_>,
     end: u64,
-    own: u64,
+    node_number: u64,
     copying: bool,
     links_max: usize,
     rest: &mut Vec<u64>,
@@ -149,7 +149,7 @@ pub(super) fn read_rest(
     }
     let first = tables.numbers(if copying { Context::FirstCopying } else { Context::FirstAlone });
     let Token::Gap(first) = first.read(bits) else { return Ok(()) };
-    let mut before = own.wrapping_add(unzigzag(first));
+    let mut before = node_number.wrapping_add(unzigzag(first));
     rest.push(before);
     let near = tables.numbers(Context::next(copying, 0));
     let far = tables.numbers(Context::next(copying, 8));

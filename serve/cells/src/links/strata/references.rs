@@ -222,14 +222,14 @@ impl<'a> Forest<'a> {
 
     fn hang(&mut self, record: usize, place: ChosenReference) {
         self.total = self.total + u64::from(place.bits) - u64::from(self.bits(record));
-        let own = u32::try_from(record).unwrap_or(u32::MAX);
+        let child_number = u32::try_from(record).unwrap_or(u32::MAX);
         if let Some(before) = self.parent(record) {
-            self.children[before].retain(|&child| child != own);
+            self.children[before].retain(|&child| child != child_number);
         }
         self.places[record] = place;
         let parent = self.parent(record);
         if let Some(parent) = parent {
-            self.children[parent].push(own);
+            self.children[parent].push(child_number);
         }
         let depth = parent.map_or(0, |parent| self.depth[parent] + 1);
         if depth != self.depth[record] {

@@ -193,10 +193,10 @@ impl Times {
                 return Err(Damage::Ends { part: PART });
             }
         }
-        let (mut own, mut unknown) = (Vec::new(), Vec::new());
+        let (mut list_times, mut unknown) = (Vec::new(), Vec::new());
         for _ in 0..lists {
-            times.explicit(tables, bits, &mut own, &mut unknown)?;
-            times.times.extend_from_slice(&own);
+            times.explicit(tables, bits, &mut list_times, &mut unknown)?;
+            times.times.extend_from_slice(&list_times);
             times.unknown.extend_from_slice(&unknown);
             times.ends.push((times.times.len(), times.unknown.len()));
             if bits.overran() {

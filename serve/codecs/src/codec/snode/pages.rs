@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::partition::Range;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
-use webstrata_cells::coding::parts::{Parts, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::coding::sections::{Sections, push_wide, push_words, wide_at, width_of};
 
 const PART: &str = "pages of an S-Node";
 const HEADER: usize = 32;
@@ -89,16 +89,16 @@ pub(super) struct Supernode {
 
 impl Pages {
     /// Takes the index off the parts; ranges have at most `pages_max` pages, of `pages` in all.
-    pub(super) fn take(parts: &mut Parts, pages: usize, pages_max: usize) -> Result<Self, Damage> {
-        let (ranges, supernodes) = (parts.length()?, parts.length()?);
-        let width = if parts.word_within(8)? == 4 { 4 } else { 8 };
-        let bits = parts.length()?;
-        let words = parts.take((ranges + 1) * 3 + supernodes * 5, width)?;
-        let own = Self { ranges, supernodes, width, words, bits: parts.take(bits, 1)? };
+    pub(super) fn take(sections: &mut Sections, pages: usize, pages_max: usize) -> Result<Self, Damage> {
+        let (ranges, supernodes) = (sections.length()?, sections.length()?);
+        let width = if sections.word_within(8)? == 4 { 4 } else { 8 };
+        let bits = sections.length()?;
+        let words = sections.take((ranges + 1) * 3 + supernodes * 5, width)?;
+        let pages_index = Self { ranges, supernodes, width, words, bits: sections.take(bits, 1)? };
         let (mut before, outside) =
             (0, |value: usize| Damage::Outside { part: PART, value: value as u64, bound: pages as u64 });
         for range in 0..=ranges {
-            let start = own.word(range * 3)?;
+            let start = pages_index.word(range * 3)?;
             if start < before || start - before > pages_max || range == 0 && start != 0 {
                 return Err(outside(start));
             }
@@ -107,7 +107,7 @@ impl Pages {
         if before != pages {
             return Err(outside(before));
         }
-        Ok(own)
+        Ok(pages_index)
     }
 
     /// Number of supernodes.
@@ -185,8 +185,8 @@ impl Pages {
     /// The supernode of a page, with its number, and the page's local place.
     pub(super) fn find(&self, page: usize) -> Result<(usize, Supernode, usize), Damage> {
         let low = self.range(page)?;
-        let (start, parts, bits) = (self.word(low * 3)?, self.word(low * 3 + 1)?, self.word(low * 3 + 2)?);
-        let count = self.word(low * 3 + 4)?.saturating_sub(parts);
+        let (start, first_supernode, bits) = (self.word(low * 3)?, self.word(low * 3 + 1)?, self.word(low * 3 + 2)?);
+        let count = self.word(low * 3 + 4)?.saturating_sub(first_supernode);
         let width = width_below(count);
         let place = page.saturating_sub(start);
         let part = if width == 0 {
@@ -194,7 +194,7 @@ impl Pages {
         } else {
             self.field((bits as u64).saturating_add(place as u64 * u64::from(width)), width)
         };
-        let part = parts.saturating_add(part);
+        let part = first_supernode.saturating_add(part);
         if part >= self.supernodes {
             return Err(Damage::Outside { part: PART, value: part as u64, bound: self.supernodes as u64 });
         }

@@ -93,8 +93,8 @@ pub(super) fn refine<'a>(
     });
     // Targets outside the cell have no links of their own.
     url_split((inner, pages), None, 0, options, &mut spans);
-    let whole = |(start, end)| Range { start, end, parts: vec![(start..end).collect()] };
-    let mut ranges: Vec<Range> = spans.into_iter().map(whole).collect();
+    let one_part = |(start, end)| Range { start, end, parts: vec![(start..end).collect()] };
+    let mut ranges: Vec<Range> = spans.into_iter().map(one_part).collect();
     let mut supernode = vec![0usize; pages];
     let mut supernodes = 0;
     for range in &ranges {
@@ -153,7 +153,7 @@ fn clustered_split<'a>(
     links: &impl Fn(usize) -> &'a [u32],
     pages_min: usize,
 ) -> Option<Vec<Vec<usize>>> {
-    let own = supernode[members[0]];
+    let members_supernode = supernode[members[0]];
     let mut targets = BTreeMap::new();
     let vectors: Vec<Vec<usize>> = members
         .iter()
@@ -163,11 +163,11 @@ fn clustered_split<'a>(
                 let next = targets.len();
                 *targets.entry(target).or_insert(next)
             };
-            to.into_iter().filter(|&target| target != own).map(number).collect()
+            to.into_iter().filter(|&target| target != members_supernode).map(number).collect()
         })
         .collect();
-    let most = CLUSTERS_MAX.min(members.len() / pages_min);
-    let mut k = targets.len().clamp(2, most.max(2));
+    let clusters_max = CLUSTERS_MAX.min(members.len() / pages_min);
+    let mut k = targets.len().clamp(2, clusters_max.max(2));
     for _ in 0..ATTEMPTS_MAX {
         if let Some(labels) = k_means(&vectors, targets.len(), k) {
             let mut clusters = vec![Vec::new(); k];
