@@ -179,7 +179,7 @@ fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut C
     if file.groups != times.groups {
         return report.problem(file.damaged(0, Damage::NotAligned));
     }
-    for (group, place) in file.groups.iter().enumerate() {
+    for (group, group_info) in file.groups.iter().enumerate() {
         let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
         // What the other layers say is checked by itself.
         let Ok(times) = TimesBlock::read(times, group) else { continue };
@@ -189,7 +189,7 @@ fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut C
                 outside(last, Uid(0)..urls)
             });
             if let Err(damage) = sound {
-                report.problem(file.damaged(place.first_row + row as u64, damage));
+                report.problem(file.damaged(group_info.first_row + row as u64, damage));
             }
         }
     }
@@ -246,7 +246,7 @@ impl Sides {
             report.problem(links.damaged(0, Damage::NotAligned));
             self.incomplete = true;
         }
-        for (group, place) in links.groups.iter().enumerate() {
+        for (group, group_info) in links.groups.iter().enumerate() {
             let Some(block) = report.keep(Block::read([links, times, changes], group)) else {
                 self.incomplete = true;
                 continue;
@@ -257,7 +257,7 @@ impl Sides {
                     .and_then(|()| outside(view.links.last(), Uid(0)..self.urls))
                     .and_then(|()| record(self, view));
                 if let Err(damage) = inside {
-                    report.problem(links.damaged(place.first_row + row as u64, damage));
+                    report.problem(links.damaged(group_info.first_row + row as u64, damage));
                 }
             }
         }

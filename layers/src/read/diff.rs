@@ -119,7 +119,7 @@ impl Changes {
 pub struct Diff<'a> {
     older: &'a Reader,
     newer: &'a Reader,
-    way: Translations,
+    translations: Translations,
     /// The rows that the older epoch does not have, each with the UID of its next page.
     rows: Vec<(RowPages<'a>, Option<Uid>)>,
 }
@@ -131,14 +131,14 @@ impl<'a> Diff<'a> {
     /// [`Error::NoTranslation`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the
     /// later one; translations and files that cannot be read or are damaged.
     pub fn between(older: &'a Reader, newer: &'a Reader) -> Result<Self, Error> {
-        let way = Translations::between(newer.store(), older.epoch())?;
+        let translations = Translations::between(newer.store(), older.epoch())?;
         let before = &older.store().manifest().rows;
         let rows = newer.store().manifest().rows.iter().enumerate();
         let is_new = |row: u32| before.iter().all(|before| before.row != row);
         let new = rows.filter(|(_, row)| is_new(row.row)).map(|(at, _)| newer.row_pages(at, Uid::below(newer.urls())));
         let rows = new.map(|mut pages| Ok(next_uid(&mut pages)?.map(|uid| (pages, Some(uid)))));
         let rows = rows.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect();
-        Ok(Self { older, newer, way, rows })
+        Ok(Self { older, newer, translations, rows })
     }
 
     /// The next page that has changed.
@@ -148,9 +148,9 @@ impl<'a> Diff<'a> {
                 *next = next_uid(pages)?;
             }
             let Some(new) = self.newer.page(uid)? else { continue };
-            let old = self.way.backward(uid).map_or(Ok(None), |old| self.older.page(old))?;
+            let old = self.translations.backward(uid).map_or(Ok(None), |old| self.older.page(old))?;
             let page = match old {
-                Some(old) => compare(&old, &new, |link| self.way.forward(link)),
+                Some(old) => compare(&old, &new, |link| self.translations.forward(link)),
                 None => ChangedPage { is_new: true, ..compare(&Page::default(), &new, |_| None) },
             };
             if !page.is_empty() {

@@ -89,12 +89,12 @@ impl Pages<'_> {
             advance(first)?;
             return Ok(true);
         };
-        let mut parts = Vec::new();
+        let mut pages = Vec::new();
         for row in [first, second].into_iter().chain(uid_rows) {
-            parts.extend(row.0.read(|view| view.page())?);
+            pages.extend(row.0.read(|view| view.page())?);
             advance(row)?;
         }
-        let joined = join::pages(&parts.iter().collect::<Vec<_>>());
+        let joined = join::pages(&pages.iter().collect::<Vec<_>>());
         Ok(joined.map(|joined| *page = joined.page).is_some())
     }
 }

@@ -108,9 +108,9 @@ fn records<'a, T: 'a>(
         loop {
             if let Some(held) = block.as_ref().filter(|held| row < held.len()) {
                 let record = make(held.view(row));
-                let place = links.groups[group - 1].first_row + row as u64;
+                let record_row = links.groups[group - 1].first_row + row as u64;
                 row += 1;
-                return record.map(Some).map_err(|damage| links.damaged(place, damage));
+                return record.map(Some).map_err(|damage| links.damaged(record_row, damage));
             }
             if group == links.groups.len() {
                 return Ok(None);

@@ -125,7 +125,7 @@ impl Translation {
     /// Reads the translation from the epoch `past`, which has one, to the next, which has `urls_after` URLs.
     fn load(store: &Store, entry: &TranslationEntry, urls_before: u64, urls_after: u64) -> Result<Self, Error> {
         let path = store.location().path(&entry.path);
-        let body = store.location().place().body(&entry.path)?;
+        let body = store.location().storage().body(&entry.path)?;
         body.verify(&path, entry.bytes, &entry.checksum)?;
         let mut shifts: Vec<Shift> = Vec::new();
         read_table(&path, &body, COLUMNS, |[old, new, count]| {

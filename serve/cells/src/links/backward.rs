@@ -103,11 +103,11 @@ impl Ranking {
         }
     }
 
-    /// The place of a source among the active ones of the cell; `None` for one of another cell.
+    /// The index of a source among the active ones of the cell; `None` for one of another cell.
     #[inline]
-    fn place(self, Rank(rank): Rank) -> Option<usize> {
-        let place = rank.checked_sub(self.first.0)?;
-        if place < self.active { usize::try_from(place).ok() } else { None }
+    fn active_index(self, Rank(rank): Rank) -> Option<usize> {
+        let active_index = rank.checked_sub(self.first.0)?;
+        if active_index < self.active { usize::try_from(active_index).ok() } else { None }
     }
 
     /// The source of a rank.
@@ -115,8 +115,9 @@ impl Ranking {
     fn source(self, Rank(rank): Rank, nodes: &mut Nodes<'_>) -> Number {
         match rank.checked_sub(self.first.0) {
             None => Number(rank),
-            Some(place) if place < self.active => {
-                let node = usize::try_from(place).ok().and_then(|place| nodes.node(place)).unwrap_or(0);
+            Some(active_index) if active_index < self.active => {
+                let node =
+                    usize::try_from(active_index).ok().and_then(|active_index| nodes.node(active_index)).unwrap_or(0);
                 Number(self.first.0 + node as u64)
             }
             Some(_) => Number(rank.wrapping_sub(self.active).wrapping_add(self.nodes)),
@@ -170,7 +171,7 @@ pub enum Found {
 #[derive(Default)]
 pub(crate) struct AnswerBuffers {
     phased: Phased,
-    places: Vec<usize>,
+    table_indexes: Vec<usize>,
     inner: Cut,
     edges: [Cut; 2],
 }
@@ -217,8 +218,8 @@ impl Backward {
     /// When a source links to anything here; `None` for one of another cell, and where there are no sets.
     #[inline]
     fn set_of(&self, rank: Rank) -> Option<&[u64]> {
-        let place = self.ranking.place(rank).filter(|_| self.words > 0)?;
-        let set = BitReader::new(&self.numbers, place as u64 * u64::from(self.width)).read_wide(self.width);
+        let active_index = self.ranking.active_index(rank).filter(|_| self.words > 0)?;
+        let set = BitReader::new(&self.numbers, active_index as u64 * u64::from(self.width)).read_wide(self.width);
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
@@ -234,7 +235,7 @@ impl Backward {
         wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        let AnswerBuffers { phased, places, inner, edges } = &mut scratch.answer;
+        let AnswerBuffers { phased, table_indexes, inner, edges } = &mut scratch.answer;
         let by_masks = self.strata.phased(node.0, &mut scratch.strata, phased)?;
         let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
         let (count, last) = (phased.times.len(), wanted.ranges.1);
@@ -249,9 +250,9 @@ impl Backward {
         if !by_masks {
             return self.sources_slowly(node, wanted, visit);
         }
-        places.clear();
-        places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
-        let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
+        table_indexes.clear();
+        table_indexes.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
+        let cut = |cut: &mut Cut, ranges| cut.set(phased, table_indexes, ranges, self.words);
         cut(inner, wanted.inner);
         let (edge_ranges, middle) = wanted.edges();
         let ranges =
@@ -301,9 +302,9 @@ impl Backward {
     /// See [`Self::sources`].
     pub fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
         let Some(page) = self.strata.page(node.0)? else { return Ok(None) };
-        let places: Vec<usize> =
+        let table_indexes: Vec<usize> =
             page.timestamps.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
-        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(table_indexes.len()).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
         let mut loose_changes = presence::by_link(&page.changes).peekable();
         for (link, &rank) in (0u32..).zip(&page.links) {
@@ -315,10 +316,10 @@ impl Backward {
             };
             let mut runs = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = true;
-            for (range, &place) in (0u32..).zip(&places) {
+            for (range, &table_index) in (0u32..).zip(&table_indexes) {
                 while runs.next_if(|&(_, to)| to < range).is_some() {}
                 let is_present = runs.peek().is_some_and(|&(from, _)| from <= range);
-                let now = is_present && set[place / 64] >> (place % 64) & 1 == 1;
+                let now = is_present && set[table_index / 64] >> (table_index % 64) & 1 == 1;
                 if now != before {
                     changes.push(Change { link, capture: range });
                 }
@@ -331,12 +332,12 @@ impl Backward {
     }
 }
 
-/// A part of a record's ranges, as phases with the places of their ranges; nothing meets none.
+/// An interval of a record's ranges, as phases with the table indexes of their ranges. No source links in an empty one.
 #[derive(Default)]
 struct Cut {
-    /// Phases with a range in the part.
+    /// Phases with a range in the interval.
     phases: u64,
-    /// Words of places of all of these phases together.
+    /// Bits of the table indexes of all of these phases together, in words.
     all: Vec<u64>,
     /// Those of each, one after the other.
     each: Vec<u64>,
@@ -344,8 +345,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// Cuts out the ranges from a first to a last one, if there are any; each lies at its place.
-    fn set(&mut self, phased: &Phased, places: &[usize], ranges: Option<(usize, usize)>, words: usize) {
+    /// Cuts out the ranges from a first to a last one, if there are any; `table_indexes` is where the table has each.
+    fn set(&mut self, phased: &Phased, table_indexes: &[usize], ranges: Option<(usize, usize)>, words: usize) {
         (self.phases, self.words) = (0, words);
         self.all.clear();
         self.each.clear();
@@ -358,14 +359,14 @@ impl Cut {
         }
         self.all.resize(words, 0);
         self.each.resize((to - from + 1) * words, 0);
-        for (range, &place) in (first..=last).zip(&places[first..]) {
-            let (word, bit) = (place / 64, 1 << (place % 64));
+        for (range, &table_index) in (first..=last).zip(&table_indexes[first..]) {
+            let (word, bit) = (table_index / 64, 1 << (table_index % 64));
             self.all[word] |= bit;
             self.each[(phase(range) - from) * words + word] |= bit;
         }
     }
 
-    /// Whether a source with these phases, active in `set`, links in this part.
+    /// Whether a source with these phases, active in `set`, links in this interval.
     #[inline]
     fn links_in(&self, mask: u64, set: Option<&[u64]>) -> bool {
         let shared_phases = mask & self.phases;

@@ -44,7 +44,7 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Tokens that have codes of two, three and four nibbles, at most.
-    pub(super) fn room(self) -> [usize; 3] {
+    pub(super) fn sizes(self) -> [usize; 3] {
         [self.short as usize, (self.middle - self.short) as usize * 16, (256 - self.middle) as usize * 256]
     }
 
@@ -109,14 +109,14 @@ impl Tokens {
             Decoder::load(&mut bits, TOKEN_MAX, BITS_MAX)?,
             Decoder::load(&mut bits, 256, BITS_MAX)?,
         );
-        let room = classes.room();
+        let sizes = classes.sizes();
         let mut entries = Vec::new();
         let (mut text, mut first) = (Vec::new(), 0);
         // The token before: its place and length.
-        let (mut place, mut length) = (0, 0);
-        for (count, room) in counts.into_iter().zip(room) {
-            if count > room || count > TOKENS_MAX {
-                return Err(outside(count, room));
+        let (mut start, mut length) = (0, 0);
+        for (count, size) in counts.into_iter().zip(sizes) {
+            if count > size || count > TOKENS_MAX {
+                return Err(outside(count, size));
             }
             entries.resize(first, 0);
             for _ in 0..count {
@@ -128,16 +128,16 @@ impl Tokens {
                     return Err(outside(kept + added, TOKEN_MAX));
                 }
                 if kept < length {
-                    text.extend_from_within(place..place + kept);
-                    place = text.len() - kept;
+                    text.extend_from_within(start..start + kept);
+                    start = text.len() - kept;
                 }
                 for _ in 0..added {
                     text.push(u8::try_from(byte_codes.read(&mut bits)).unwrap_or(0));
                 }
                 length = kept + added;
-                entries.push(u32::try_from(place << 6 | length).map_err(|_| outside(place, TOKENS_MAX))?);
+                entries.push(u32::try_from(start << 6 | length).map_err(|_| outside(start, TOKENS_MAX))?);
             }
-            first += room;
+            first += size;
         }
         text.resize(text.len() + TOKEN_MAX, 0);
         Ok(Self { firsts: classes.firsts(), entries, text })

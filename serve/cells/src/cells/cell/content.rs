@@ -22,7 +22,7 @@ pub(crate) struct Content {
     in_links: Xxh3,
     counts: Counts,
     /// A record as bytes; used again.
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Content {
@@ -36,17 +36,17 @@ impl Content {
     pub(crate) fn add_page(&mut self, page: &Page) {
         self.counts.add_page(page);
         let Page { uid, timestamps, unknown, links, changes } = page;
-        put(&mut self.room, *uid, timestamps, links, changes);
-        self.room.extend(unknown.iter().flat_map(|at| at.to_le_bytes()));
-        self.pages.update(&self.room);
+        put(&mut self.buffer, *uid, timestamps, links, changes);
+        self.buffer.extend(unknown.iter().flat_map(|at| at.to_le_bytes()));
+        self.pages.update(&self.buffer);
     }
 
     /// Adds what links to the next URL, in UIDs.
     pub(crate) fn add_in_links(&mut self, record: &InLinks) {
         self.counts.add_in_links(record);
         let InLinks { uid, ranges, sources, changes } = record;
-        put(&mut self.room, *uid, ranges, sources, changes);
-        self.in_links.update(&self.room);
+        put(&mut self.buffer, *uid, ranges, sources, changes);
+        self.in_links.update(&self.buffer);
     }
 
     /// How much that is.
@@ -127,12 +127,12 @@ impl Cell {
     }
 }
 
-/// Replaces the contents of `room` by a record, each list after its length.
-fn put(room: &mut Vec<u8>, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
-    room.clear();
+/// Replaces the contents of `buffer` by a record, each list after its length.
+fn put(buffer: &mut Vec<u8>, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
+    buffer.clear();
     let lengths = [times.len(), links.len(), changes.len()].map(|length| length as u64);
-    room.extend(lengths.into_iter().chain([uid.0]).flat_map(u64::to_le_bytes));
-    room.extend(times.iter().flat_map(|time| time.to_le_bytes()));
-    room.extend(links.iter().flat_map(|link| link.0.to_le_bytes()));
-    room.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
+    buffer.extend(lengths.into_iter().chain([uid.0]).flat_map(u64::to_le_bytes));
+    buffer.extend(times.iter().flat_map(|time| time.to_le_bytes()));
+    buffer.extend(links.iter().flat_map(|link| link.0.to_le_bytes()));
+    buffer.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
 }
