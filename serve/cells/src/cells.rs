@@ -515,15 +515,15 @@ impl Links for Cells {
         Scratch::lend(|scratch| self.has_link_with(uid, link, window, scratch))
     }
 
-    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
-        spans.clear();
+    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+        lifespans.clear();
         match self.pages_of(uid, |_| true)? {
             Pages::None => {}
-            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, spans))?,
-            Pages::Several(places) => {
-                if let Some(page) = joined(&places)? {
+            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, lifespans))?,
+            Pages::Several(records) => {
+                if let Some(page) = joined(&records)? {
                     let changes = page.changes.iter().copied();
-                    lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, spans);
+                    lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, lifespans);
                 }
             }
         }

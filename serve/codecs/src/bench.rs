@@ -192,20 +192,20 @@ pub fn graph(basename: &Path) -> Result<Lists, BenchError> {
 /// Links that lead out of the graph.
 pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     let nodes = lists.nodes();
-    let place = |&uid: &u64| {
-        let place = uid.checked_sub(lists.first).and_then(|place| usize::try_from(place).ok());
-        place.filter(|&place| place < nodes).ok_or(BenchError::Outside { uid })
+    let node_of = |&uid: &u64| {
+        let node = uid.checked_sub(lists.first).and_then(|node| usize::try_from(node).ok());
+        node.filter(|&node| node < nodes).ok_or(BenchError::Outside { uid })
     };
     let mut ends = vec![0; nodes + 1];
     for link in &lists.links {
-        ends[place(link)? + 1] += 1;
+        ends[node_of(link)? + 1] += 1;
     }
     (0..nodes).for_each(|node| ends[node + 1] += ends[node]);
     let mut links = vec![0; lists.links.len()];
     for (node, uid) in (0..nodes).zip(lists.first..) {
         for link in lists.list(node) {
             // What is the start of a node's list here has come to its end when all are placed.
-            let end = &mut ends[place(link)?];
+            let end = &mut ends[node_of(link)?];
             links[*end] = uid;
             *end += 1;
         }

@@ -61,8 +61,8 @@ fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for edit in edits.as_chunks::<6>().0 {
         let [a, b, c, what, low, high] = *edit;
-        let place = u32::from_le_bytes([a, b, c, 0]) as usize;
-        let Some(at) = place.checked_rem(bytes.len()) else { break };
+        let position = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let Some(at) = position.checked_rem(bytes.len()) else { break };
         let value = [low, high];
         match what % 6 {
             0 => bytes[at] = low,
@@ -116,13 +116,13 @@ fn lists(tag: CodecTag, bytes: Bytes) -> bool {
 
 fn forward(tag: CodecTag, bytes: Bytes) -> bool {
     let Ok(store) = tag.encoding().open_forward(bytes, Number(FIRST), NODES) else { return false };
-    let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut links, mut captures, mut lifespans) = (Vec::new(), Vec::new(), Vec::new());
     let mut scratch = StoreScratch::default();
     for node in (0..=NODES).map(Node) {
         let _ = store.window(node, WINDOWS[node.0 % WINDOWS.len()], &mut scratch, &mut links);
         let _ = store.captures(node, &mut scratch, &mut captures);
         let _ = store.captured(node, (0, 86_400), &mut scratch);
-        let _ = store.lifespans(node, &mut scratch, &mut spans);
+        let _ = store.lifespans(node, &mut scratch, &mut lifespans);
         let _ = store.page(node);
     }
     let _ = store.sizes();
@@ -167,10 +167,10 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let sample = Sample { count: 2, sampling: Sampling::Random, seed: 1 };
     let draw = |&uid: &Uid, list: &mut Vec<Uid>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
     let _ = batch.fill(&uids, draw);
-    let mut left = 20;
+    let mut remaining = 20;
     let _ = cells.uids(Uid(FIRST - 9)..Uid(FIRST + 4 * NODES as u64), (0, 86_400), &mut |_| {
-        left -= 1;
-        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        remaining -= 1;
+        if remaining > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     true
 }

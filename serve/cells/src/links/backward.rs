@@ -223,7 +223,7 @@ impl Backward {
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
-    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges
+    /// Calls `visit` with each source of a node, rising, that links in the ranges `select_ranges` of its list of ranges
     /// (`None`: it asks for none), and in which of them.
     ///
     /// # Errors
@@ -232,31 +232,34 @@ impl Backward {
         &self,
         node: Node,
         scratch: &mut StoreScratch,
-        wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
+        select_ranges: impl FnOnce(&[i64]) -> Option<Wanted>,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
         let AnswerBuffers { phased, table_indexes, inner, edges } = &mut scratch.answer;
         let by_masks = self.strata.phased(node.0, &mut scratch.strata, phased)?;
-        let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
-        let (count, last) = (phased.times.len(), wanted.ranges.1);
-        if last >= count || wanted.ranges.0 > last {
+        let Some(selected) = select_ranges(&phased.times) else { return Ok(()) };
+        let (count, last) = (phased.times.len(), selected.ranges.1);
+        if last >= count || selected.ranges.0 > last {
             return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
         }
         let mut nodes = Nodes::new(&self.ranks);
-        if wanted.inner == Some((0, count - 1)) {
+        if selected.inner == Some((0, count - 1)) {
             phased.links.iter().for_each(|&rank| visit(self.ranking.source(Rank(rank), &mut nodes), Found::Inner));
             return Ok(());
         }
         if !by_masks {
-            return self.sources_slowly(node, wanted, visit);
+            return self.sources_slowly(node, selected, visit);
         }
         table_indexes.clear();
         table_indexes.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
         let cut = |cut: &mut Cut, ranges| cut.set(phased, table_indexes, ranges, self.words);
-        cut(inner, wanted.inner);
-        let (edge_ranges, middle) = wanted.edges();
-        let ranges =
-            if middle { [Some(wanted.ranges), None] } else { edge_ranges.map(|edge| edge.map(|range| (range, range))) };
+        cut(inner, selected.inner);
+        let (edge_ranges, middle) = selected.edges();
+        let ranges = if middle {
+            [Some(selected.ranges), None]
+        } else {
+            edge_ranges.map(|edge| edge.map(|range| (range, range)))
+        };
         edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
         for (&rank, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(Rank(rank));
@@ -274,20 +277,20 @@ impl Backward {
         Ok(())
     }
 
-    fn sources_slowly(&self, node: Node, wanted: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {
+    fn sources_slowly(&self, node: Node, selected: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {
         let Some(record) = self.record(node)? else { return Ok(()) };
         let links_in = |link_changes: &[Change], (first, last): (usize, usize)| {
             let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             presence::any_in(link_changes, bound(first), bound(last))
         };
-        let (edges, middle) = wanted.edges();
+        let (edges, middle) = selected.edges();
         let mut changes = presence::by_link(&record.changes).peekable();
         for (at, &source) in (0u32..).zip(&record.sources) {
             let link_changes =
                 changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, link_changes)| link_changes);
-            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && links_in(link_changes, inner)) {
+            if selected.inner.is_some_and(|inner| inner.0 <= inner.1 && links_in(link_changes, inner)) {
                 visit(source, Found::Inner);
-            } else if links_in(link_changes, wanted.ranges) {
+            } else if links_in(link_changes, selected.ranges) {
                 let edge =
                     |edge: Option<usize>| middle || edge.is_some_and(|range| links_in(link_changes, (range, range)));
                 visit(source, Found::Edges(edges.map(edge)));

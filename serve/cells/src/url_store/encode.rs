@@ -262,11 +262,11 @@ impl Image {
         };
         u32_out(blocks.longest, &mut image)?;
         image.extend(blocks.count.to_le_bytes());
-        for part in [&dictionary, &self.nodes, &self.data] {
-            u32_out(part.len(), &mut image)?;
+        for section in [&dictionary, &self.nodes, &self.data] {
+            u32_out(section.len(), &mut image)?;
         }
-        for part in [&dictionary, &self.offsets, &self.nodes, &self.data] {
-            image.extend_from_slice(part);
+        for section in [&dictionary, &self.offsets, &self.nodes, &self.data] {
+            image.extend_from_slice(section);
         }
         Ok(image)
     }

@@ -73,8 +73,8 @@ impl Csr {
         if start > end || end > bound {
             return Err(Damage::Outside { part: PART, value: end, bound });
         }
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(self.link_bytes);
-        Ok((place(start), place(end)))
+        let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(self.link_bytes);
+        Ok((offset(start), offset(end)))
     }
 }
 

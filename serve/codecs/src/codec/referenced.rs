@@ -92,9 +92,9 @@ impl Change {
                 self.adds.push(link);
             }
         }
-        for place in at..old.len() {
-            self.deletes.push((place - kept_from) as u64);
-            kept_from = place + 1;
+        for index in at..old.len() {
+            self.deletes.push((index - kept_from) as u64);
+            kept_from = index + 1;
         }
     }
 
@@ -359,13 +359,13 @@ impl Referenced {
         let (mut kept, mut from) = (0, 0usize);
         for _ in 0..number {
             let gap = usize::try_from(self.codes.deletes.read(bits)).unwrap_or(usize::MAX);
-            let place = from.saturating_add(gap);
-            if place >= list.len() {
-                return Err(Damage::Outside { part: "deletes", value: place as u64, bound: list.len() as u64 });
+            let index = from.saturating_add(gap);
+            if index >= list.len() {
+                return Err(Damage::Outside { part: "deletes", value: index as u64, bound: list.len() as u64 });
             }
-            list.copy_within(from..place, kept);
-            kept += place - from;
-            from = place + 1;
+            list.copy_within(from..index, kept);
+            kept += index - from;
+            from = index + 1;
         }
         if from > 0 {
             list.copy_within(from.., kept);
@@ -396,16 +396,16 @@ fn push_links(
 
 /// Merges rising links into a rising list.
 fn merge(list: &mut Vec<u64>, adds: &[u64]) {
-    let (mut kept, mut left) = (list.len(), adds.len());
-    list.resize(kept + left, 0);
+    let (mut kept, mut added) = (list.len(), adds.len());
+    list.resize(kept + added, 0);
     // From the end on; what is written is never before what is still to be read.
-    while left > 0 {
-        if kept > 0 && list[kept - 1] > adds[left - 1] {
+    while added > 0 {
+        if kept > 0 && list[kept - 1] > adds[added - 1] {
             kept -= 1;
-            list[kept + left] = list[kept];
+            list[kept + added] = list[kept];
         } else {
-            left -= 1;
-            list[kept + left] = adds[left];
+            added -= 1;
+            list[kept + added] = adds[added];
         }
     }
 }

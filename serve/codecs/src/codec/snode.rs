@@ -394,12 +394,12 @@ impl Snode {
 
     /// Appends links that a graph has, or all to its target but these.
     fn push(&self, to: &Supernode, negative: bool, local: &[usize], links: &mut Vec<u64>) -> Result<(), Damage> {
-        let mut push = |place| self.uid(self.pages.page(to, place)).map(|uid| links.push(uid));
+        let mut push = |local| self.uid(self.pages.page(to, local)).map(|uid| links.push(uid));
         if !negative {
-            return local.iter().try_for_each(|&place| push(place));
+            return local.iter().try_for_each(|&local| push(local));
         }
         let mut missing = local.iter().peekable();
-        (0..to.count).filter(|place| missing.next_if(|&&missing| missing == *place).is_none()).try_for_each(push)
+        (0..to.count).filter(|local| missing.next_if(|&&missing| missing == *local).is_none()).try_for_each(push)
     }
 }
 

@@ -56,9 +56,9 @@ fn make() -> Result<Samples, Error> {
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let given = |count| CellShape { first: Number(FIRST), nodes: NODES, count, keys: Some(&keys) };
-    let forward = all(&|tag| tag.encoding().encode_forward(given(pages.len()), &again))?;
-    let backward = all(&|tag| tag.encoding().encode_backward(given(sources.len()), &back))?;
+    let shape_of = |count| CellShape { first: Number(FIRST), nodes: NODES, count, keys: Some(&keys) };
+    let forward = all(&|tag| tag.encoding().encode_forward(shape_of(pages.len()), &again))?;
+    let backward = all(&|tag| tag.encoding().encode_backward(shape_of(sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
         // Every other one is of a later row, where a UID in three has a record.
         let every = if at % 2 == 0 { 1 } else { 3 };

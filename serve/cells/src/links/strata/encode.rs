@@ -229,11 +229,11 @@ fn encode_records<'a, E>(
     let ranks = if nodes.len() == head.nodes { Vec::new() } else { ranks::encode(&nodes, head.nodes) };
     let tables = tables.out.into_bytes();
     let mut out = Vec::new();
-    for part in [&tables, &ranks, &layout.pointers, &layout.blocks] {
-        out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+    for section in [&tables, &ranks, &layout.pointers, &layout.blocks] {
+        out.extend_from_slice(&(section.len() as u64).to_le_bytes());
     }
-    for part in [tables, ranks, layout.pointers, layout.blocks] {
-        out.extend(part);
+    for section in [tables, ranks, layout.pointers, layout.blocks] {
+        out.extend(section);
     }
     Ok(out)
 }

@@ -127,11 +127,11 @@ impl BackwardStore for Backward {
     fn sources(
         &self,
         node: Node,
-        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        select_ranges: &dyn Fn(&[i64]) -> Option<Wanted>,
         scratch: &mut StoreScratch,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        Backward::sources(self, node, scratch, wanted, visit)
+        Backward::sources(self, node, scratch, select_ranges, visit)
     }
 
     fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {

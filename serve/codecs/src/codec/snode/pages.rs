@@ -45,8 +45,8 @@ pub(super) fn write(ranges: &[Range], numbers: &[usize], graphs: &[u64], out: &m
             let supernode = numbers[part];
             supernodes[supernode] = [number as u64, bits.len(), members.len() as u64, graphs[supernode]];
             if parted {
-                let places = members.iter().map(|&page| (page - range.start) as u64);
-                places.for_each(|place| bits.write(place, width_below(range.end - range.start)));
+                let offsets = members.iter().map(|&page| (page - range.start) as u64);
+                offsets.for_each(|offset| bits.write(offset, width_below(range.end - range.start)));
             }
             part += 1;
         }
@@ -188,11 +188,11 @@ impl Pages {
         let (start, first_supernode, bits) = (self.word(low * 3)?, self.word(low * 3 + 1)?, self.word(low * 3 + 2)?);
         let count = self.word(low * 3 + 4)?.saturating_sub(first_supernode);
         let width = width_below(count);
-        let place = page.saturating_sub(start);
+        let offset = page.saturating_sub(start);
         let part = if width == 0 {
             0
         } else {
-            self.field((bits as u64).saturating_add(place as u64 * u64::from(width)), width)
+            self.field((bits as u64).saturating_add(offset as u64 * u64::from(width)), width)
         };
         let part = first_supernode.saturating_add(part);
         if part >= self.supernodes {

@@ -82,9 +82,9 @@ pub(super) fn refine<'a>(
     links: &impl Fn(usize) -> &'a [u32],
     options: &Options,
 ) -> Vec<Range> {
-    let mut spans = Vec::new();
-    url_split((0, inner), keys, 0, options, &mut spans);
-    spans.dedup_by(|next, last| {
+    let mut intervals = Vec::new();
+    url_split((0, inner), keys, 0, options, &mut intervals);
+    intervals.dedup_by(|next, last| {
         let few = next.1 - last.0 <= options.pages_min;
         if few {
             last.1 = next.1;
@@ -92,9 +92,9 @@ pub(super) fn refine<'a>(
         few
     });
     // Targets outside the cell have no links of their own.
-    url_split((inner, pages), None, 0, options, &mut spans);
+    url_split((inner, pages), None, 0, options, &mut intervals);
     let one_part = |(start, end)| Range { start, end, parts: vec![(start..end).collect()] };
-    let mut ranges: Vec<Range> = spans.into_iter().map(one_part).collect();
+    let mut ranges: Vec<Range> = intervals.into_iter().map(one_part).collect();
     let mut supernode = vec![0usize; pages];
     let mut supernodes = 0;
     for range in &ranges {
