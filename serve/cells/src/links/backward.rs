@@ -223,8 +223,8 @@ impl Backward {
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
-    /// Calls `visit` with each source of a node, rising, that links in the ranges `select_ranges` of its list of ranges
-    /// (`None`: it asks for none), and in which of them.
+    /// Calls `visit` with each source of a node, rising, that links in the ranges that `select_ranges` selects of the
+    /// node's list of ranges (`None`: no ranges), and in which of them.
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.

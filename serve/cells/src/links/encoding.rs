@@ -74,8 +74,8 @@ pub trait ForwardStore: Send + Sync {
 
 /// What links to URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait BackwardStore: Send + Sync {
-    /// Calls `visit` with each source of a node, rising, that links in the ranges `select_ranges` of the node's list of ranges
-    /// (`None`: it asks for none), and in which of them.
+    /// Calls `visit` with each source of a node, rising, that links in the ranges that `select_ranges` selects of the
+    /// node's list of ranges (`None`: no ranges), and in which of them.
     ///
     /// # Errors
     /// See [`BackwardStore`]; so in all calls.

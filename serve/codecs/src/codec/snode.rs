@@ -7,10 +7,11 @@
 //! small graph is in reference encoding ([`graph`]). Supernodes are numbered by how many superedges lead to them, so
 //! that the numbers that come most are the least, and have a Huffman code.
 //!
-//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of a range;
-//! longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave the cell
-//! (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and superedge
-//! graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the number of its
+//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of an
+//! interval; longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave
+//! the cell (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and
+//! superedge graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the
+//! number of its
 //! superedges, the length of its intranode graph in bits and that graph, then for each superedge the supernode, a bit
 //! that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain, in order, the
 //! length of its name in a word, the number of its supernodes in another, the name, and the supernodes, 4 bytes each.
@@ -75,7 +76,7 @@ struct Edge {
 pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec<u8> {
     assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
     let pages_max = options.pages_max.clamp(1, 2048);
-    // Neighbouring ranges are put together up to `pages_min`, which must not be more than a range may have.
+    // Neighbouring intervals are put together up to `pages_min`, which must not be more than an interval may have.
     let options = Options { pages_max, pages_min: options.pages_min.clamp(1, pages_max), ..*options };
     let nodes = lists.nodes();
     // Pages: the nodes, then the UIDs outside that they link to.
@@ -97,11 +98,12 @@ pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec
         lists.ends.get(page).map_or(&[][..], |&end| &links[start..end])
     };
     let pages = nodes + outside.len();
-    let ranges = partition::refine(pages, nodes, keys, &links_of, &options);
-    let parts: Vec<&[usize]> = ranges.iter().flat_map(|range| range.parts.iter().map(Vec::as_slice)).collect();
-    let (numbers, homes) = number(&parts, pages, &links_of);
-    let mut members: Vec<&[usize]> = vec![&[]; parts.len()];
-    parts.iter().zip(&numbers).for_each(|(part, &number)| members[number] = part);
+    let intervals = partition::refine(pages, nodes, keys, &links_of, &options);
+    let clusters: Vec<&[usize]> =
+        intervals.iter().flat_map(|interval| interval.clusters.iter().map(Vec::as_slice)).collect();
+    let (numbers, homes) = number(&clusters, pages, &links_of);
+    let mut members: Vec<&[usize]> = vec![&[]; clusters.len()];
+    clusters.iter().zip(&numbers).for_each(|(cluster, &number)| members[number] = cluster);
 
     let guess = Codes::guess();
     let plan = |supernode: usize| plan(supernode, &members, &homes, &links_of, &guess);
@@ -125,32 +127,32 @@ pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec
     push_words(&mut out, &[width as u64]);
     outside.iter().for_each(|&uid| push_wide(&mut out, uid, width));
     out.extend_from_slice(&codes);
-    pages::write(&ranges, &numbers, &starts, &mut out);
+    pages::write(&intervals, &numbers, &starts, &mut out);
     out.extend_from_slice(&domains);
     out.extend_from_slice(&graphs);
     out
 }
 
-/// The number of each part, by how many other parts link to it; and of each page its supernode and place in it.
+/// The number of each cluster, by how many other clusters link to it; and of each page its supernode and index in it.
 fn number<'a>(
-    parts: &[&[usize]],
+    clusters: &[&[usize]],
     pages: usize,
     links: &impl Fn(usize) -> &'a [u32],
 ) -> (Vec<usize>, Vec<(usize, usize)>) {
     let mut homes = vec![(0, 0); pages];
-    for (part, members) in parts.iter().enumerate() {
-        members.iter().enumerate().for_each(|(local, &page)| homes[page] = (part, local));
+    for (cluster, members) in clusters.iter().enumerate() {
+        members.iter().enumerate().for_each(|(local, &page)| homes[page] = (cluster, local));
     }
-    let mut in_degrees = vec![0u64; parts.len()];
-    for (part, members) in parts.iter().enumerate() {
+    let mut in_degrees = vec![0u64; clusters.len()];
+    for (cluster, members) in clusters.iter().enumerate() {
         let targets: BTreeSet<usize> =
             members.iter().flat_map(|&page| links(page)).map(|&link| homes[link as usize].0).collect();
-        targets.into_iter().filter(|&target| target != part).for_each(|target| in_degrees[target] += 1);
+        targets.into_iter().filter(|&target| target != cluster).for_each(|target| in_degrees[target] += 1);
     }
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|&part| (std::cmp::Reverse(in_degrees[part]), part));
-    let mut numbers = vec![0; parts.len()];
-    order.iter().enumerate().for_each(|(number, &part)| numbers[part] = number);
+    let mut order: Vec<usize> = (0..clusters.len()).collect();
+    order.sort_by_key(|&cluster| (std::cmp::Reverse(in_degrees[cluster]), cluster));
+    let mut numbers = vec![0; clusters.len()];
+    order.iter().enumerate().for_each(|(number, &cluster)| numbers[cluster] = number);
     homes.iter_mut().for_each(|home| home.0 = numbers[home.0]);
     (numbers, homes)
 }
@@ -432,11 +434,11 @@ impl LinkCodec for Snode {
         Ok(())
     }
 
-    /// Makes the lists of a range of pages together, each small graph once.
+    /// Makes the lists of an interval of pages together, each small graph once.
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let (mut local, mut from) = (Vec::new(), 0);
         while from < self.nodes {
-            let (to, supernodes) = self.pages.range_of(from)?;
+            let (to, supernodes) = self.pages.interval_of(from)?;
             let to = to.min(self.nodes).max(from + 1);
             let mut lists = vec![Vec::new(); to - from];
             for number in supernodes {
