@@ -179,7 +179,7 @@ fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<Uid>, Error> {
 
 /// What has changed of a page, given what the UIDs of its old links are now.
 ///
-/// Cost: captures and links of both, and for each link its runs of captures, sorted.
+/// Cost: captures and links of both, and for each link its stretches of captures, sorted.
 fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedPage {
     let mut changed = ChangedPage { uid: new.uid, ..ChangedPage::default() };
     // Captures whose links both know: index in the old page, in the new one, and time.
@@ -212,18 +212,18 @@ fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedP
             Some(link) => before.push((link, at)),
             None => {
                 changed.lost.push(link);
-                differing.link([Some(sides[0].runs(at)), None]);
+                differing.link([Some(sides[0].stretches(at)), None]);
             }
         }
     }
     before.sort_unstable();
     let mut before = before.into_iter().peekable();
     for (at, &link) in new.links.iter().enumerate() {
-        let old = before.next_if(|&(old, _)| old == link).map(|(_, at)| sides[0].runs(at));
+        let old = before.next_if(|&(old, _)| old == link).map(|(_, at)| sides[0].stretches(at));
         if old.is_none() {
             changed.gained.push(link);
         }
-        differing.link([old, Some(sides[1].runs(at))]);
+        differing.link([old, Some(sides[1].stretches(at))]);
     }
     let change_times = differing.times(&times);
     changed.captures.extend(change_times.map(|time| ChangedCapture {
@@ -250,7 +250,7 @@ impl<'a> Side<'a> {
         Self { changes, captures: u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX) }
     }
 
-    fn runs(&self, link: usize) -> Vec<(u32, u32)> {
+    fn stretches(&self, link: usize) -> Vec<(u32, u32)> {
         presence::runs(self.changes[link], self.captures)
     }
 }
@@ -265,13 +265,13 @@ struct Differing {
 }
 
 impl Differing {
-    /// Counts in a link, given the runs of captures that have it in each page.
-    fn link(&mut self, runs: [Option<Vec<(u32, u32)>>; 2]) {
+    /// Counts in a link, given the stretches of captures that have it in each page.
+    fn link(&mut self, stretches: [Option<Vec<(u32, u32)>>; 2]) {
         // Between two edges of the same side the link is there; between two edges of both sides together, in one alone.
         self.edges.clear();
-        for (both, runs) in self.both.iter().zip(runs) {
+        for (both, stretches) in self.both.iter().zip(stretches) {
             let rank = |capture: u32| both.partition_point(|&at| at < capture);
-            let edges = runs.into_iter().flatten().flat_map(|(first, last)| [rank(first), rank(last + 1)]);
+            let edges = stretches.into_iter().flatten().flat_map(|(first, last)| [rank(first), rank(last + 1)]);
             self.edges.extend(edges);
         }
         self.edges.sort_unstable();

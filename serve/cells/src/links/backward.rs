@@ -317,11 +317,11 @@ impl Backward {
                 changes.extend_from_slice(link_changes);
                 continue;
             };
-            let mut runs = presence::runs(link_changes, count).into_iter().peekable();
+            let mut stretches = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = true;
             for (range, &table_index) in (0u32..).zip(&table_indexes) {
-                while runs.next_if(|&(_, to)| to < range).is_some() {}
-                let is_present = runs.peek().is_some_and(|&(from, _)| from <= range);
+                while stretches.next_if(|&(_, to)| to < range).is_some() {}
+                let is_present = stretches.peek().is_some_and(|&(from, _)| from <= range);
                 let now = is_present && set[table_index / 64] >> (table_index % 64) & 1 == 1;
                 if now != before {
                     changes.push(Change { link, capture: range });

@@ -11,11 +11,10 @@
 //! interval; longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave
 //! the cell (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and
 //! superedge graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the
-//! number of its
-//! superedges, the length of its intranode graph in bits and that graph, then for each superedge the supernode, a bit
-//! that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain, in order, the
-//! length of its name in a word, the number of its supernodes in another, the name, and the supernodes, 4 bytes each.
-//! It is empty without keys.
+//! number of its superedges, the length of its intranode graph in bits and that graph, then for each superedge the
+//! supernode, a bit that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain,
+//! in order, the length of its name in a word, the number of its supernodes in another, the name, and the supernodes,
+//! 4 bytes each. It is empty without keys.
 
 mod arborescence;
 mod graph;

@@ -138,14 +138,14 @@ impl Activity {
                 continue;
             };
             let set = &self.sets[node * self.words..][..self.words];
-            let mut runs = presence::runs(link_changes, count).into_iter().peekable();
+            let mut stretches = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = None;
             for (range, &table_index) in (0u32..).zip(&table_indexes) {
                 if set[table_index / 64] >> (table_index % 64) & 1 == 0 {
                     continue;
                 }
-                while runs.next_if(|&(_, to)| to < range).is_some() {}
-                let now = runs.peek().is_some_and(|&(from, _)| from <= range);
+                while stretches.next_if(|&(_, to)| to < range).is_some() {}
+                let now = stretches.peek().is_some_and(|&(from, _)| from <= range);
                 match before {
                     // Until the source is first active its links count as they are then.
                     None if !now => changes.push(Change { link, capture: 0 }),

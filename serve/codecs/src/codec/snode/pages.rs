@@ -1,10 +1,10 @@
 //! From pages to supernodes and back (the PageID index of *Representing Web Graphs*, section 3.3).
 //!
 //! The paper numbers pages by supernode, so that a supernode is an interval of numbers. Here UIDs are given, so the
-//! index is the permutation between them. An interval of pages ([`super::partition`]) is one supernode and costs nothing
-//! more, or is divided into several clusters. A divided interval has, for each page, the cluster that it is in, and for
-//! each cluster, the offsets of its pages in the interval; both in as many bits as they need. Pages behind the nodes of
-//! the cell are the links that leave it.
+//! index is the permutation between them. An interval of pages ([`super::partition`]) is one supernode and costs
+//! nothing more, or is divided into several clusters. A divided interval has, for each page, the cluster that it is in,
+//! and for each cluster, the offsets of its pages in the interval; both in as many bits as they need. Pages behind the
+//! nodes of the cell are the links that leave it.
 //!
 //! Bytes: for each interval and one end, first page, first of its clusters, and where its bits begin; for each cluster
 //! its supernode; for each supernode its interval, where the offsets of its pages begin in the bits, its pages, and
@@ -25,8 +25,8 @@ fn width_below(bound: usize) -> u32 {
     usize::BITS - bound.saturating_sub(1).leading_zeros()
 }
 
-/// Writes intervals whose cluster `at`, counted over all intervals, is supernode `numbers[at]`, and whose graphs begin at
-/// `graphs[supernode]`.
+/// Writes intervals. Their cluster `at`, counted over all intervals, is supernode `numbers[at]`, and its graphs begin
+/// at `graphs[supernode]`.
 pub(super) fn write(intervals: &[PageInterval], numbers: &[usize], graphs: &[u64], out: &mut Vec<u8>) {
     let mut bits = BitWriter::default();
     let (mut interval_words, mut supernodes) = (Vec::new(), vec![[0u64; 4]; numbers.len()]);

@@ -1,11 +1,11 @@
 //! Which pages are a supernode (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.2).
 //!
-//! *URL split*: pages of a domain are together at first (its top two labels), then those whose URLs share the host, then
-//! one, two and three directories. Pages are in the order of their keys, so all of these are intervals of pages; without
-//! keys intervals of equal length stand for them. *Clustered split*: an interval is divided further by k-means over bit
-//! vectors, one a page, with a bit for each supernode that the interval links to. k begins with the number of these
-//! supernodes, grows by 2 while the clusters do not settle, and the split is given up after a few attempts. Intervals
-//! are tried in random order, until as many in a row as 6 % of all could not be split.
+//! *URL split*: pages of a domain are together at first (its top two labels), then those whose URLs share the host,
+//! then one, two and three directories. Pages are in the order of their keys, so all of these are intervals of pages;
+//! without keys intervals of equal length stand for them. *Clustered split*: an interval is divided further by k-means
+//! over bit vectors, one a page, with a bit for each supernode that the interval links to. k begins with the number of
+//! these supernodes, grows by 2 while the clusters do not settle, and the split is given up after a few attempts.
+//! Intervals are tried in random order, until as many in a row as 6 % of all could not be split.
 //!
 //! What the paper leaves open: neighbouring intervals of `pages_min` pages together are one, because link targets that
 //! were never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than
