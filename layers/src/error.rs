@@ -17,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
     /// The operating system refused to read, write, sync, rename or lock.
-    #[error("{path}: {source}{}", room(source), path = path.display())]
+    #[error("{path}: {source}{}", disk_advice(source), path = path.display())]
     Io {
         /// The file or directory; a URL for one in S3, as in all errors.
         path: PathBuf,
@@ -401,7 +401,7 @@ pub enum Damage {
 }
 
 /// What to do about a full disk.
-fn room(source: &io::Error) -> &'static str {
+fn disk_advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space there and run the same command again"

@@ -102,7 +102,7 @@ pub(crate) trait Lock: Send + Sync {
 /// Where a store lies. Cheap to clone.
 #[derive(Clone)]
 pub struct Location {
-    place: Arc<dyn Storage>,
+    storage: Arc<dyn Storage>,
 }
 
 impl Location {
@@ -133,22 +133,22 @@ impl Location {
 
     /// The directory, if it is one on this machine.
     pub fn directory(&self) -> Option<&Path> {
-        self.place.directory()
+        self.storage.directory()
     }
 
     /// A location for tests: objects in the memory of this process, lost with the last clone.
     #[cfg(feature = "s3")]
     pub fn in_memory() -> Self {
-        Self { place: Arc::new(crate::location::bucket::Bucket::in_memory()) }
+        Self { storage: Arc::new(crate::location::bucket::Bucket::in_memory()) }
     }
 
-    pub(crate) fn place(&self) -> &dyn Storage {
-        &*self.place
+    pub(crate) fn storage(&self) -> &dyn Storage {
+        &*self.storage
     }
 
     /// A file as messages name it; see [`Storage::path`].
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.place.path(name)
+        self.storage.path(name)
     }
 }
 
@@ -185,7 +185,7 @@ fn s3(url: &str, rest: &str) -> Result<Location, Error> {
     if bucket.is_empty() {
         return Err(bad(url, "it names no bucket (s3://bucket/prefix)"));
     }
-    Ok(Location { place: Arc::new(crate::location::bucket::Bucket::open(bucket, prefix)?) })
+    Ok(Location { storage: Arc::new(crate::location::bucket::Bucket::open(bucket, prefix)?) })
 }
 
 #[cfg(not(feature = "s3"))]
@@ -204,7 +204,7 @@ impl FromStr for Location {
 /// A path is a directory, whatever it looks like.
 impl From<PathBuf> for Location {
     fn from(path: PathBuf) -> Self {
-        Self { place: Arc::new(Directory(path)) }
+        Self { storage: Arc::new(Directory(path)) }
     }
 }
 

@@ -103,7 +103,7 @@ impl Store {
     /// The lease first, then the manifest: see [`crate::store::lease`]. `None` where the epoch is retired, or never
     /// was.
     fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
-        let lease = match location.place().lease(id.epoch)? {
+        let lease = match location.storage().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),
             Leased::Unable => None,
             Leased::Gone => return Ok(None),
@@ -156,7 +156,7 @@ impl Store {
 
     /// The bytes of a file, verified.
     pub(crate) fn body(&self, entry: &FileEntry) -> Result<Body, Error> {
-        whole(&self.location, entry)
+        verified_body(&self.location, entry)
     }
 }
 
@@ -165,11 +165,11 @@ impl Store {
 /// # Errors
 /// A file that cannot be read, or is not as written.
 pub fn verify_file(location: &Location, entry: &FileEntry) -> Result<(), Error> {
-    whole(location, entry).map(drop)
+    verified_body(location, entry).map(drop)
 }
 
-fn whole(location: &Location, entry: &FileEntry) -> Result<Body, Error> {
-    let body = location.place().body(&entry.path)?;
+fn verified_body(location: &Location, entry: &FileEntry) -> Result<Body, Error> {
+    let body = location.storage().body(&entry.path)?;
     body.verify(&location.path(&entry.path), entry.bytes, &entry.checksum)?;
     Ok(body)
 }
@@ -207,16 +207,16 @@ impl StoreWriter {
         {
             return Err(Error::InsideStore { path: directory.to_owned(), store });
         }
-        let made = location.place().prepare()?;
+        let made = location.storage().prepare()?;
         if current(&location)?.is_none() {
             let ours = |name: &str| {
                 [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS].contains(&name) || draft::is_of(name, CURRENT)
             };
-            if let Some(found) = location.place().names("")?.into_iter().find(|name| !ours(name)) {
+            if let Some(found) = location.storage().names("")?.into_iter().find(|name| !ours(name)) {
                 return Err(Error::NotEmpty { path: location.path(""), found });
             }
         }
-        let lock = location.place().lock(owner)?;
+        let lock = location.storage().lock(owner)?;
         // Read again: the writer before may have committed between the first look and the lock.
         let current = self::current(&location)?;
         let rows = clean(&location, current, keep)?;
@@ -278,12 +278,12 @@ impl StoreWriter {
     /// What the disk or the server refuses.
     pub fn abandon(self, row: &RowDir) -> Result<(), Error> {
         self.lock.check()?;
-        let place = self.location.place();
-        place.remove_all(&row_name(row.row()))?;
+        let storage = self.location.storage();
+        storage.remove_all(&row_name(row.row()))?;
         if self.current.is_none() {
-            [ROWS, EPOCHS, TRANSLATIONS].iter().try_for_each(|name| place.remove_all(name))?;
+            [ROWS, EPOCHS, TRANSLATIONS].iter().try_for_each(|name| storage.remove_all(name))?;
             drop(self.lock);
-            place.forsake(self.made)?;
+            storage.forsake(self.made)?;
         }
         Ok(())
     }
@@ -309,19 +309,19 @@ impl StoreWriter {
         let manifest = manifest.map_err(|flaw| Error::BadManifest { path: path.clone(), flaw })?;
         let json = serde_json::to_string_pretty(&manifest);
         let json = json.map_err(|source| Error::ManifestSyntax { path: path.clone(), source })? + "\n";
-        let place = self.location.place();
+        let storage = self.location.storage();
         let files = manifest.files().map(|entry| (entry.path.as_str(), entry.bytes));
         let files = files.chain(manifest.translations().map(|entry| (entry.path.as_str(), entry.bytes)));
         let inputs = manifest.provenance.inputs.iter().map(|entry| (entry.path.as_str(), entry.bytes));
         let files: Vec<_> = files.chain(inputs).collect();
-        place.settle(&files)?;
+        storage.settle(&files)?;
         self.lock.check()?;
         // A manifest with these bytes is ours: the answer to the first try may have been lost on the way.
-        if !place.create(&name, json.as_bytes())? && place.read(&name)?.as_deref() != Some(json.as_bytes()) {
+        if !storage.create(&name, json.as_bytes())? && storage.read(&name)?.as_deref() != Some(json.as_bytes()) {
             return Err(Error::EpochTaken { path });
         }
         let id = EpochId { epoch, digest: Digest::of(json.as_bytes()) };
-        place.replace(CURRENT, format!("{id}\n").as_bytes())?;
+        storage.replace(CURRENT, format!("{id}\n").as_bytes())?;
         Ok(epoch)
     }
 }
@@ -410,7 +410,7 @@ impl RowDir {
 
 /// The epochs that have manifests, oldest first; those above CURRENT are of dead writers.
 pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
-    let names = location.place().names(EPOCHS)?;
+    let names = location.storage().names(EPOCHS)?;
     let epoch = |name: &String| name.strip_suffix(".json")?.parse().ok();
     Ok(names
         .iter()
@@ -420,7 +420,7 @@ pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
 
 /// What CURRENT names; `None` without that file.
 pub(crate) fn current(location: &Location) -> Result<Option<EpochId>, Error> {
-    let Some(bytes) = location.place().read(CURRENT)? else { return Ok(None) };
+    let Some(bytes) = location.storage().read(CURRENT)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
     match (text.trim_end().parse(), text.trim_end().parse()) {
         (Ok(id), _) => Ok(Some(id)),
@@ -435,7 +435,7 @@ pub(crate) fn current(location: &Location) -> Result<Option<EpochId>, Error> {
 /// What is to be said of the manifest of an epoch that is of another format; `None` for one of this format or of none.
 fn version_error(location: &Location, epoch: u64) -> Result<Option<Error>, Error> {
     let name = manifest_name(epoch);
-    let text = location.place().read(&name)?.unwrap_or_default();
+    let text = location.storage().read(&name)?.unwrap_or_default();
     Ok(other_version(&text, location.path(&name)))
 }
 
@@ -454,7 +454,7 @@ fn other_version(text: &[u8], path: PathBuf) -> Option<Error> {
 pub(crate) fn read_manifest(location: &Location, id: EpochId) -> Result<Manifest, Error> {
     let (name, EpochId { epoch, digest: expected }) = (manifest_name(id.epoch), id);
     let path = location.path(&name);
-    let Some(text) = location.place().read(&name)? else {
+    let Some(text) = location.storage().read(&name)? else {
         return Err(Error::MissingEpoch { path: location.path(""), epoch });
     };
     let got = Digest::of(&text);
@@ -478,18 +478,18 @@ pub(crate) fn read_manifest(location: &Location, id: EpochId) -> Result<Manifest
 pub fn store_around(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     // As far as the path is there, without links; what follows is not there, and so no store.
-    let there = path.ancestors().find_map(|part| std::fs::canonicalize(part).ok())?;
+    let existing = path.ancestors().find_map(|part| std::fs::canonicalize(part).ok())?;
     let is_store = |directory: &&Path| directory.join(CURRENT).is_file() && directory.join(EPOCHS).is_dir();
-    there.ancestors().find(is_store).map(Path::to_owned)
+    existing.ancestors().find(is_store).map(Path::to_owned)
 }
 
 /// The manifests of a store up to the current one, oldest first, each as the newest names it; none in a new store.
 pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifest>, Error> {
     let Some(id) = current(location)? else { return Ok(BTreeMap::new()) };
     let newest = read_manifest(location, id)?;
-    let there = epochs(location)?;
+    let kept_epochs = epochs(location)?;
     let past: Vec<EpochId> =
-        newest.history.iter().map(PastEpoch::id).filter(|past| there.contains(&past.epoch)).collect();
+        newest.history.iter().map(PastEpoch::id).filter(|past| kept_epochs.contains(&past.epoch)).collect();
     // One that is removed meanwhile is not there.
     let past = past.into_iter().filter_map(|id| match read_manifest(location, id) {
         Err(Error::MissingEpoch { .. }) => None,
@@ -502,7 +502,7 @@ pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifes
 /// the rows in use. A row that is kept stays, and so do the files that may go with it. Only names that writers make are
 /// touched.
 fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
-    let (mut rows, mut files, place) = (BTreeSet::new(), BTreeSet::new(), location.place());
+    let (mut rows, mut files, storage) = (BTreeSet::new(), BTreeSet::new(), location.storage());
     for manifest in manifests(location)?.values() {
         rows.extend(manifest.rows.iter().map(|row| row.row));
         files.extend(manifest.translations().map(|entry| entry.path.clone()));
@@ -510,25 +510,25 @@ fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Re
     }
     for epoch in epochs(location)? {
         if current.is_none_or(|current| epoch > current.epoch) {
-            place.remove(&manifest_name(epoch))?;
+            storage.remove(&manifest_name(epoch))?;
         }
     }
-    for name in place.names(ROWS)? {
+    for name in storage.names(ROWS)? {
         let orphan = name
             .parse::<u32>()
             .is_ok_and(|row| row_name(row) == format!("{ROWS}/{name}") && !rows.contains(&row) && keep != Some(row));
         if orphan {
-            place.remove_all(&format!("{ROWS}/{name}"))?;
+            storage.remove_all(&format!("{ROWS}/{name}"))?;
         }
     }
     files.extend(keep.and(current).map(|EpochId { epoch, .. }| translation_name(epoch, epoch + 1)));
     files.extend(keep.map(inputs_name));
-    let translations = place.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
-    let inputs = place.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
+    let translations = storage.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+    let inputs = storage.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
     let inputs = inputs.map(|name| format!("{INPUTS}/{name}"));
     for path in translations.map(|name| format!("{TRANSLATIONS}/{name}")).chain(inputs) {
         if !files.contains(&path) {
-            place.remove(&path)?;
+            storage.remove(&path)?;
         }
     }
     Ok(rows)

@@ -60,7 +60,9 @@ impl Evidence {
 
     /// What is wrong with it, beside a page of so many captures.
     pub fn flaw(&self, captures: usize) -> Option<Flaw> {
-        if !self.digests.is_empty() && (self.digests.len() != captures || self.digests.iter().all(|&own| own == 0)) {
+        if !self.digests.is_empty()
+            && (self.digests.len() != captures || self.digests.iter().all(|&digest| digest == 0))
+        {
             return Some(Flaw::Digests(self.digests.len()));
         }
         let disorder = self.revisits.windows(2).find(|pair| pair[0].capture >= pair[1].capture);
@@ -194,8 +196,8 @@ impl EvidenceBlock {
         self.uids.binary_search(&uid).is_ok_and(|row| revisits.is_valid(row))
     }
 
-    /// The own links of all revisits.
-    pub(crate) fn own_links(&self) -> Vec<Uid> {
+    /// The links that stand in the revisits themselves.
+    pub(crate) fn links_of_revisits(&self) -> Vec<Uid> {
         let [.., links] = &self.lists;
         links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| Uid::slice(links.values()).to_vec())
     }
@@ -212,12 +214,12 @@ impl EvidenceBlock {
     fn get(&self, row: usize) -> Result<Evidence, Damage> {
         let [digests, revisits, not_modified, referring, referred, with_links, links] = &self.lists;
         let wide = |lists: &ListArray| -> Result<Vec<u64>, Damage> {
-            let own = lists.value(row);
-            Ok(own.as_primitive_opt::<UInt64Type>().ok_or(Damage::Null)?.values().to_vec())
+            let values = lists.value(row);
+            Ok(values.as_primitive_opt::<UInt64Type>().ok_or(Damage::Null)?.values().to_vec())
         };
         let narrow = |lists: &ListArray| -> Result<Vec<u32>, Damage> {
-            let own = lists.value(row);
-            Ok(own.as_primitive_opt::<UInt32Type>().ok_or(Damage::Null)?.values().to_vec())
+            let values = lists.value(row);
+            Ok(values.as_primitive_opt::<UInt32Type>().ok_or(Damage::Null)?.values().to_vec())
         };
         let mut evidence = Evidence { digests: wide(digests)?, revisits: Vec::new() };
         if revisits.is_null(row) {
@@ -231,8 +233,8 @@ impl EvidenceBlock {
             return Err(Damage::NotAligned);
         }
         for capture in narrow(revisits)? {
-            let first = with_links.partition_point(|&own| own < capture);
-            let count = with_links[first..].partition_point(|&own| own == capture);
+            let first = with_links.partition_point(|&other| other < capture);
+            let count = with_links[first..].partition_point(|&other| other == capture);
             evidence.revisits.push(Revisit {
                 capture,
                 not_modified: not_modified.binary_search(&capture).is_ok(),

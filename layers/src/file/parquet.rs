@@ -118,7 +118,7 @@ impl LayerWriter {
     pub(crate) fn create(row: &RowDir, layer: Layer, partition: u32) -> Result<Self, Error> {
         let name = row.file(layer, partition);
         let location = row.location().clone();
-        let (file, path) = location.place().begin(&name, row.staging())?;
+        let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = layer.schema();
         let options = || -> Result<_, ParquetError> {
             Ok(ArrowWriterOptions::new()
@@ -172,7 +172,7 @@ impl LayerWriter {
         let Self { file, location, path, mut entry, .. } = self;
         let sink = file.into_inner().map_err(Error::parquet(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
-        location.place().finish(&entry.path, file)?;
+        location.storage().finish(&entry.path, file)?;
         entry.bytes = sink.bytes;
         entry.checksum = format!("{:016x}", sink.hash.digest());
         Ok(entry)
@@ -341,7 +341,7 @@ impl Deref for LayerFile {
 impl LayerFile {
     /// Opens a file whose checksum was verified; see [`Footer::read`].
     pub(crate) fn open(location: &Location, entry: &FileEntry) -> Result<Self, Error> {
-        let body = location.place().body(&entry.path)?;
+        let body = location.storage().body(&entry.path)?;
         let footer = Arc::new(Footer::read(location.path(&entry.path), &body, entry)?);
         Ok(Self { footer, body })
     }

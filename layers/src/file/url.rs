@@ -117,7 +117,7 @@ impl UrlWriter {
 pub fn url_in_row(row: &RowDir, partition: u32, urls: u64, uid: Uid) -> Result<String, Error> {
     let name = row.file(Layer::Url, partition);
     let path = row.location().path(&name);
-    let body = row.location().place().body(&name)?;
+    let body = row.location().storage().body(&name)?;
     let (bytes, checksum) = (body.len(&path)?, String::new());
     let entry = FileEntry { layer: Layer::Url, partition, path: name, rows: urls, bytes, checksum };
     let footer = Arc::new(Footer::read(path.clone(), &body, &entry)?);

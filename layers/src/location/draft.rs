@@ -35,7 +35,7 @@ pub struct Draft {
     /// The file; of a directory its lock.
     file: File,
     path: PathBuf,
-    place: PathBuf,
+    target: PathBuf,
     kind: Kind,
 }
 
@@ -52,39 +52,39 @@ impl Draft {
     ///
     /// # Errors
     /// What the system refuses; [`ErrorKind::IsADirectory`] where one is in the way.
-    pub fn create(place: &Path) -> io::Result<Self> {
-        let found = fs::metadata(place).ok();
-        if place.file_name().is_none() || found.as_ref().is_some_and(fs::Metadata::is_dir) {
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let found = fs::metadata(target).ok();
+        if target.file_name().is_none() || found.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(ErrorKind::IsADirectory.into());
         }
         if found.as_ref().is_some_and(|found| !found.is_file()) {
-            let file = File::options().write(true).open(place)?;
-            return Ok(Self { file, path: place.to_owned(), place: place.to_owned(), kind: Kind::Place });
+            let file = File::options().write(true).open(target)?;
+            return Ok(Self { file, path: target.to_owned(), target: target.to_owned(), kind: Kind::Place });
         }
-        Self::over(if place.is_symlink() && found.is_some() { fs::canonicalize(place)? } else { place.to_owned() })
+        Self::over(if target.is_symlink() && found.is_some() { fs::canonicalize(target)? } else { target.to_owned() })
     }
 
     /// Writes a small file over what is there. Of a link, the link is replaced, and a named pipe or a device too.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn write(place: &Path, bytes: &[u8]) -> io::Result<()> {
-        let draft = Self::over(place.to_owned())?;
+    pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
+        let draft = Self::over(target.to_owned())?;
         draft.file().write_all(bytes)?;
         draft.finish()
     }
 
     /// Begins a file that will take the place of what has its name then.
-    fn over(place: PathBuf) -> io::Result<Self> {
-        clear(directory_of(&place))?;
+    fn over(target: PathBuf) -> io::Result<Self> {
+        clear(directory_of(&target))?;
         loop {
-            let path = beside(&place, &format!(".{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed)));
+            let path = beside(&target, &format!(".{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed)));
             let file = match File::options().read(true).write(true).create_new(true).open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 file => file?,
             };
             if is_locked(&file, &path) {
-                return Ok(Self { file, path, place, kind: Kind::File });
+                return Ok(Self { file, path, target, kind: Kind::File });
             }
         }
     }
@@ -94,12 +94,12 @@ impl Draft {
     /// # Errors
     /// What the system refuses; [`ErrorKind::AlreadyExists`] where the place is taken, [`ErrorKind::ResourceBusy`]
     /// where another process has a draft of it.
-    pub fn directory(place: &Path) -> io::Result<Self> {
-        if place.file_name().is_none() || fs::symlink_metadata(place).is_ok() {
+    pub fn directory(target: &Path) -> io::Result<Self> {
+        if target.file_name().is_none() || fs::symlink_metadata(target).is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
         }
-        clear(directory_of(place))?;
-        let path = Self::directory_of(place);
+        clear(directory_of(target))?;
+        let path = Self::directory_of(target);
         loop {
             match fs::create_dir(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::ResourceBusy.into()),
@@ -112,14 +112,14 @@ impl Draft {
                 file => file?,
             };
             if is_locked(&file, &lock) {
-                return Ok(Self { file, path, place: place.to_owned(), kind: Kind::Directory });
+                return Ok(Self { file, path, target: target.to_owned(), kind: Kind::Directory });
             }
         }
     }
 
     /// Where the draft of a directory is, also for other processes that write into it.
-    pub fn directory_of(place: &Path) -> PathBuf {
-        beside(place, "")
+    pub fn directory_of(target: &Path) -> PathBuf {
+        beside(target, "")
     }
 
     /// Begins a directory for temporary files, which goes when this is dropped.
@@ -137,7 +137,7 @@ impl Draft {
 
     /// Where it will be.
     pub fn place(&self) -> &Path {
-        &self.place
+        &self.target
     }
 
     /// The file, at its end.
@@ -164,7 +164,7 @@ impl Draft {
         }
         if self.put()? {
             // Where directories cannot be synced, a crash of the machine may take the name away.
-            let _ = File::open(directory_of(&self.place)).and_then(|directory| directory.sync_all());
+            let _ = File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all());
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Draft {
             Kind::File => {}
             Kind::Directory => fs::remove_file(self.path.join(LOCK))?,
         }
-        fs::rename(&self.path, &self.place)?;
+        fs::rename(&self.path, &self.target)?;
         self.kind = Kind::Place;
         Ok(true)
     }
@@ -247,15 +247,15 @@ fn has_ending(path: &Path) -> bool {
     name.starts_with(b".") && name.ends_with(ENDING.as_bytes())
 }
 
-fn beside(place: &Path, own: &str) -> PathBuf {
+fn beside(target: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(".");
-    name.push(place.file_name().unwrap_or_default());
-    name.push(format!("{own}{ENDING}"));
-    place.with_file_name(name)
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!("{suffix}{ENDING}"));
+    target.with_file_name(name)
 }
 
-fn directory_of(place: &Path) -> &Path {
-    place.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
+fn directory_of(target: &Path) -> &Path {
+    target.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

@@ -158,8 +158,8 @@ impl Block {
 
     /// The rows that have a UID.
     pub(crate) fn rows_of(&self, uid: Uid) -> Range<usize> {
-        let first = self.uids.partition_point(|&own| own < uid);
-        first..first + self.uids[first..].iter().take_while(|&&own| own == uid).count()
+        let first = self.uids.partition_point(|&other| other < uid);
+        first..first + self.uids[first..].iter().take_while(|&&other| other == uid).count()
     }
 
     /// The UID of a row.
@@ -210,16 +210,16 @@ impl<'a> View<'a> {
 
     /// The changes of one link, by its number; none of the others is kept, nor those of links after it decoded.
     pub(crate) fn changes_of(&self, link: usize) -> Result<Vec<Change>, Damage> {
-        let mut own = Vec::new();
+        let mut link_changes = Vec::new();
         for change in presence::decoded(self.changes, self.links.len(), self.times.len()) {
             let change = change?;
             match (change.link as usize).cmp(&link) {
                 Ordering::Less => {}
-                Ordering::Equal => own.push(change),
+                Ordering::Equal => link_changes.push(change),
                 Ordering::Greater => break,
             }
         }
-        Ok(own)
+        Ok(link_changes)
     }
 
     /// The record as a page, decoded and checked.

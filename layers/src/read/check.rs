@@ -179,17 +179,17 @@ fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut C
     if file.groups != times.groups {
         return report.problem(file.damaged(0, Damage::NotAligned));
     }
-    for (group, place) in file.groups.iter().enumerate() {
+    for (group, group_info) in file.groups.iter().enumerate() {
         let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
         // What the other layers say is checked by itself.
         let Ok(times) = TimesBlock::read(times, group) else { continue };
         for (row, (uid, captures)) in times.captures().enumerate() {
-            let sound = block.of(row, uid, captures).and_then(|own| {
-                let last = own.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
+            let sound = block.of(row, uid, captures).and_then(|page_evidence| {
+                let last = page_evidence.revisits.iter().filter_map(|revisit| revisit.links.last()).max();
                 outside(last, Uid(0)..urls)
             });
             if let Err(damage) = sound {
-                report.problem(file.damaged(place.first_row + row as u64, damage));
+                report.problem(file.damaged(group_info.first_row + row as u64, damage));
             }
         }
     }
@@ -246,7 +246,7 @@ impl Sides {
             report.problem(links.damaged(0, Damage::NotAligned));
             self.incomplete = true;
         }
-        for (group, place) in links.groups.iter().enumerate() {
+        for (group, group_info) in links.groups.iter().enumerate() {
             let Some(block) = report.keep(Block::read([links, times, changes], group)) else {
                 self.incomplete = true;
                 continue;
@@ -257,7 +257,7 @@ impl Sides {
                     .and_then(|()| outside(view.links.last(), Uid(0)..self.urls))
                     .and_then(|()| record(self, view));
                 if let Err(damage) = inside {
-                    report.problem(links.damaged(place.first_row + row as u64, damage));
+                    report.problem(links.damaged(group_info.first_row + row as u64, damage));
                 }
             }
         }
@@ -268,10 +268,10 @@ impl Sides {
         let captures = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
         let mut rest = page.changes.as_slice();
         for (at, &link) in (0u32..).zip(&page.links) {
-            let (own, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
+            let (link_changes, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
             rest = after;
             let mut before = None;
-            for (first, last) in presence::runs(own, captures) {
+            for (first, last) in presence::runs(link_changes, captures) {
                 for capture in (first..=last).filter(|&capture| page.is_known(capture)) {
                     let range = ranges[capture as usize];
                     if before.replace(range) != Some(range) {
@@ -290,9 +290,9 @@ impl Sides {
         let ranges = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);
         let mut rest = record.changes.as_slice();
         for (at, &source) in (0u32..).zip(&record.sources) {
-            let (own, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
+            let (link_changes, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
             rest = after;
-            for (first, last) in presence::runs(own, ranges) {
+            for (first, last) in presence::runs(link_changes, ranges) {
                 record.ranges[first as usize..=last as usize]
                     .iter()
                     .for_each(|&range| self.into.add(source, record.uid, range));

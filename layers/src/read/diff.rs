@@ -119,7 +119,7 @@ impl Changes {
 pub struct Diff<'a> {
     older: &'a Reader,
     newer: &'a Reader,
-    way: Translations,
+    translations: Translations,
     /// The rows that the older epoch does not have, each with the UID of its next page.
     rows: Vec<(RowPages<'a>, Option<Uid>)>,
 }
@@ -131,14 +131,14 @@ impl<'a> Diff<'a> {
     /// [`Error::NoTranslation`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the
     /// later one; translations and files that cannot be read or are damaged.
     pub fn between(older: &'a Reader, newer: &'a Reader) -> Result<Self, Error> {
-        let way = Translations::between(newer.store(), older.epoch())?;
+        let translations = Translations::between(newer.store(), older.epoch())?;
         let before = &older.store().manifest().rows;
         let rows = newer.store().manifest().rows.iter().enumerate();
         let is_new = |row: u32| before.iter().all(|before| before.row != row);
         let new = rows.filter(|(_, row)| is_new(row.row)).map(|(at, _)| newer.row_pages(at, Uid::below(newer.urls())));
         let rows = new.map(|mut pages| Ok(next_uid(&mut pages)?.map(|uid| (pages, Some(uid)))));
         let rows = rows.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect();
-        Ok(Self { older, newer, way, rows })
+        Ok(Self { older, newer, translations, rows })
     }
 
     /// The next page that has changed.
@@ -148,9 +148,9 @@ impl<'a> Diff<'a> {
                 *next = next_uid(pages)?;
             }
             let Some(new) = self.newer.page(uid)? else { continue };
-            let old = self.way.backward(uid).map_or(Ok(None), |old| self.older.page(old))?;
+            let old = self.translations.backward(uid).map_or(Ok(None), |old| self.older.page(old))?;
             let page = match old {
-                Some(old) => compare(&old, &new, |link| self.way.forward(link)),
+                Some(old) => compare(&old, &new, |link| self.translations.forward(link)),
                 None => ChangedPage { is_new: true, ..compare(&Page::default(), &new, |_| None) },
             };
             if !page.is_empty() {
@@ -179,7 +179,7 @@ fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<Uid>, Error> {
 
 /// What has changed of a page, given what the UIDs of its old links are now.
 ///
-/// Cost: captures and links of both, and for each link its runs of captures, sorted.
+/// Cost: captures and links of both, and for each link its stretches of captures, sorted.
 fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedPage {
     let mut changed = ChangedPage { uid: new.uid, ..ChangedPage::default() };
     // Captures whose links both know: index in the old page, in the new one, and time.
@@ -212,21 +212,25 @@ fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedP
             Some(link) => before.push((link, at)),
             None => {
                 changed.lost.push(link);
-                differing.link([Some(sides[0].runs(at)), None]);
+                differing.link([Some(sides[0].stretches(at)), None]);
             }
         }
     }
     before.sort_unstable();
     let mut before = before.into_iter().peekable();
     for (at, &link) in new.links.iter().enumerate() {
-        let old = before.next_if(|&(old, _)| old == link).map(|(_, at)| sides[0].runs(at));
+        let old = before.next_if(|&(old, _)| old == link).map(|(_, at)| sides[0].stretches(at));
         if old.is_none() {
             changed.gained.push(link);
         }
-        differing.link([old, Some(sides[1].runs(at))]);
+        differing.link([old, Some(sides[1].stretches(at))]);
     }
-    let own = differing.times(&times);
-    changed.captures.extend(own.map(|time| ChangedCapture { time, known: true, change: CaptureChange::Links }));
+    let change_times = differing.times(&times);
+    changed.captures.extend(change_times.map(|time| ChangedCapture {
+        time,
+        known: true,
+        change: CaptureChange::Links,
+    }));
     changed.captures.sort_unstable_by_key(|capture| capture.time);
     changed
 }
@@ -240,13 +244,13 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn new(page: &'a Page) -> Self {
         let mut changes: Vec<&[Change]> = vec![&[]; page.links.len()];
-        for (link, own) in presence::by_link(&page.changes) {
-            changes[link as usize] = own;
+        for (link, link_changes) in presence::by_link(&page.changes) {
+            changes[link as usize] = link_changes;
         }
         Self { changes, captures: u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX) }
     }
 
-    fn runs(&self, link: usize) -> Vec<(u32, u32)> {
+    fn stretches(&self, link: usize) -> Vec<(u32, u32)> {
         presence::runs(self.changes[link], self.captures)
     }
 }
@@ -261,13 +265,13 @@ struct Differing {
 }
 
 impl Differing {
-    /// Counts in a link, given the runs of captures that have it in each page.
-    fn link(&mut self, runs: [Option<Vec<(u32, u32)>>; 2]) {
+    /// Counts in a link, given the stretches of captures that have it in each page.
+    fn link(&mut self, stretches: [Option<Vec<(u32, u32)>>; 2]) {
         // Between two edges of the same side the link is there; between two edges of both sides together, in one alone.
         self.edges.clear();
-        for (both, runs) in self.both.iter().zip(runs) {
+        for (both, stretches) in self.both.iter().zip(stretches) {
             let rank = |capture: u32| both.partition_point(|&at| at < capture);
-            let edges = runs.into_iter().flatten().flat_map(|(first, last)| [rank(first), rank(last + 1)]);
+            let edges = stretches.into_iter().flatten().flat_map(|(first, last)| [rank(first), rank(last + 1)]);
             self.edges.extend(edges);
         }
         self.edges.sort_unstable();

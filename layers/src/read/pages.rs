@@ -82,19 +82,19 @@ impl Pages<'_> {
             self.rows.iter_mut().try_for_each(advance)?;
         }
         let Some(uid) = self.rows.iter().filter_map(|(_, head)| *head).min() else { return Ok(false) };
-        let mut own = self.rows.iter_mut().filter(|(_, head)| *head == Some(uid));
-        let (Some(first), second) = (own.next(), own.next()) else { return Ok(false) };
+        let mut uid_rows = self.rows.iter_mut().filter(|(_, head)| *head == Some(uid));
+        let (Some(first), second) = (uid_rows.next(), uid_rows.next()) else { return Ok(false) };
         let Some(second) = second else {
             first.0.read(|view| view.page_into(page))?;
             advance(first)?;
             return Ok(true);
         };
-        let mut parts = Vec::new();
-        for row in [first, second].into_iter().chain(own) {
-            parts.extend(row.0.read(|view| view.page())?);
+        let mut pages = Vec::new();
+        for row in [first, second].into_iter().chain(uid_rows) {
+            pages.extend(row.0.read(|view| view.page())?);
             advance(row)?;
         }
-        let joined = join::pages(&parts.iter().collect::<Vec<_>>());
+        let joined = join::pages(&pages.iter().collect::<Vec<_>>());
         Ok(joined.map(|joined| *page = joined.page).is_some())
     }
 }

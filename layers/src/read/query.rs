@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::record::capture::{CaptureTime, known_ends, whole};
+use crate::record::capture::{CaptureTime, first_and_last, known_ends};
 use crate::record::page::{InLinks, Page};
 use crate::record::presence::{self, Change};
 use crate::record::sample::Sample;
@@ -241,19 +241,19 @@ pub trait Links {
     /// # Errors
     /// See [`Links::url`].
     fn lifespans(&self, uid: Uid) -> Result<Vec<Lifespan>, Error> {
-        let mut spans = Vec::new();
-        self.lifespans_into(uid, &mut spans)?;
-        Ok(spans)
+        let mut lifespans = Vec::new();
+        self.lifespans_into(uid, &mut lifespans)?;
+        Ok(lifespans)
     }
 
     /// As [`Links::lifespans`], into memory that is there.
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
-        spans.clear();
+    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        lifespans.clear();
         if let Some(page) = self.page(uid)? {
-            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), spans);
+            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), lifespans);
         }
         Ok(())
     }
@@ -268,7 +268,7 @@ pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, 
         Window::AsOf(time) => (i64::MIN, time),
     };
     let first = record.ranges.partition_point(|&start| length.end(start) < from);
-    let stretch = whole(first, record.ranges.partition_point(|&start| start <= to));
+    let stretch = first_and_last(first, record.ranges.partition_point(|&start| start <= to));
     let present = |at| sources.extend_from_slice(&record.sources[at]);
     presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);
 }
@@ -297,14 +297,14 @@ pub fn lifespans_of<L: Copy>(
     unknown: &[u32],
     links: &[L],
     changes: impl Iterator<Item = Change>,
-    spans: &mut Vec<Lifespan<L>>,
+    lifespans: &mut Vec<Lifespan<L>>,
 ) {
     let mut changes = changes.peekable();
     for (at, &link) in (0u32..).zip(links) {
-        let mut run = |first: usize, end: usize| {
+        let mut add_lifespan = |first: usize, end: usize| {
             let known = known_ends(first, end.min(times.len()), unknown);
             let span = |(first, last)| Lifespan { link, first: times[first as usize], last: times[last as usize] };
-            spans.extend(known.map(span));
+            lifespans.extend(known.map(span));
         };
         let mut since = Some(0);
         while let Some(change) = changes.next_if(|change| change.link <= at) {
@@ -312,11 +312,11 @@ pub fn lifespans_of<L: Copy>(
             since = match since {
                 None => Some(capture),
                 Some(first) => {
-                    run(first, capture);
+                    add_lifespan(first, capture);
                     None
                 }
             };
         }
-        since.into_iter().for_each(|first| run(first, times.len()));
+        since.into_iter().for_each(|first| add_lifespan(first, times.len()));
     }
 }

@@ -149,7 +149,8 @@ pub fn links_of(urls: Vec<String>, unknown: bool) -> Value {
 
 /// The answer with captures.
 pub fn captures_of(captures: &[CaptureTime]) -> Value {
-    let times = |known: &[CaptureTime]| -> Vec<String> { known.iter().map(|own| format_time(own.time)).collect() };
+    let times =
+        |known: &[CaptureTime]| -> Vec<String> { known.iter().map(|capture| format_time(capture.time)).collect() };
     let unknown: Vec<CaptureTime> = captures.iter().copied().filter(|capture| !capture.known).collect();
     let mut answer = json!({"captures": times(captures)});
     if !unknown.is_empty() {

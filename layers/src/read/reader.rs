@@ -112,10 +112,10 @@ impl Reader {
                 verified: Default::default(),
                 group_keys: OnceLock::new(),
             }));
-            let own = first..partitions.len();
-            let with_urls = own.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
+            let row_partitions = first..partitions.len();
+            let with_urls = row_partitions.clone().filter(|&at| partitions[at].entry.urls > 0).collect();
             let times = row.counts.first_time.zip(row.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
-            rows.push(Row { partitions: own, with_urls, end_uid: row.end_uid(), times });
+            rows.push(Row { partitions: row_partitions, with_urls, end_uid: row.end_uid(), times });
         }
         let urls = manifest.counts.urls;
         Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
@@ -152,9 +152,9 @@ impl Reader {
     }
 
     /// The partition of a row that has the records of a UID; `None` where the row is older than the UID.
-    fn records_of(&self, row: &Row, uid: Uid) -> Option<usize> {
-        let own = &self.partitions[row.partitions.clone()];
-        let at = own.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
+    fn partition_of_records(&self, row: &Row, uid: Uid) -> Option<usize> {
+        let row_partitions = &self.partitions[row.partitions.clone()];
+        let at = row_partitions.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
         (uid < row.end_uid).then_some(row.partitions.start + at)
     }
 
@@ -168,12 +168,12 @@ impl Reader {
     fn body(&self, partition: usize, layer: Layer) -> Result<Body, Error> {
         let entry = self.entry(partition, layer);
         if self.store.location().directory().is_some() {
-            let place = &self.partitions[partition].verified[layer as usize];
-            if let Some(body) = place.get() {
+            let body_slot = &self.partitions[partition].verified[layer as usize];
+            if let Some(body) = body_slot.get() {
                 return Ok(body.clone());
             }
             let body = self.store.body(entry)?;
-            return Ok(place.get_or_init(|| body).clone());
+            return Ok(body_slot.get_or_init(|| body).clone());
         }
         let id = BlockId { kind: Kind::File(layer), partition, group: 0 };
         let read = || {
@@ -188,13 +188,13 @@ impl Reader {
     }
 
     pub(crate) fn footer(&self, partition: usize, layer: Layer) -> Result<&Arc<Footer>, Error> {
-        let place = &self.partitions[partition].footers[layer as usize];
-        if let Some(footer) = place.get() {
+        let footer_slot = &self.partitions[partition].footers[layer as usize];
+        if let Some(footer) = footer_slot.get() {
             return Ok(footer);
         }
         let entry = self.entry(partition, layer);
         let footer = Footer::read(self.store.location().path(&entry.path), &self.body(partition, layer)?, entry)?;
-        Ok(place.get_or_init(|| Arc::new(footer)))
+        Ok(footer_slot.get_or_init(|| Arc::new(footer)))
     }
 
     pub(crate) fn file(&self, partition: usize, layer: Layer) -> Result<LayerFile, Error> {
@@ -224,19 +224,19 @@ impl Reader {
         }
     }
 
-    /// Adds where a partition has the records of a UID: of pages one, of in-links one or more.
-    fn add_places(&self, kind: Kind, partition: usize, uid: Uid, places: &mut Vec<RecordRef>) -> Result<(), Error> {
+    /// Adds the records that a partition has of a UID: of pages one, of in-links one or more.
+    fn add_records(&self, kind: Kind, partition: usize, uid: Uid, records: &mut Vec<RecordRef>) -> Result<(), Error> {
         let footer = self.footer(partition, kind.layers()[0])?;
         let Some(first) = footer.group_of(uid) else { return Ok(()) };
-        for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, own)| own.first_uid <= uid) {
-            let block = self.records(kind, partition, group)?;
-            places.extend(block.rows_of(uid).map(|row| (partition, Arc::clone(&block), row)));
+        for (group, _) in footer.groups.iter().enumerate().skip(first).take_while(|(_, group)| group.first_uid <= uid) {
+            let block = self.record_block(kind, partition, group)?;
+            records.extend(block.rows_of(uid).map(|row| (partition, Arc::clone(&block), row)));
         }
         Ok(())
     }
 
     /// A row group of records, from the cache where it is there.
-    fn records(&self, kind: Kind, partition: usize, group: usize) -> Result<Arc<Block>, Error> {
+    fn record_block(&self, kind: Kind, partition: usize, group: usize) -> Result<Arc<Block>, Error> {
         let layers = kind.layers();
         let id = BlockId { kind, partition, group };
         let read = || {
@@ -256,24 +256,26 @@ impl Reader {
         Block::read([&links?, &times?, &changes?], group)
     }
 
-    /// Where each row that has records of a UID has them, the oldest row first.
-    fn places(&self, kind: Kind, uid: Uid) -> Result<Vec<RecordRef>, Error> {
-        self.places_in(kind, uid, |_| true)
+    /// The records of a UID in all rows, the oldest row first.
+    fn records_of(&self, kind: Kind, uid: Uid) -> Result<Vec<RecordRef>, Error> {
+        self.records_in(kind, uid, |_| true)
     }
 
-    /// The same, of those of the rows that are asked for.
-    fn places_in(&self, kind: Kind, uid: Uid, asked: impl Fn(&Row) -> bool) -> Result<Vec<RecordRef>, Error> {
+    /// The records of a UID in the relevant rows, the oldest row first.
+    fn records_in(&self, kind: Kind, uid: Uid, is_relevant: impl Fn(&Row) -> bool) -> Result<Vec<RecordRef>, Error> {
         self.known(uid)?;
-        let mut places = Vec::new();
-        for partition in self.rows.iter().filter(|row| asked(row)).filter_map(|row| self.records_of(row, uid)) {
-            self.add_places(kind, partition, uid, &mut places)?;
+        let mut records = Vec::new();
+        for partition in
+            self.rows.iter().filter(|row| is_relevant(row)).filter_map(|row| self.partition_of_records(row, uid))
+        {
+            self.add_records(kind, partition, uid, &mut records)?;
         }
-        Ok(places)
+        Ok(records)
     }
 
     /// The records of a page in those rows whose captures may decide what a window shows.
     fn pages_in(&self, uid: Uid, window: Window) -> Result<Vec<RecordRef>, Error> {
-        self.places_in(Kind::Out, uid, |row| window.meets(row.times))
+        self.records_in(Kind::Out, uid, |row| window.meets(row.times))
     }
 
     /// Cannot happen: the kind of a block follows from its id.
@@ -297,8 +299,8 @@ impl Reader {
         })
     }
 
-    fn own_page(&self, place: &RecordRef) -> Result<Page, Error> {
-        self.decode(Kind::Out, place, |view| view.page())
+    fn page_of_record(&self, record: &RecordRef) -> Result<Page, Error> {
+        self.decode(Kind::Out, record, |view| view.page())
     }
 
     /// How many URLs a page ever linked to, and how many pages ever linked to its URL.
@@ -306,11 +308,11 @@ impl Reader {
     /// # Errors
     /// As of all questions.
     pub fn degrees(&self, uid: Uid) -> Result<(usize, usize), Error> {
-        let out = match &self.places(Kind::Out, uid)?[..] {
+        let out = match &self.records_of(Kind::Out, uid)?[..] {
             [(_, block, row)] => block.view(*row).links.len(),
             _ => self.page(uid)?.map_or(0, |page| page.links.len()),
         };
-        let into = match &self.places(Kind::In, uid)?[..] {
+        let into = match &self.records_of(Kind::In, uid)?[..] {
             [(_, block, row)] => block.view(*row).links.len(),
             _ => self.in_record(uid)?.map_or(0, |record| record.sources.len()),
         };
@@ -336,7 +338,7 @@ impl Reader {
     /// As of all questions.
     pub fn stands_apart(&self, uid: Uid, times: &[i64]) -> Result<bool, Error> {
         self.known(uid)?;
-        for partition in self.rows.iter().filter_map(|row| self.records_of(row, uid)) {
+        for partition in self.rows.iter().filter_map(|row| self.partition_of_records(row, uid)) {
             let Some(group) = self.footer(partition, Layer::Ts)?.group_of(uid) else { continue };
             let read = || {
                 let block = TimesBlock::read(&self.file(partition, Layer::Ts)?, group)?;
@@ -346,8 +348,8 @@ impl Reader {
             let Cached::Times(block) = self.cached(BlockId { kind: Kind::Times, partition, group }, read)? else {
                 return Err(self.misplaced(partition, Layer::Ts));
             };
-            let Some(mut own) = block.times(uid) else { continue };
-            if own.any(|time| times.binary_search(&time).is_ok())
+            let Some(mut capture_times) = block.times(uid) else { continue };
+            if capture_times.any(|time| times.binary_search(&time).is_ok())
                 || self.evidence_block(partition, group)?.has_revisit(uid)
             {
                 return Ok(false);
@@ -361,35 +363,35 @@ impl Reader {
     /// # Errors
     /// As of all questions.
     pub fn page_with_evidence(&self, uid: Uid) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
-        let places = self.places(Kind::Out, uid)?;
-        let mut parts = Vec::new();
-        for place @ (partition, block, row) in &places {
+        let records = self.records_of(Kind::Out, uid)?;
+        let mut pages = Vec::new();
+        for record @ (partition, block, row) in &records {
             let Some(group) = self.footer(*partition, Layer::Ol)?.group_of(uid) else { continue };
             let found = self.evidence_block(*partition, group)?;
             let file = self.footer(*partition, Layer::Rv)?;
             let damaged =
                 |damage| file.damaged(file.groups.get(group).map_or(0, |group| group.first_row) + *row as u64, damage);
             let evidence = found.of(*row, uid, block.view(*row).times.len()).map_err(damaged)?;
-            parts.push((self.own_page(place)?, evidence));
+            pages.push((self.page_of_record(record)?, evidence));
         }
-        if parts.len() < 2 {
-            return Ok(parts.pop().map(|(page, evidence)| (Arc::new(page), evidence)));
+        if pages.len() < 2 {
+            return Ok(pages.pop().map(|(page, evidence)| (Arc::new(page), evidence)));
         }
-        let joined = join::pages(&parts.iter().map(|(page, _)| page).collect::<Vec<_>>());
-        let evidence = join::evidence(&parts.iter().map(|(page, own)| (page, own)).collect::<Vec<_>>());
+        let joined = join::pages(&pages.iter().map(|(page, _)| page).collect::<Vec<_>>());
+        let evidence = join::evidence(&pages.iter().map(|(page, evidence)| (page, evidence)).collect::<Vec<_>>());
         Ok(joined.map(|joined| (Arc::new(joined.page), evidence)))
     }
 
     /// The row group of a row's URLs that has a key, if the row has it: the last one whose first key is not above it.
-    pub(crate) fn url_group(&self, row: usize, wanted: &[u8]) -> Result<Option<(usize, usize)>, Error> {
+    pub(crate) fn url_group(&self, row: usize, url_key: &[u8]) -> Result<Option<(usize, usize)>, Error> {
         let with_urls = &self.rows[row].with_urls;
-        let after = with_urls.partition_point(|&at| self.partitions[at].first_key.as_slice() <= wanted);
+        let after = with_urls.partition_point(|&at| self.partitions[at].first_key.as_slice() <= url_key);
         let Some(&partition) = after.checked_sub(1).and_then(|at| with_urls.get(at)) else { return Ok(None) };
         // The first key of the first one is the partition's.
         let (mut group, mut end) = (0, self.footer(partition, Layer::Url)?.groups.len());
         while end - group > 1 {
             let middle = group + (end - group) / 2;
-            if self.group_key(partition, middle)? <= wanted { group = middle } else { end = middle }
+            if self.group_key(partition, middle)? <= url_key { group = middle } else { end = middle }
         }
         Ok(Some((partition, group)))
     }
@@ -418,10 +420,10 @@ impl Links for Reader {
     }
 
     fn uid(&self, url: &str) -> Result<Option<Uid>, Error> {
-        let mut wanted = Vec::new();
-        key(url, &mut wanted);
+        let mut url_key = Vec::new();
+        key(url, &mut url_key);
         for row in 0..self.rows.len() {
-            let (uid, found) = self.first_at_least(row, &wanted)?;
+            let (uid, found) = self.first_at_least(row, &url_key)?;
             if found {
                 return Ok(Some(uid));
             }
@@ -438,10 +440,10 @@ impl Links for Reader {
     }
 
     fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error> {
-        let places = self.places(Kind::Out, uid)?;
-        let mut pages = places.iter().map(|place| self.own_page(place));
+        let records = self.records_of(Kind::Out, uid)?;
+        let mut pages = records.iter().map(|record| self.page_of_record(record));
         let Some(first) = pages.next().transpose()? else { return Ok(None) };
-        if places.len() == 1 {
+        if records.len() == 1 {
             return Ok(Some(Arc::new(first)));
         }
         let pages = std::iter::once(Ok(first)).chain(pages).collect::<Result<Vec<_>, _>>()?;
@@ -449,9 +451,9 @@ impl Links for Reader {
     }
 
     fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, Error> {
-        let places = self.places(Kind::In, uid)?;
-        let decode = |place| self.decode(Kind::In, place, |view| view.in_links());
-        let mut records = places.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        let records = self.records_of(Kind::In, uid)?;
+        let decode = |record| self.decode(Kind::In, record, |view| view.in_links());
+        let mut records = records.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         if records.len() < 2 {
             return Ok(records.pop().map(Arc::new));
         }
@@ -480,9 +482,9 @@ impl Links for Reader {
 
     fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
         captures.clear();
-        let places = self.places(Kind::Out, uid)?;
-        places.iter().for_each(|(_, block, row)| captures.extend(block.view(*row).captures().iter()));
-        if places.len() > 1 {
+        let records = self.records_of(Kind::Out, uid)?;
+        records.iter().for_each(|(_, block, row)| captures.extend(block.view(*row).captures().iter()));
+        if records.len() > 1 {
             precedence::merge(captures);
         }
         Ok(())
@@ -495,12 +497,12 @@ impl Links for Reader {
         visit: &mut dyn FnMut(Uid) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         for uid in Uid::each(uids) {
-            let places = self.pages_in(uid, Window::Seen { from, to })?;
+            let records = self.pages_in(uid, Window::Seen { from, to })?;
             let is_captured = |(_, block, row): &RecordRef| {
                 let times = block.view(*row).times;
                 times.get(times.partition_point(|&time| time < from)).is_some_and(|&time| time <= to)
             };
-            if places.iter().any(is_captured) && visit(uid).is_break() {
+            if records.iter().any(is_captured) && visit(uid).is_break() {
                 break;
             }
         }
@@ -509,13 +511,13 @@ impl Links for Reader {
 
     /// The links of each row's captures that count; no page is joined.
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
-        let places = self.pages_in(uid, window)?;
-        let rows = captures_of(&places);
+        let records = self.pages_in(uid, window)?;
+        let rows = captures_of(&records);
         let mut links = Vec::new();
-        for (at, place) in places.iter().enumerate() {
+        for (at, record) in records.iter().enumerate() {
             let stretches: Vec<_> = stretches(&rows, at, window).collect();
             if !stretches.is_empty() {
-                self.own_page(place)?.links_within(&stretches, &mut links);
+                self.page_of_record(record)?.links_within(&stretches, &mut links);
             }
         }
         rising(&mut links);
@@ -526,8 +528,8 @@ impl Links for Reader {
     fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         let exact = precision == Precision::Exact;
         let mut sources = Vec::new();
-        for place in self.places_in(Kind::In, uid, |row| !exact || window.meets(row.times))? {
-            let record = self.decode(Kind::In, &place, |view| view.in_links())?;
+        for record in self.records_in(Kind::In, uid, |row| !exact || window.meets(row.times))? {
+            let record = self.decode(Kind::In, &record, |view| view.in_links())?;
             sources_in(&record, self.in_range(), window, &mut sources);
         }
         rising(&mut sources);
@@ -539,15 +541,15 @@ impl Links for Reader {
 
     /// Looks at the window alone, in the newest row first: of a page no more is decoded than the changes of the link.
     fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
-        let places = self.pages_in(uid, window)?;
-        let rows = captures_of(&places);
-        for (at, place @ (_, block, row)) in places.iter().enumerate().rev() {
+        let records = self.pages_in(uid, window)?;
+        let rows = captures_of(&records);
+        for (at, record @ (_, block, row)) in records.iter().enumerate().rev() {
             let Ok(number) = block.view(*row).links.binary_search(&link) else { continue };
             let mut stretches = stretches(&rows, at, window).peekable();
             if stretches.peek().is_none() {
                 continue;
             }
-            let changes = self.decode(Kind::Out, place, |view| view.changes_of(number))?;
+            let changes = self.decode(Kind::Out, record, |view| view.changes_of(number))?;
             if stretches.any(|(first, last)| presence::any_in(&changes, first, last)) {
                 return Ok(true);
             }
@@ -564,7 +566,7 @@ fn rising(values: &mut Vec<Uid>) {
     }
 }
 
-/// The captures of each place.
-fn captures_of(places: &[RecordRef]) -> Vec<Captures<'_>> {
-    places.iter().map(|(_, block, row)| block.view(*row).captures()).collect()
+/// The captures of each record.
+fn captures_of(records: &[RecordRef]) -> Vec<Captures<'_>> {
+    records.iter().map(|(_, block, row)| block.view(*row).captures()).collect()
 }

@@ -31,13 +31,13 @@ impl Reader {
         entry.first_uid..entry.end_uid()
     }
 
-    /// The UID of a row's first URL whose key is not below `wanted`, the UID after its last where there is none, and
+    /// The UID of a row's first URL whose key is not below `url_key`, the UID after its last where there is none, and
     /// whether that URL has this key.
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn first_at_least(&self, row: usize, wanted: &[u8]) -> Result<(Uid, bool), Error> {
-        UrlCursor::new(self, row).seek(wanted)
+    pub fn first_at_least(&self, row: usize, url_key: &[u8]) -> Result<(Uid, bool), Error> {
+        UrlCursor::new(self, row).seek(url_key)
     }
 
     /// The records of pages that a row has, of UIDs in a range.
@@ -62,8 +62,8 @@ impl Reader {
     pub fn row_groups(&self, row: usize) -> Result<Vec<(Uid, Uid, usize)>, Error> {
         let mut groups = Vec::new();
         for partition in self.rows[row].partitions.clone() {
-            let own = self.footer(partition, Layer::Ol)?.groups.iter();
-            groups.extend(own.map(|group| (group.first_uid, group.last_uid, group.rows)));
+            let partition_groups = self.footer(partition, Layer::Ol)?.groups.iter();
+            groups.extend(partition_groups.map(|group| (group.first_uid, group.last_uid, group.rows)));
         }
         Ok(groups)
     }
@@ -79,7 +79,7 @@ impl Reader {
             while let Some((partition, group)) = groups.next()? {
                 let file = self.file(partition, layer)?;
                 if layer == Layer::Rv {
-                    EvidenceBlock::read(&file, group)?.own_links().into_iter().for_each(&mut visit);
+                    EvidenceBlock::read(&file, group)?.links_of_revisits().into_iter().for_each(&mut visit);
                     continue;
                 }
                 let damaged = |(row, damage)| file.damaged(file.groups[group].first_row + row, damage);
@@ -122,8 +122,8 @@ impl Groups<'_> {
         while !self.uids.is_empty() && !self.partitions.is_empty() {
             let partition = self.partitions.start;
             let groups = &self.reader.footer(partition, self.layer)?.groups;
-            let own = groups.iter().enumerate().skip(self.group);
-            let found = own.clone().find(|(_, group)| group.last_uid >= self.uids.start);
+            let remaining_groups = groups.iter().enumerate().skip(self.group);
+            let found = remaining_groups.clone().find(|(_, group)| group.last_uid >= self.uids.start);
             if let Some((at, group)) = found {
                 if group.first_uid >= self.uids.end {
                     return Ok(None);
@@ -181,16 +181,16 @@ impl Records<'_> {
                 self.row = row;
                 return Ok(Some(block.uid(row)));
             }
-            let Some(place @ (partition, group)) = self.groups.next()? else { return Ok(None) };
+            let Some(group_id @ (partition, group)) = self.groups.next()? else { return Ok(None) };
             let [links, times, changes] = self.layers.map(|layer| self.groups.reader.file(partition, layer));
-            self.block = Some((place, Block::read([&links?, &times?, &changes?], group)?));
+            self.block = Some((group_id, Block::read([&links?, &times?, &changes?], group)?));
         }
     }
 
     /// What `read` makes of the record that was gone to; `None` before the first.
     pub(crate) fn read<T>(&self, read: impl FnOnce(View<'_>) -> Result<T, Damage>) -> Result<Option<T>, Error> {
-        let Some((place, block)) = &self.block else { return Ok(None) };
-        read(block.view(self.row)).map(Some).map_err(|damage| self.groups.damaged(*place, self.row, damage))
+        let Some((group_id, block)) = &self.block else { return Ok(None) };
+        read(block.view(self.row)).map(Some).map_err(|damage| self.groups.damaged(*group_id, self.row, damage))
     }
 }
 
@@ -217,20 +217,20 @@ impl RowPages<'_> {
         if records.advance()?.is_none() {
             return Ok(None);
         }
-        if let Some((place @ (partition, group), _)) = &records.block
-            && evidence.as_ref().is_none_or(|(held, _)| held != place)
+        if let Some((group_id @ (partition, group), _)) = &records.block
+            && evidence.as_ref().is_none_or(|(held, _)| held != group_id)
         {
             let file = records.groups.reader.file(*partition, Layer::Rv)?;
             if file.groups.len() <= *group {
                 return Err(file.damaged(0, Damage::NotAligned));
             }
-            *evidence = Some((*place, EvidenceBlock::read(&file, *group)?));
+            *evidence = Some((*group_id, EvidenceBlock::read(&file, *group)?));
         }
         let Some((_, evidence)) = evidence else { return Ok(None) };
         let row = records.row;
         records.read(|view| {
-            let own = evidence.of(row, view.uid, view.times.len())?;
-            Ok((view.page()?, own))
+            let page_evidence = evidence.of(row, view.uid, view.times.len())?;
+            Ok((view.page()?, page_evidence))
         })
     }
 }
@@ -304,23 +304,23 @@ impl<'a> UrlCursor<'a> {
     ///
     /// # Errors
     /// What the storage refuses.
-    pub fn seek(&mut self, wanted: &[u8]) -> Result<(Uid, bool), Error> {
-        let Some(place) = self.reader.url_group(self.row, wanted)? else {
+    pub fn seek(&mut self, url_key: &[u8]) -> Result<(Uid, bool), Error> {
+        let Some(group_id) = self.reader.url_group(self.row, url_key)? else {
             return Ok((self.reader.row_uids(self.row).start, false));
         };
         let block = match &self.at {
-            Some((at, block)) if *at == place => Arc::clone(block),
+            Some((at, block)) if *at == group_id => Arc::clone(block),
             _ => {
-                let block = self.reader.url_block(place.0, place.1)?;
+                let block = self.reader.url_block(group_id.0, group_id.1)?;
                 self.near = block.first_uid();
-                self.at = Some((place, Arc::clone(&block)));
+                self.at = Some((group_id, Arc::clone(&block)));
                 block
             }
         };
         let end = block.first_uid() + block.len() as u64;
         let mut compare = |uid: Uid| {
             key(block.url(uid).unwrap_or_default(), &mut self.probe);
-            self.probe.as_slice().cmp(wanted)
+            self.probe.as_slice().cmp(url_key)
         };
         // Steps from the last answer on, each twice as long, lead to an interval that has the key.
         let (mut low, mut high, mut step) = (block.first_uid(), end, 1);

@@ -43,9 +43,9 @@ pub fn uids(store: &Store, partition: &PartitionEntry, layer: Layer) -> Result<V
     let file = open(store, partition, layer)?;
     let mut all = Vec::new();
     for (group, rows) in file.groups.iter().enumerate() {
-        let own = uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
+        let group_uids = uids_of(&file.read(group, 1)?, layer.has_repeated_uids())
             .map_err(|(row, damage)| file.damaged(rows.first_row + row, damage))?;
-        all.extend_from_slice(&own);
+        all.extend_from_slice(&group_uids);
     }
     all.dedup();
     Ok(all)
@@ -108,9 +108,9 @@ fn records<'a, T: 'a>(
         loop {
             if let Some(held) = block.as_ref().filter(|held| row < held.len()) {
                 let record = make(held.view(row));
-                let place = links.groups[group - 1].first_row + row as u64;
+                let record_row = links.groups[group - 1].first_row + row as u64;
                 row += 1;
-                return record.map(Some).map_err(|damage| links.damaged(place, damage));
+                return record.map(Some).map_err(|damage| links.damaged(record_row, damage));
             }
             if group == links.groups.len() {
                 return Ok(None);

@@ -48,12 +48,12 @@ impl CapturesBuf {
 
 impl FromIterator<CaptureTime> for CapturesBuf {
     fn from_iter<I: IntoIterator<Item = CaptureTime>>(captures: I) -> Self {
-        let mut own = Self::default();
+        let mut collected = Self::default();
         for (at, capture) in (0..).zip(captures) {
-            own.times.push(capture.time);
-            own.unknown.extend((!capture.known).then_some(at));
+            collected.times.push(capture.time);
+            collected.unknown.extend((!capture.known).then_some(at));
         }
-        own
+        collected
     }
 }
 
@@ -74,7 +74,7 @@ pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u3
 
 /// The first and the last known capture of `first..end`.
 pub(crate) fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u32, u32)> {
-    let (mut first, mut last) = whole(first, end)?;
+    let (mut first, mut last) = first_and_last(first, end)?;
     if !unknown.is_empty() {
         let is_unknown = |at: u32| unknown.binary_search(&at).is_ok();
         while is_unknown(first) {
@@ -91,7 +91,7 @@ pub(crate) fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u
 }
 
 /// `first..end` as first and last, where it is not empty.
-pub(crate) fn whole(first: usize, end: usize) -> Option<(u32, u32)> {
+pub(crate) fn first_and_last(first: usize, end: usize) -> Option<(u32, u32)> {
     if first >= end {
         return None;
     }

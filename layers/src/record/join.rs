@@ -42,7 +42,7 @@ impl<'a> From<&'a InLinks> for Contribution<'a> {
     }
 }
 
-/// Where known captures have their links from: parts, by number, and captures of these.
+/// Where known captures have their links from: contributions, by number, and captures of these.
 #[derive(Clone, Debug, Default)]
 pub struct Weave(Vec<Stretch>);
 
@@ -51,80 +51,86 @@ pub struct Weave(Vec<Stretch>);
 struct Stretch {
     first: u32,
     count: u32,
-    /// Whether they have the links of consecutive captures of one part; else all those of the same ones.
+    /// Whether they have the links of consecutive captures of one contribution; else all those of the same ones.
     steps: bool,
     /// Of the first capture.
-    owners: Vec<(usize, u32)>,
+    origins: Vec<(usize, u32)>,
 }
 
 impl Weave {
     /// Says that the known capture of this index, above those before it, has the links of all of these together.
-    pub fn push(&mut self, capture: u32, owners: &[(usize, u32)]) {
+    pub fn push(&mut self, capture: u32, origins: &[(usize, u32)]) {
         if let Some(last) = self.0.last_mut().filter(|last| capture == last.first + last.count) {
-            let steps = match (&last.owners[..], owners) {
-                (&[(part, first)], &[(own, at)]) => part == own && at == first + last.count,
+            let steps = match (&last.origins[..], origins) {
+                (&[(contribution, first)], &[(other, at)]) => contribution == other && at == first + last.count,
                 _ => false,
             };
             if steps && (last.steps || last.count == 1) {
                 (last.steps, last.count) = (true, last.count + 1);
                 return;
             }
-            if !last.steps && last.owners == owners {
+            if !last.steps && last.origins == origins {
                 last.count += 1;
                 return;
             }
         }
-        self.0.push(Stretch { first: capture, count: 1, steps: false, owners: owners.to_vec() });
+        self.0.push(Stretch { first: capture, count: 1, steps: false, origins: origins.to_vec() });
     }
 
     /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not
     /// in it.
-    pub fn links(&self, parts: &[Contribution<'_>]) -> (Vec<Uid>, Vec<Change>) {
-        self.links_within(parts, usize::MAX).unwrap_or_default()
+    pub fn links(&self, contributions: &[Contribution<'_>]) -> (Vec<Uid>, Vec<Change>) {
+        self.links_within(contributions, usize::MAX).unwrap_or_default()
     }
 
     /// The same, if links and changes together are at most so many.
-    pub fn links_within(&self, parts: &[Contribution<'_>], most: usize) -> Option<(Vec<Uid>, Vec<Change>)> {
+    pub fn links_within(
+        &self,
+        contributions: &[Contribution<'_>],
+        max_values: usize,
+    ) -> Option<(Vec<Uid>, Vec<Change>)> {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
-        let mut cursors: Vec<Cursor<'_>> = parts.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
-        // The changes of the link in each part that has it.
-        let mut own: Vec<Option<&[Change]>> = vec![None; parts.len()];
+        let mut cursors: Vec<Cursor<'_>> = contributions.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
+        // The changes of the link in each contribution that has it.
+        let mut changes_of_each: Vec<Option<&[Change]>> = vec![None; contributions.len()];
         while let Some(&link) = cursors.iter().filter_map(|cursor| cursor.rest.links.first()).min() {
-            for (own, cursor) in own.iter_mut().zip(&mut cursors) {
-                *own = cursor.take(link);
+            for (link_changes, cursor) in changes_of_each.iter_mut().zip(&mut cursors) {
+                *link_changes = cursor.take(link);
             }
             let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
             let before = changes.len();
-            if self.changes(&own, number, &mut changes) {
+            if self.changes(&changes_of_each, number, &mut changes) {
                 links.push(link);
             } else {
                 changes.truncate(before);
             }
-            if links.len() + changes.len() > most {
+            if links.len() + changes.len() > max_values {
                 return None;
             }
         }
         Some((links, changes))
     }
 
-    /// Appends the changes of one link, given those that it has in each part; whether it is in any capture.
-    fn changes(&self, own: &[Option<&[Change]>], link: u32, changes: &mut Vec<Change>) -> bool {
+    /// Appends the changes of one link, given those that it has in each contribution; whether it is in any capture.
+    fn changes(&self, changes_of_each: &[Option<&[Change]>], link: u32, changes: &mut Vec<Change>) -> bool {
         let (mut present, mut ever) = (true, false);
-        let mut turn = |to: bool, capture: u32| {
-            if to != present {
+        let mut set_presence = |now: bool, capture: u32| {
+            if now != present {
                 changes.push(Change { link, capture });
-                present = to;
+                present = now;
             }
-            ever |= to;
+            ever |= now;
         };
-        for Stretch { first, count, steps, owners } in &self.0 {
-            let there = |&(part, at): &(usize, u32)| own[part].is_some_and(|own| presence::any_in(own, at, at));
-            turn(owners.iter().any(there), *first);
-            if let (&[(part, at)], true) = (&owners[..], *steps) {
-                let own = own[part].unwrap_or_default();
-                let later = own.partition_point(|change| change.capture <= at);
-                for change in own[later..].iter().take_while(|change| change.capture < at + count) {
-                    turn(!present_before(own, change.capture), first + (change.capture - at));
+        for Stretch { first, count, steps, origins } in &self.0 {
+            let is_present = |&(contribution, at): &(usize, u32)| {
+                changes_of_each[contribution].is_some_and(|link_changes| presence::any_in(link_changes, at, at))
+            };
+            set_presence(origins.iter().any(is_present), *first);
+            if let (&[(contribution, at)], true) = (&origins[..], *steps) {
+                let link_changes = changes_of_each[contribution].unwrap_or_default();
+                let later = link_changes.partition_point(|change| change.capture <= at);
+                for change in link_changes[later..].iter().take_while(|change| change.capture < at + count) {
+                    set_presence(!present_before(link_changes, change.capture), first + (change.capture - at));
                 }
             }
         }
@@ -132,7 +138,7 @@ impl Weave {
     }
 }
 
-/// What is left of a part: links from this number on, and their changes.
+/// What is left of a contribution: links from this number on, and their changes.
 struct Cursor<'a> {
     rest: Contribution<'a>,
     number: u32,
@@ -145,22 +151,22 @@ impl<'a> Cursor<'a> {
         let (_, links) = self.rest.links.split_first().filter(|(first, _)| **first == link)?;
         let changes = self.rest.changes;
         let count = changes.iter().take_while(|change| change.link == self.number).count();
-        let (own, changes) = changes.split_at(count);
+        let (link_changes, changes) = changes.split_at(count);
         self.rest = Contribution { links, changes };
         self.number += 1;
-        Some(own)
+        Some(link_changes)
     }
 }
 
 /// Whether a link is there just before one of its changes.
-fn present_before(own: &[Change], capture: u32) -> bool {
-    own.partition_point(|change| change.capture < capture).is_multiple_of(2)
+fn present_before(link_changes: &[Change], capture: u32) -> bool {
+    link_changes.partition_point(|change| change.capture < capture).is_multiple_of(2)
 }
 
 /// Pages of one URL as one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Joined {
-    /// The page; its UID is that of the parts.
+    /// The page; its UID is that of the joined pages.
     pub page: Page,
     /// Whether the links of a capture were replaced by those that a newer row has of it.
     pub replaced: bool,
@@ -172,18 +178,18 @@ fn times_of<'a>(pages: &[&'a Page]) -> Vec<&'a [i64]> {
 }
 
 /// Joins pages of one URL, the oldest row's first; `None` where there are none.
-pub fn pages(parts: &[&Page]) -> Option<Joined> {
-    pages_within(parts, usize::MAX)
+pub fn pages(pages: &[&Page]) -> Option<Joined> {
+    pages_within(pages, usize::MAX)
 }
 
 /// The same; `None` also where the page has more than so many links and changes.
-pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
-    let mut page = Page { uid: parts.first()?.uid, ..Page::default() };
+pub fn pages_within(pages: &[&Page], max_values: usize) -> Option<Joined> {
+    let mut page = Page { uid: pages.first()?.uid, ..Page::default() };
     let (mut weave, mut replaced) = (Weave::default(), false);
-    for_each_time(&times_of(parts), |time, captures| {
+    for_each_time(&times_of(pages), |time, captures| {
         let index = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         page.timestamps.push(time);
-        let is_known = |(part, at): &(usize, u32)| parts[*part].is_known(*at);
+        let is_known = |(row, at): &(usize, u32)| pages[*row].is_known(*at);
         let [older @ .., newest] = captures else { return };
         if is_known(newest) {
             weave.push(index, &[*newest]);
@@ -192,31 +198,31 @@ pub fn pages_within(parts: &[&Page], most: usize) -> Option<Joined> {
         }
         replaced |= older.iter().any(is_known);
     });
-    let links: Vec<Contribution<'_>> = parts.iter().map(|&page| page.into()).collect();
-    (page.links, page.changes) = weave.links_within(&links, most)?;
+    let links: Vec<Contribution<'_>> = pages.iter().map(|&page| page.into()).collect();
+    (page.links, page.changes) = weave.links_within(&links, max_values)?;
     Some(Joined { page, replaced })
 }
 
 /// Joins in-links of one URL; `None` where there are none.
-pub fn in_links(parts: &[&InLinks]) -> Option<InLinks> {
-    let mut record = InLinks { uid: parts.first()?.uid, ..InLinks::default() };
-    let (mut weave, mut next) = (Weave::default(), vec![0usize; parts.len()]);
-    let mut owners = Vec::new();
-    let time_of = |part: usize, next: &[usize]| parts[part].ranges.get(next[part]).copied();
-    while let Some(start) = (0..parts.len()).filter_map(|part| time_of(part, &next)).min() {
-        owners.clear();
-        for part in 0..parts.len() {
-            if time_of(part, &next) == Some(start) {
-                owners.push((part, u32::try_from(next[part]).unwrap_or(u32::MAX)));
-                next[part] += 1;
+pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
+    let mut joined = InLinks { uid: records.first()?.uid, ..InLinks::default() };
+    let (mut weave, mut next) = (Weave::default(), vec![0usize; records.len()]);
+    let mut origins = Vec::new();
+    let time_of = |row: usize, next: &[usize]| records[row].ranges.get(next[row]).copied();
+    while let Some(start) = (0..records.len()).filter_map(|row| time_of(row, &next)).min() {
+        origins.clear();
+        for row in 0..records.len() {
+            if time_of(row, &next) == Some(start) {
+                origins.push((row, u32::try_from(next[row]).unwrap_or(u32::MAX)));
+                next[row] += 1;
             }
         }
-        weave.push(u32::try_from(record.ranges.len()).unwrap_or(u32::MAX), &owners);
-        record.ranges.push(start);
+        weave.push(u32::try_from(joined.ranges.len()).unwrap_or(u32::MAX), &origins);
+        joined.ranges.push(start);
     }
-    let links: Vec<Contribution<'_>> = parts.iter().map(|&record| record.into()).collect();
-    (record.sources, record.changes) = weave.links(&links);
-    Some(record)
+    let links: Vec<Contribution<'_>> = records.iter().map(|&record| record.into()).collect();
+    (joined.sources, joined.changes) = weave.links(&links);
+    Some(joined)
 }
 
 /// The next URL's in-links from a stream of records, several of which may be of one URL, one after the other. `ahead`
@@ -226,26 +232,27 @@ pub(crate) fn next_in_links(
     mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
 ) -> Result<Option<InLinks>, Error> {
     let Some(first) = ahead.take().map_or_else(&mut next, |first| Ok(Some(first)))? else { return Ok(None) };
-    let mut own = vec![first];
+    let mut records = vec![first];
     while let Some(record) = next()? {
-        if record.uid != own[0].uid {
+        if record.uid != records[0].uid {
             *ahead = Some(record);
             break;
         }
-        own.push(record);
+        records.push(record);
     }
-    Ok(if own.len() == 1 { own.pop() } else { in_links(&own.iter().collect::<Vec<_>>()) })
+    Ok(if records.len() == 1 { records.pop() } else { in_links(&records.iter().collect::<Vec<_>>()) })
 }
 
 /// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one
 /// row is none. Does not depend on the order of rows.
-pub fn evidence(parts: &[(&Page, &Evidence)]) -> Evidence {
-    let pages: Vec<&Page> = parts.iter().map(|part| part.0).collect();
+pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
+    let pages: Vec<&Page> = records.iter().map(|record| record.0).collect();
     let mut joined = Evidence::default();
     let mut index = 0;
     for_each_time(&times_of(&pages), |_, captures| {
-        let own = captures.iter().map(|&(part, at)| (parts[part].1.revisit(at), parts[part].1.digest(at as usize)));
-        let (digest, revisit) = one_capture(index, own);
+        let same_capture =
+            captures.iter().map(|&(row, at)| (records[row].1.revisit(at), records[row].1.digest(at as usize)));
+        let (digest, revisit) = one_capture(index, same_capture);
         joined.digests.push(digest);
         joined.revisits.extend(revisit);
         index += 1;
@@ -273,7 +280,7 @@ pub fn one_capture<'a>(
     let first = records.clone().filter_map(key).min();
     let (not_modified, digest, referred) = first.unwrap_or_default();
     let mut links: Vec<Uid> =
-        records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |own| &own.links)).copied().collect();
+        records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
     (digest, Some(Revisit { capture: index, not_modified, referred, links }))

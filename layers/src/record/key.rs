@@ -36,7 +36,7 @@ const MOVED: u8 = 0x10;
 /// Writes the key of a URL to `out`, which is cleared first.
 pub fn key(url: &str, out: &mut Vec<u8>) {
     out.clear();
-    let Some(parts) = Parts::of(url) else {
+    let Some(components) = Components::of(url) else {
         return unusual(url, out);
     };
     out.reserve(url.len() + 2);
@@ -44,18 +44,18 @@ pub fn key(url: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(label.as_bytes());
         out.push(b',');
     };
-    if is_ipv4(parts.host.split('.')) {
-        parts.host.split('.').for_each(&mut label_out);
+    if is_ipv4(components.host.split('.')) {
+        components.host.split('.').for_each(&mut label_out);
     } else {
-        parts.host.rsplit('.').for_each(&mut label_out);
+        components.host.rsplit('.').for_each(&mut label_out);
     }
     out.push(b')');
-    out.extend_from_slice(parts.path.as_bytes());
-    if let Some(port) = parts.port {
+    out.extend_from_slice(components.path.as_bytes());
+    if let Some(port) = components.port {
         out.push(MARK);
         out.extend_from_slice(port.as_bytes());
     }
-    out.push(parts.end);
+    out.push(components.end);
 }
 
 /// The URL of a key, or `None` when the bytes are not the key of any text.
@@ -141,15 +141,15 @@ pub fn key_of(url: &str) -> Vec<u8> {
     out
 }
 
-/// The parts of a usual URL.
-struct Parts<'a> {
+/// The components of a usual URL.
+struct Components<'a> {
     host: &'a str,
     port: Option<&'a str>,
     path: &'a str,
     end: u8,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> Components<'a> {
     fn of(url: &'a str) -> Option<Self> {
         let (rest, end) = match url.strip_prefix("http://") {
             Some(rest) => (rest, HTTP),

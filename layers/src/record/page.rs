@@ -146,10 +146,10 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
     /// Whether it has a link in any of these stretches of captures, each given by its first and its last one.
     pub fn has_link_within(&self, link: L, stretches: impl IntoIterator<Item = (u32, u32)>) -> bool {
         let Ok(at) = self.links.binary_search(&link) else { return false };
-        let own = self.changes.partition_point(|change| (change.link as usize) < at);
-        let count = self.changes[own..].partition_point(|change| change.link as usize == at);
-        let own = &self.changes[own..own + count];
-        stretches.into_iter().any(|(first, last)| presence::any_in(own, first, last))
+        let start = self.changes.partition_point(|change| (change.link as usize) < at);
+        let count = self.changes[start..].partition_point(|change| change.link as usize == at);
+        let link_changes = &self.changes[start..start + count];
+        stretches.into_iter().any(|(first, last)| presence::any_in(link_changes, first, last))
     }
 
     /// Its captures.
@@ -162,9 +162,11 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         let captures = u32::try_from(self.timestamps.len()).unwrap_or(u32::MAX);
         let known = (self.timestamps.len() - self.unknown.len()) as u64;
         let mut count = known * self.links.len() as u64;
-        for (_, own) in presence::by_link(&self.changes) {
-            let present =
-                presence::runs(own, captures).iter().map(|&(first, last)| self.known_between(first, last)).sum::<u64>();
+        for (_, link_changes) in presence::by_link(&self.changes) {
+            let present = presence::runs(link_changes, captures)
+                .iter()
+                .map(|&(first, last)| self.known_between(first, last))
+                .sum::<u64>();
             count -= known - present;
         }
         count
@@ -218,8 +220,8 @@ impl<L: Copy + Ord + Into<u64>> InLinks<L> {
         }
         let ranges = u32::try_from(self.ranges.len()).ok()?;
         let mut depth = vec![0i64; self.ranges.len() + 1];
-        for (_, own) in presence::by_link(&self.changes) {
-            for (first, last) in presence::runs(own, ranges) {
+        for (_, link_changes) in presence::by_link(&self.changes) {
+            for (first, last) in presence::runs(link_changes, ranges) {
                 depth[first as usize] += 1;
                 depth[last as usize + 1] -= 1;
             }
@@ -272,7 +274,7 @@ fn never_present(changes: &[Change], links: usize, captures: usize, unknown: &[u
     let first_known = (0u32..).zip(unknown).take_while(|(at, unknown)| at == *unknown).count();
     presence::by_link(changes)
         // Changes are at known captures only, so a second change, or a first after a known capture, means presence.
-        .find(|(_, own)| own.len() == 1 && own[0].capture as usize <= first_known)
+        .find(|(_, link_changes)| link_changes.len() == 1 && link_changes[0].capture as usize <= first_known)
         .map(|(link, _)| Flaw::NeverPresent(link))
 }
 

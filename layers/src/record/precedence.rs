@@ -87,23 +87,23 @@ impl Overlaps {
 }
 
 /// Adds one row's rising values to those of others; what is in both is in once.
-pub fn unite(all: &mut Vec<Uid>, own: &[Uid]) {
-    let (mut left, mut right) = (all.len(), own.len());
-    all.extend_from_slice(own);
-    if left == 0 || right == 0 || all[left - 1] < own[0] {
+pub fn unite(all: &mut Vec<Uid>, added: &[Uid]) {
+    let (mut old_count, mut new_count) = (all.len(), added.len());
+    all.extend_from_slice(added);
+    if old_count == 0 || new_count == 0 || all[old_count - 1] < added[0] {
         return;
     }
     // From the end on, so that nothing is overwritten that is still needed.
     for at in (0..all.len()).rev() {
-        if right == 0 {
+        if new_count == 0 {
             break;
         }
-        if left > 0 && all[left - 1] > own[right - 1] {
-            left -= 1;
-            all[at] = all[left];
+        if old_count > 0 && all[old_count - 1] > added[new_count - 1] {
+            old_count -= 1;
+            all[at] = all[old_count];
         } else {
-            right -= 1;
-            all[at] = own[right];
+            new_count -= 1;
+            all[at] = added[new_count];
         }
     }
     all.dedup();
@@ -143,27 +143,29 @@ pub fn merge(captures: &mut Vec<CaptureTime>) {
 /// The captures of one of the rows that count in a window, as stretches of indexes, rising: the first and the last one
 /// of each, both with known links. An unknown capture between them carries the bits of the known one before it.
 pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stretches<'a> {
-    let own = rows[row];
+    let captures = rows[row];
     let newer = &rows[row + 1..];
-    let none = Stretches { own, left: 0..0, newer: Vec::new() };
+    let none = Stretches { captures, unvisited: 0..0, newer: Vec::new() };
     match window {
         Window::AsOf(time) => {
             let latest = |row: &Captures<'_>| row.times[..row.times.partition_point(|&at| at <= time)].last().copied();
-            let own_latest = latest(&own);
-            let is_beaten = rows[..row].iter().any(|older| latest(older) > own_latest)
-                || newer.iter().any(|newer| latest(newer) >= own_latest);
-            match captures_in(own.times, own.unknown, window) {
-                Some((at, _)) if !is_beaten => Stretches { left: at as usize..at as usize + 1, ..none },
+            let row_latest = latest(&captures);
+            let is_beaten = rows[..row].iter().any(|older| latest(older) > row_latest)
+                || newer.iter().any(|newer| latest(newer) >= row_latest);
+            match captures_in(captures.times, captures.unknown, window) {
+                Some((at, _)) if !is_beaten => Stretches { unvisited: at as usize..at as usize + 1, ..none },
                 _ => none,
             }
         }
         Window::Seen { from, to } => {
-            let left = between(own.times, from, to);
-            let (Some(&first), Some(&last)) = (own.times[left.clone()].first(), own.times[left.clone()].last()) else {
+            let unvisited = between(captures.times, from, to);
+            let (Some(&first), Some(&last)) =
+                (captures.times[unvisited.clone()].first(), captures.times[unvisited.clone()].last())
+            else {
                 return none;
             };
             let among = newer.iter().map(|newer| &newer.times[between(newer.times, first, last)]);
-            Stretches { left, newer: among.filter(|times| !times.is_empty()).collect(), ..none }
+            Stretches { unvisited, newer: among.filter(|times| !times.is_empty()).collect(), ..none }
         }
     }
 }
@@ -177,9 +179,9 @@ fn between(times: &[i64], from: i64, to: i64) -> Range<usize> {
 /// What [`stretches`] gives.
 #[derive(Clone, Debug)]
 pub struct Stretches<'a> {
-    own: Captures<'a>,
+    captures: Captures<'a>,
     /// Captures in the window that were not looked at yet.
-    left: Range<usize>,
+    unvisited: Range<usize>,
     /// What is left of the times of newer rows; none is empty.
     newer: Vec<&'a [i64]>,
 }
@@ -188,8 +190,8 @@ impl Stretches<'_> {
     /// The next of the captures that are left with known links of which a newer row has one of the same second, or the
     /// end.
     fn next_replaced(&mut self) -> usize {
-        for at in self.left.clone() {
-            let time = self.own.times[at];
+        for at in self.unvisited.clone() {
+            let time = self.captures.times[at];
             let mut is_replaced = false;
             self.newer.retain_mut(|times| {
                 while times.first().is_some_and(|&first| first < time) {
@@ -205,13 +207,13 @@ impl Stretches<'_> {
                 break;
             }
         }
-        self.left.end
+        self.unvisited.end
     }
 }
 
 impl Stretches<'_> {
     fn is_known(&self, at: usize) -> bool {
-        u32::try_from(at).is_ok_and(|at| self.own.unknown.binary_search(&at).is_err())
+        u32::try_from(at).is_ok_and(|at| self.captures.unknown.binary_search(&at).is_err())
     }
 }
 
@@ -219,10 +221,10 @@ impl Iterator for Stretches<'_> {
     type Item = (u32, u32);
 
     fn next(&mut self) -> Option<(u32, u32)> {
-        while !self.left.is_empty() {
-            let (first, end) = (self.left.start, self.next_replaced());
-            self.left.start = (end + 1).min(self.left.end);
-            if let Some(stretch) = known_ends(first, end, self.own.unknown) {
+        while !self.unvisited.is_empty() {
+            let (first, end) = (self.unvisited.start, self.next_replaced());
+            self.unvisited.start = (end + 1).min(self.unvisited.end);
+            if let Some(stretch) = known_ends(first, end, self.captures.unknown) {
                 return Some(stretch);
             }
         }

@@ -52,12 +52,12 @@ pub enum PresenceError {
 pub fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
     let half = (captures as u64).saturating_sub(1);
     let mut next = 0u64;
-    for (link, own) in by_link(changes) {
-        let (first, own) = match own {
+    for (link, link_changes) in by_link(changes) {
+        let (first, link_changes) = match link_changes {
             [Change { capture: 0, .. }, rest @ ..] => (u64::from(link) * 2 * half + half, rest),
-            own => (u64::from(link) * 2 * half, own),
+            link_changes => (u64::from(link) * 2 * half, link_changes),
         };
-        for change in own {
+        for change in link_changes {
             let place = first + u64::from(change.capture) - 1;
             let mut gap = place.wrapping_sub(next);
             while gap >= 0x80 {
@@ -183,13 +183,15 @@ pub fn decode(bytes: &[u8], links: usize, captures: usize, out: &mut Vec<Change>
 
 /// The changes of each link that has any, in order.
 pub fn by_link(changes: &[Change]) -> impl Iterator<Item = (u32, &[Change])> {
-    changes.chunk_by(|a, b| a.link == b.link).filter_map(|own| own.first().map(|change| (change.link, own)))
+    changes
+        .chunk_by(|a, b| a.link == b.link)
+        .filter_map(|link_changes| link_changes.first().map(|change| (change.link, link_changes)))
 }
 
-/// Whether a link whose changes are `own` is present in at least one of the captures `first..=last`.
-pub fn any_in(own: &[Change], first: u32, last: u32) -> bool {
-    let before = own.partition_point(|change| change.capture <= first);
-    before % 2 == 0 || own.get(before).is_some_and(|change| change.capture <= last)
+/// Whether a link whose changes are `changes` is present in at least one of the captures `first..=last`.
+pub fn any_in(changes: &[Change], first: u32, last: u32) -> bool {
+    let before = changes.partition_point(|change| change.capture <= first);
+    before % 2 == 0 || changes.get(before).is_some_and(|change| change.capture <= last)
 }
 
 /// Calls `visit` with the links that are present in any of these stretches of captures, each given by its first and its
@@ -202,8 +204,8 @@ pub fn visit_in(changes: &[Change], links: usize, stretches: &[(u32, u32)], mut 
         return;
     }
     let mut next = 0;
-    for (link, own) in by_link(changes) {
-        if !stretches.iter().any(|&(first, last)| any_in(own, first, last)) {
+    for (link, link_changes) in by_link(changes) {
+        if !stretches.iter().any(|&(first, last)| any_in(link_changes, first, last)) {
             visit(next..link as usize);
             next = link as usize + 1;
         }

@@ -28,8 +28,8 @@ pub enum Sampling {
 impl Sampling {
     /// The seed of a sample: the one that is given; else 0, so that consistent samples of different questions are
     /// alike, or at random another one each time.
-    pub fn seed(self, given: Option<u64>) -> u64 {
-        given.unwrap_or_else(|| match self {
+    pub fn seed(self, chosen: Option<u64>) -> u64 {
+        chosen.unwrap_or_else(|| match self {
             Sampling::Consistent => 0,
             // Each state has keys of its own, which come from the system's random numbers.
             Sampling::Random => RandomState::new().build_hasher().finish(),

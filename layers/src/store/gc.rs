@@ -53,16 +53,16 @@ pub struct Collected {
 /// is removed; what the disk or the server refuses.
 pub fn collect(location: impl Into<Location>, owner: &str, keep: usize) -> Result<Collected, Error> {
     let location = location.into();
-    let place = location.place();
+    let storage = location.storage();
     let not_a_store = || Error::NotAStore { path: location.path("") };
     current(&location)?.ok_or_else(not_a_store)?;
-    let lock = place.lock(owner)?;
+    let lock = storage.lock(owner)?;
     let mut retired = Vec::new();
     let plan = Plan::new(&location, keep)?;
     for &epoch in &plan.old {
         lock.check()?;
-        if let Some(retiring) = place.retire(epoch)? {
-            place.remove(&manifest_name(epoch))?;
+        if let Some(retiring) = storage.retire(epoch)? {
+            storage.remove(&manifest_name(epoch))?;
             drop(retiring);
             retired.push(epoch);
         }
@@ -70,8 +70,8 @@ pub fn collect(location: impl Into<Location>, owner: &str, keep: usize) -> Resul
     let (collected, orphans) = plan.finish(&location, retired)?;
     lock.check()?;
     orphans.iter().try_for_each(|orphan| match orphan {
-        Orphan::File(name) => place.remove(name),
-        Orphan::Directory(name) => place.remove_all(name),
+        Orphan::File(name) => storage.remove(name),
+        Orphan::Directory(name) => storage.remove_all(name),
     })?;
     Ok(collected)
 }
@@ -83,7 +83,7 @@ pub fn collect(location: impl Into<Location>, owner: &str, keep: usize) -> Resul
 pub fn foretell(location: impl Into<Location>, keep: usize) -> Result<Collected, Error> {
     let location = location.into();
     let plan = Plan::new(&location, keep)?;
-    let is_free = |&epoch: &u64| location.place().is_leased(epoch).map(|leased| (!leased).then_some(epoch));
+    let is_free = |&epoch: &u64| location.storage().is_leased(epoch).map(|leased| (!leased).then_some(epoch));
     let free: Vec<Option<u64>> = plan.old.iter().map(is_free).collect::<Result<_, _>>()?;
     Ok(plan.finish(&location, free.into_iter().flatten().collect())?.0)
 }
@@ -115,14 +115,15 @@ impl Plan {
     /// What stays and goes when these epochs are removed.
     fn finish(self, location: &Location, removed: Vec<u64>) -> Result<(Collected, Vec<Orphan>), Error> {
         let Self { current, manifests, old } = self;
-        let (gone, left): (Vec<_>, Vec<_>) = manifests.iter().partition(|(epoch, _)| removed.contains(epoch));
-        let (leased, kept) = left.iter().map(|(epoch, _)| **epoch).partition(|epoch| old.contains(epoch));
+        let (gone, remaining): (Vec<_>, Vec<_>) = manifests.iter().partition(|(epoch, _)| removed.contains(epoch));
+        let (leased, kept) = remaining.iter().map(|(epoch, _)| **epoch).partition(|epoch| old.contains(epoch));
         let mut collected = Collected { current, kept, leased, removed, ..Collected::default() };
 
-        let rows: BTreeSet<u32> = left.iter().flat_map(|(_, manifest)| &manifest.rows).map(|row| row.row).collect();
+        let rows: BTreeSet<u32> =
+            remaining.iter().flat_map(|(_, manifest)| &manifest.rows).map(|row| row.row).collect();
         let last_row = rows.last().copied().unwrap_or(0);
         let of_no_epoch = |dir: &str| -> Result<Vec<u32>, Error> {
-            let names = location.place().names(dir)?;
+            let names = location.storage().names(dir)?;
             let numbers = names.iter().filter_map(|name| {
                 let row = name.parse().ok().filter(|&row| row_name(row) == format!("{ROWS}/{name}"))?;
                 (row < last_row && !rows.contains(&row)).then_some(row)
@@ -132,15 +133,18 @@ impl Plan {
         collected.rows = of_no_epoch(ROWS)?;
         collected.cells = of_no_epoch(CELLS)?;
 
-        let mut named: BTreeSet<String> =
-            left.iter().flat_map(|(_, manifest)| manifest.translations()).map(|entry| entry.path.clone()).collect();
+        let mut named: BTreeSet<String> = remaining
+            .iter()
+            .flat_map(|(_, manifest)| manifest.translations())
+            .map(|entry| entry.path.clone())
+            .collect();
         named.insert(translation_name(current, current + 1));
-        let names = location.place().names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
+        let names = location.storage().names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
         let paths: BTreeSet<_> = names.map(|name| format!("{TRANSLATIONS}/{name}")).collect();
         collected.translations = paths.difference(&named).cloned().collect();
         let listed: BTreeSet<&String> =
-            left.iter().flat_map(|(_, manifest)| &manifest.provenance.inputs).map(|entry| &entry.path).collect();
-        let names = location.place().names(INPUTS)?;
+            remaining.iter().flat_map(|(_, manifest)| &manifest.provenance.inputs).map(|entry| &entry.path).collect();
+        let names = location.storage().names(INPUTS)?;
         let below = |name: &&String| row_of_inputs(name).is_some_and(|row| row < last_row);
         let inputs = names.iter().filter(below).map(|name| format!("{INPUTS}/{name}"));
         let inputs: Vec<String> = inputs.filter(|path| !listed.contains(path)).collect();
@@ -159,8 +163,9 @@ impl Plan {
         let mut orphans: Vec<Orphan> = collected.rows.iter().map(|row| directory(ROWS, row)).collect();
         orphans.extend(collected.cells.iter().map(|row| directory(CELLS, row)));
         orphans.extend(collected.translations.iter().cloned().chain(inputs).map(Orphan::File));
-        let leases = location.place().names(LEASES)?.into_iter().filter(|name| {
-            name.parse::<u64>().is_ok_and(|epoch| epoch < current && !left.iter().any(|(left, _)| **left == epoch))
+        let leases = location.storage().names(LEASES)?.into_iter().filter(|name| {
+            name.parse::<u64>()
+                .is_ok_and(|epoch| epoch < current && !remaining.iter().any(|(remaining, _)| **remaining == epoch))
         });
         orphans.extend(leases.map(|name| Orphan::Directory(format!("{LEASES}/{name}"))));
         Ok((collected, orphans))

@@ -59,9 +59,9 @@ pub fn write_inputs(row: &RowDir, mut inputs: Vec<InputRecord>) -> Result<Inputs
         serde_json::to_writer(&mut text, input).map_err(syntax)?;
         text.push(b'\n');
     }
-    let (mut file, shown) = row.location().place().begin(&path, row.staging())?;
+    let (mut file, shown) = row.location().storage().begin(&path, row.staging())?;
     file.write_all(&text).map_err(Error::io(&shown))?;
-    row.location().place().finish(&path, file)?;
+    row.location().storage().finish(&path, file)?;
     let checksum = format!("{:016x}", xxh3_64(&text));
     Ok(InputsEntry { path, inputs: inputs.len() as u64, bytes: text.len() as u64, checksum })
 }
@@ -72,7 +72,7 @@ pub fn write_inputs(row: &RowDir, mut inputs: Vec<InputRecord>) -> Result<Inputs
 /// A file that cannot be read, or is not as it was written.
 pub fn read_inputs(store: &Store, entry: &InputsEntry) -> Result<Vec<InputRecord>, Error> {
     let path = store.location().path(&entry.path);
-    let text = store.location().place().read(&entry.path)?;
+    let text = store.location().storage().read(&entry.path)?;
     let text = text.ok_or_else(|| Error::io(&path)(std::io::ErrorKind::NotFound.into()))?;
     let got = format!("{:016x}", xxh3_64(&text));
     if got != entry.checksum {

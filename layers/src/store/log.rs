@@ -32,7 +32,7 @@ pub fn log(location: impl Into<Location>) -> Result<impl Iterator<Item = Result<
         return Err(Error::NotAStore { path: location.path("") });
     }
     Ok(manifests.into_iter().rev().filter_map(move |(id, manifest)| {
-        let time = location.place().modified(&manifest_name(id.epoch)).transpose()?;
+        let time = location.storage().modified(&manifest_name(id.epoch)).transpose()?;
         Some(time.map(|time| Committed { id, manifest, time }))
     }))
 }

@@ -47,7 +47,7 @@ impl Notes {
     /// # Errors
     /// What the place refuses.
     pub fn names(&self) -> Result<Vec<String>, Error> {
-        let names = self.store.place().names(self.kind)?;
+        let names = self.store.storage().names(self.kind)?;
         let mut names: Vec<_> = names.iter().filter_map(|name| name.strip_suffix(ENDING)).map(str::to_owned).collect();
         names.sort_unstable();
         Ok(names)
@@ -58,7 +58,7 @@ impl Notes {
     /// # Errors
     /// What the place refuses.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        self.store.place().read(&self.file(name))
+        self.store.storage().read(&self.file(name))
     }
 
     /// Holds a note, which may not be there yet, until the value is dropped.
@@ -66,7 +66,7 @@ impl Notes {
     /// # Errors
     /// In a directory one that another process holds ([`Error::Locked`]); what the place refuses.
     pub fn hold(&self, name: &str) -> Result<HeldNote, Error> {
-        let lock = self.store.place().hold(&format!("{}/{name}.lock", self.kind))?;
+        let lock = self.store.storage().hold(&format!("{}/{name}.lock", self.kind))?;
         Ok(HeldNote { notes: self.clone(), name: name.to_owned(), lock })
     }
 }
@@ -85,7 +85,7 @@ impl HeldNote {
     /// In S3 a note that another process holds meanwhile ([`Error::LockLost`]); what the place refuses.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         self.lock.check()?;
-        self.notes.store.place().replace(&self.notes.file(&self.name), bytes)
+        self.notes.store.storage().replace(&self.notes.file(&self.name), bytes)
     }
 
     /// Removes the note, and its lock.
@@ -94,9 +94,9 @@ impl HeldNote {
     /// As [`write`](Self::write).
     pub fn remove(self) -> Result<(), Error> {
         self.lock.check()?;
-        let place = self.notes.store.place();
-        place.remove(&self.notes.file(&self.name))?;
-        place.remove(&format!("{}/{}.lock", self.notes.kind, self.name))
+        let storage = self.notes.store.storage();
+        storage.remove(&self.notes.file(&self.name))?;
+        storage.remove(&format!("{}/{}.lock", self.notes.kind, self.name))
     }
 }
 

@@ -1,16 +1,16 @@
-//! Translations: how a merge replaced UIDs, as a file, and the way through several merges.
+//! Translations: how a merge replaced UIDs, as a file, and the translation through several merges.
 //!
 //! ```text
 //! translations/000006-000007.parquet      old, new, count (uint64 each): UIDs old..old + count of epoch 6
 //!                                         are new..new + count in epoch 7
 //! ```
 //!
-//! Rows are *runs*, rising in `old`; they come from many rows of the store, so `new` does not rise. UIDs below the
-//! `below` of the manifest's entry stayed; all others that are in no run are gone (going back: were not there yet).
-//! Invariants: runs do not overlap, neither in `old` nor in `new`; two UIDs never become one.
+//! Rows are *shifts*, rising in `old`; they come from many rows of the store, so `new` does not rise. UIDs below the
+//! `below` of the manifest's entry stayed; all others that are in no shift are gone (going back: were not there yet).
+//! Invariants: shifts do not overlap, neither in `old` nor in `new`; two UIDs never become one.
 //!
-//! The writer holds one row group of runs. A translation that is loaded holds 32 bytes a run; a look-up is a binary
-//! search in each merge on the way. Source: Najork 2009 (merges leave tables from old to new).
+//! The writer holds one row group of shifts. A translation that is loaded holds 32 bytes a shift; a look-up is a binary
+//! search in each merge between the two epochs. Source: Najork 2009 (merges leave tables from old to new).
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};
@@ -19,12 +19,12 @@ use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_n
 use crate::store::{RowDir, Store, current};
 
 const COLUMNS: [&str; 3] = ["old", "new", "count"];
-/// Runs of a row group.
-const RUNS_MAX: usize = 1 << 16;
+/// Shifts of a row group.
+const SHIFTS_MAX: usize = 1 << 16;
 
 /// UIDs that keep their distances: `old..old + count` become `new..new + count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct Shift {
     old: Uid,
     new: Uid,
     count: u64,
@@ -35,9 +35,9 @@ pub struct TranslationWriter {
     file: TableWriter,
     below: Uid,
     /// Those of the next row group.
-    runs: Vec<Run>,
+    shifts: Vec<Shift>,
     /// The last one, which may still grow.
-    open: Option<Run>,
+    open: Option<Shift>,
 }
 
 impl TranslationWriter {
@@ -51,21 +51,21 @@ impl TranslationWriter {
         let not_a_store = || Error::NotAStore { path: row.location().path("") };
         let from = current(row.location())?.ok_or_else(not_a_store)?.epoch;
         let file = TableWriter::create(row, translation_name(from, from + 1), &COLUMNS)?;
-        Ok(Self { file, below, runs: Vec::new(), open: None })
+        Ok(Self { file, below, shifts: Vec::new(), open: None })
     }
 
-    /// Says that UIDs `old..old + count` become `new..new + count`. A run that goes on where the last one ended, on
+    /// Says that UIDs `old..old + count` become `new..new + count`. A shift that goes on where the last one ended, on
     /// both sides, becomes one with it; one without UIDs is nothing.
     ///
     /// # Errors
-    /// A run whose old UIDs are not above those before it, or that has UIDs below `below` or above 64 bits; what the
+    /// A shift whose old UIDs are not above those before it, or that has UIDs below `below` or above 64 bits; what the
     /// disk refuses.
     pub fn push(&mut self, old: Uid, new: Uid, count: u64) -> Result<(), Error> {
         let disorder = |previous: Uid, got: Uid| {
             let (previous, got) = (previous.to_string(), got.to_string());
             Err(Error::OutOfOrder { what: "UID", previous, got })
         };
-        let Some(more) = count.checked_sub(1) else { return Ok(()) };
+        let Some(last_distance) = count.checked_sub(1) else { return Ok(()) };
         if let Some(open) = self.open.filter(|open| old < open.old + open.count) {
             return disorder(open.old + (open.count - 1), old);
         }
@@ -74,14 +74,14 @@ impl TranslationWriter {
         }
         // One past the last must be a number, too.
         if let Some(uid) = [old, new].into_iter().find(|uid| uid.0.checked_add(count).is_none()) {
-            return disorder(uid, Uid(uid.0.wrapping_add(more)));
+            return disorder(uid, Uid(uid.0.wrapping_add(last_distance)));
         }
         match &mut self.open {
             Some(open) if open.old + open.count == old && open.new + open.count == new => open.count += count,
             open => {
-                let full = open.replace(Run { old, new, count });
-                self.runs.extend(full);
-                if self.runs.len() == RUNS_MAX {
+                let full = open.replace(Shift { old, new, count });
+                self.shifts.extend(full);
+                if self.shifts.len() == SHIFTS_MAX {
                     self.write()?;
                 }
             }
@@ -94,8 +94,8 @@ impl TranslationWriter {
     /// # Errors
     /// What the disk refuses.
     pub fn finish(mut self) -> Result<TranslationEntry, Error> {
-        self.runs.extend(self.open.take());
-        if !self.runs.is_empty() {
+        self.shifts.extend(self.open.take());
+        if !self.shifts.is_empty() {
             self.write()?;
         }
         let below = self.below;
@@ -104,9 +104,9 @@ impl TranslationWriter {
     }
 
     fn write(&mut self) -> Result<(), Error> {
-        let column = |of: fn(&Run) -> u64| self.runs.iter().map(of).collect();
-        self.file.write([column(|run| run.old.0), column(|run| run.new.0), column(|run| run.count)])?;
-        self.runs.clear();
+        let column = |of: fn(&Shift) -> u64| self.shifts.iter().map(of).collect();
+        self.file.write([column(|shift| shift.old.0), column(|shift| shift.new.0), column(|shift| shift.count)])?;
+        self.shifts.clear();
         Ok(())
     }
 }
@@ -116,8 +116,8 @@ impl TranslationWriter {
 pub struct Translation {
     below: Uid,
     /// Rising in `old`.
-    runs: Vec<Run>,
-    /// Places in `runs`, rising in `new`.
+    shifts: Vec<Shift>,
+    /// Indexes in `shifts`, rising in `new`.
     by_new: Vec<usize>,
 }
 
@@ -125,40 +125,40 @@ impl Translation {
     /// Reads the translation from the epoch `past`, which has one, to the next, which has `urls_after` URLs.
     fn load(store: &Store, entry: &TranslationEntry, urls_before: u64, urls_after: u64) -> Result<Self, Error> {
         let path = store.location().path(&entry.path);
-        let body = store.location().place().body(&entry.path)?;
+        let body = store.location().storage().body(&entry.path)?;
         body.verify(&path, entry.bytes, &entry.checksum)?;
-        let mut runs: Vec<Run> = Vec::new();
+        let mut shifts: Vec<Shift> = Vec::new();
         read_table(&path, &body, COLUMNS, |[old, new, count]| {
             let rows = old.iter().zip(new).zip(count);
-            runs.extend(rows.map(|((&old, &new), &count)| Run { old: Uid(old), new: Uid(new), count }));
+            shifts.extend(rows.map(|((&old, &new), &count)| Shift { old: Uid(old), new: Uid(new), count }));
             Ok(())
         })?;
         let damaged = |row: usize, damage| Error::Damaged { path: path.clone(), row: row as u64, damage };
-        if runs.len() as u64 != entry.rows {
-            return Err(damaged(runs.len(), Damage::NotAligned));
+        if shifts.len() as u64 != entry.rows {
+            return Err(damaged(shifts.len(), Damage::NotAligned));
         }
-        for (row, run) in runs.iter().enumerate() {
-            for (first, end) in [(run.old, Uid(urls_before)), (run.new, Uid(urls_after))] {
-                let inside = first >= entry.below && run.count > 0 && first < end && run.count <= end - first;
+        for (row, shift) in shifts.iter().enumerate() {
+            for (first, end) in [(shift.old, Uid(urls_before)), (shift.new, Uid(urls_after))] {
+                let inside = first >= entry.below && shift.count > 0 && first < end && shift.count <= end - first;
                 if !inside {
-                    let uid = Uid(first.0.saturating_add(run.count.saturating_sub(1)));
+                    let uid = Uid(first.0.saturating_add(shift.count.saturating_sub(1)));
                     return Err(damaged(row, Damage::UidOutside { uid, first: entry.below, end }));
                 }
             }
         }
-        let mut by_new: Vec<usize> = (0..runs.len()).collect();
-        let overlap = |order: &[usize], first: fn(&Run) -> Uid| {
-            let mut pairs = order.iter().zip(order.iter().skip(1)).map(|(&a, &b)| (b, runs[a], runs[b]));
+        let mut by_new: Vec<usize> = (0..shifts.len()).collect();
+        let overlap = |order: &[usize], first: fn(&Shift) -> Uid| {
+            let mut pairs = order.iter().zip(order.iter().skip(1)).map(|(&a, &b)| (b, shifts[a], shifts[b]));
             let found = pairs.find(|(_, a, b)| first(a) + a.count > first(b));
             found.map_or(Ok(()), |(row, a, b)| {
                 let (previous, got) = (first(&a).0 + a.count - 1, first(&b).0);
                 Err(damaged(row, Damage::Order { previous, got }))
             })
         };
-        overlap(&by_new, |run| run.old)?;
-        by_new.sort_unstable_by_key(|&at| runs[at].new);
-        overlap(&by_new, |run| run.new)?;
-        Ok(Self { below: entry.below, runs, by_new })
+        overlap(&by_new, |shift| shift.old)?;
+        by_new.sort_unstable_by_key(|&at| shifts[at].new);
+        overlap(&by_new, |shift| shift.new)?;
+        Ok(Self { below: entry.below, shifts, by_new })
     }
 
     /// What a UID of the epoch before the merge became; `None` where it is gone.
@@ -166,10 +166,10 @@ impl Translation {
         if old < self.below {
             return Some(old);
         }
-        let at = self.runs.partition_point(|run| run.old <= old).checked_sub(1)?;
-        let run = self.runs[at];
-        let distance = old - run.old;
-        (distance < run.count).then(|| run.new + distance)
+        let at = self.shifts.partition_point(|shift| shift.old <= old).checked_sub(1)?;
+        let shift = self.shifts[at];
+        let distance = old - shift.old;
+        (distance < shift.count).then(|| shift.new + distance)
     }
 
     /// What a UID of the epoch after the merge was before; `None` where it was not there.
@@ -177,10 +177,10 @@ impl Translation {
         if new < self.below {
             return Some(new);
         }
-        let at = self.by_new.partition_point(|&at| self.runs[at].new <= new).checked_sub(1)?;
-        let run = self.runs[self.by_new[at]];
-        let distance = new - run.new;
-        (distance < run.count).then(|| run.old + distance)
+        let at = self.by_new.partition_point(|&at| self.shifts[at].new <= new).checked_sub(1)?;
+        let shift = self.shifts[self.by_new[at]];
+        let distance = new - shift.new;
+        (distance < shift.count).then(|| shift.old + distance)
     }
 }
 

@@ -125,8 +125,8 @@ fn ask(
     let mut times = Vec::with_capacity(uids.len());
     all(Some(&mut times))?;
     times.sort_unstable();
-    let place = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
-    Ok(Figures { what, questions: uids.len(), answers, p50: place(50), p99: place(99), cpu })
+    let percentile = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
+    Ok(Figures { what, questions: uids.len(), answers, p50: percentile(50), p99: percentile(99), cpu })
 }
 
 /// CPU time of this thread.

@@ -167,21 +167,22 @@ impl Cells {
 
     /// Where the captures of a page are, in those of the rows that are asked for.
     #[inline]
-    fn pages_of(&self, uid: Uid, asked: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
+    fn pages_of(&self, uid: Uid, is_relevant: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
         self.known(uid)?;
-        let mut places = self.rows.iter().filter(|row| asked(row)).filter_map(|row| row.place(uid).transpose());
-        let Some(first) = places.next().transpose()? else { return Ok(Pages::None) };
-        let Some(second) = places.next().transpose()? else { return Ok(Pages::One(first)) };
+        let mut records =
+            self.rows.iter().filter(|row| is_relevant(row)).filter_map(|row| row.record_of(uid).transpose());
+        let Some(first) = records.next().transpose()? else { return Ok(Pages::None) };
+        let Some(second) = records.next().transpose()? else { return Ok(Pages::One(first)) };
         // Some may have in-links alone.
         let mut found = Pages::None;
-        for place in [Ok(first), Ok(second)].into_iter().chain(places) {
-            let place = place?;
-            if place.cell.has_page(place.node)? {
+        for record in [Ok(first), Ok(second)].into_iter().chain(records) {
+            let record = record?;
+            if record.cell.has_page(record.node)? {
                 found = match found {
-                    Pages::None => Pages::One(place),
-                    Pages::One(one) => Pages::Several(vec![one, place]),
+                    Pages::None => Pages::One(record),
+                    Pages::One(one) => Pages::Several(vec![one, record]),
                     Pages::Several(mut several) => {
-                        several.push(place);
+                        several.push(record);
                         Pages::Several(several)
                     }
                 };
@@ -201,11 +202,11 @@ impl Cells {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => links.clear(),
             Pages::One(NodeRef { cell, node }) => cell.window(node, window, scratch, links)?,
-            Pages::Several(places) => {
-                let all = self.captures_of(&places, window, scratch)?;
+            Pages::Several(records) => {
+                let all = self.captures_of(&records, window, scratch)?;
                 let all = views(&all);
                 links.clear();
-                for (at, NodeRef { cell, node }) in places.into_iter().enumerate() {
+                for (at, NodeRef { cell, node }) in records.into_iter().enumerate() {
                     match counting_of(&all, at, window) {
                         Counting::None => continue,
                         Counting::All => cell.window(node, window, scratch, of_row)?,
@@ -227,13 +228,13 @@ impl Cells {
     /// one another.
     fn captures_of(
         &self,
-        places: &[NodeRef<'_>],
+        records: &[NodeRef<'_>],
         window: Window,
         scratch: &mut Scratch,
     ) -> Result<Vec<CapturesBuf>, LayersError> {
         match window {
             Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),
-            _ => places.iter().map(|place| selected_captures(place, window, scratch)).collect(),
+            _ => records.iter().map(|record| selected_captures(record, window, scratch)).collect(),
         }
     }
 
@@ -242,9 +243,9 @@ impl Cells {
         match self.pages_of(uid, |row| row.meets(window))? {
             Pages::None => Ok(false),
             Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
-            Pages::Several(places) => {
-                let all = self.captures_of(&places, window, scratch)?;
-                has_link_among(&places, &views(&all), link, window, scratch)
+            Pages::Several(records) => {
+                let all = self.captures_of(&records, window, scratch)?;
+                has_link_among(&records, &views(&all), link, window, scratch)
             }
         }
     }
@@ -255,11 +256,11 @@ impl Cells {
             Pages::None => Ok(false),
             Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
             Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
-            Pages::Several(places) => {
-                let all = self.captures_of(&places, window, scratch)?;
+            Pages::Several(records) => {
+                let all = self.captures_of(&records, window, scratch)?;
                 let all = views(&all);
-                let is_so = matches!(window, Window::Seen { from, to } if precedence::all_count(&all, from, to));
-                Ok(is_so || has_link_among(&places, &all, link, window, scratch)?)
+                let all_count = matches!(window, Window::Seen { from, to } if precedence::all_count(&all, from, to));
+                Ok(all_count || has_link_among(&records, &all, link, window, scratch)?)
             }
         }
     }
@@ -278,12 +279,12 @@ impl Cells {
         let exact = precision == Precision::Exact;
         let precision = if self.overlaps.each_row_decides(window) { precision } else { Precision::Range };
         // All cells are here, so no source is left.
-        let mut left = Vec::new();
+        let mut unchecked = Vec::new();
         for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
             if sources.is_empty() {
-                row.sources_into(uid, window, precision, scratch, (sources, &mut left))?;
+                row.sources_into(uid, window, precision, scratch, (sources, &mut unchecked))?;
             } else {
-                row.sources_into(uid, window, precision, scratch, (of_row, &mut left))?;
+                row.sources_into(uid, window, precision, scratch, (of_row, &mut unchecked))?;
                 unite(sources, of_row);
             }
         }
@@ -303,9 +304,9 @@ impl Cells {
 }
 
 /// The captures of a page in a row that the window selects.
-fn selected_captures(place: &NodeRef<'_>, window: Window, scratch: &mut Scratch) -> Result<CapturesBuf, LayersError> {
+fn selected_captures(record: &NodeRef<'_>, window: Window, scratch: &mut Scratch) -> Result<CapturesBuf, LayersError> {
     let mut captures = std::mem::take(&mut scratch.captures);
-    place.cell.captures(place.node, scratch, &mut captures)?;
+    record.cell.captures(record.node, scratch, &mut captures)?;
     let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
     let selected = match window {
         Window::AsOf(time) => captures[..until(time)].last().copied().into_iter().collect(),
@@ -335,13 +336,13 @@ fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
 
 /// Whether a page, given its place and its captures in each row, has a link in the window; asks the newest row first.
 fn has_link_among(
-    places: &[NodeRef<'_>],
+    records: &[NodeRef<'_>],
     all: &[Captures<'_>],
     link: Uid,
     window: Window,
     scratch: &mut Scratch,
 ) -> Result<bool, LayersError> {
-    for (at, NodeRef { cell, node }) in places.iter().enumerate().rev() {
+    for (at, NodeRef { cell, node }) in records.iter().enumerate().rev() {
         let counting = counting_of(all, at, window);
         if counting == Counting::None || !cell.has_link(*node, link, window, scratch)? {
             continue;
@@ -360,8 +361,8 @@ fn has_link_among(
 }
 
 /// The pages at these places as one.
-fn joined(places: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
-    let pages = places.iter().filter_map(|place| place.cell.page(place.node).transpose());
+fn joined(records: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
+    let pages = records.iter().filter_map(|record| record.cell.page(record.node).transpose());
     let pages = pages.collect::<Result<Vec<_>, _>>()?;
     Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
 }
@@ -376,9 +377,9 @@ impl Links for Cells {
     }
 
     fn uid(&self, url: &str) -> Result<Option<Uid>, LayersError> {
-        RowsScratch::lend(|RowsScratch { key: wanted, .. }| {
-            key(url, wanted);
-            let found = self.rows.iter().map(|row| row.find(wanted));
+        RowsScratch::lend(|RowsScratch { key: url_key, .. }| {
+            key(url, url_key);
+            let found = self.rows.iter().map(|row| row.find(url_key));
             found.filter_map(Result::transpose).next().transpose()
         })
     }
@@ -402,7 +403,7 @@ impl Links for Cells {
         let page = match self.pages_of(uid, |_| true)? {
             Pages::None => None,
             Pages::One(NodeRef { cell, node }) => cell.page(node)?,
-            Pages::Several(places) => joined(&places)?,
+            Pages::Several(records) => joined(&records)?,
         };
         Ok(page.map(Arc::new))
     }
@@ -411,7 +412,7 @@ impl Links for Cells {
         self.known(uid)?;
         let mut records = Vec::new();
         for row in &self.rows {
-            if let Some(NodeRef { cell, node }) = row.place(uid)? {
+            if let Some(NodeRef { cell, node }) = row.record_of(uid)? {
                 records.extend(cell.in_record(node)?);
             }
         }
@@ -429,10 +430,10 @@ impl Links for Cells {
         match self.pages_of(uid, |_| true)? {
             Pages::None => captures.clear(),
             Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.captures(node, scratch, captures))?,
-            Pages::Several(places) => {
+            Pages::Several(records) => {
                 captures.clear();
                 let mut of_row = Vec::new();
-                for NodeRef { cell, node } in places {
+                for NodeRef { cell, node } in records {
                     Scratch::lend(|scratch| cell.captures(node, scratch, &mut of_row))?;
                     captures.extend_from_slice(&of_row);
                 }
@@ -457,7 +458,7 @@ impl Links for Cells {
                 self.known(uid)?;
                 let mut captured = false;
                 for row in self.rows.iter().filter(|row| row.meets(Window::Seen { from, to })) {
-                    if let Some(NodeRef { cell, node }) = row.place(uid)? {
+                    if let Some(NodeRef { cell, node }) = row.record_of(uid)? {
                         captured = cell.captured(node, (from, to), scratch)?;
                     }
                     if captured {
@@ -516,15 +517,15 @@ impl Links for Cells {
         Scratch::lend(|scratch| self.has_link_with(uid, link, window, scratch))
     }
 
-    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
-        spans.clear();
+    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+        lifespans.clear();
         match self.pages_of(uid, |_| true)? {
             Pages::None => {}
-            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, spans))?,
-            Pages::Several(places) => {
-                if let Some(page) = joined(&places)? {
+            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, lifespans))?,
+            Pages::Several(records) => {
+                if let Some(page) = joined(&records)? {
                     let changes = page.changes.iter().copied();
-                    lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, spans);
+                    lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, lifespans);
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! What everything in a cell is written in: [`bits`], the words and [`parts`] of a section, and [`huffman`] codes.
+//! What everything in a cell is written in: [`bits`], words and [`sections`], and [`huffman`] codes.
 
 pub mod bits;
 pub mod huffman;
-pub mod parts;
+pub mod sections;

@@ -103,12 +103,12 @@ fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u
     for value in [pages, captures, links, max_out_degree, max_in_degree] {
         head.extend_from_slice(&value.to_le_bytes());
     }
-    let mut place = HEAD.next_multiple_of(64);
+    let mut offset = HEAD.next_multiple_of(64);
     for section in sections {
-        for value in [place as u64, section.len() as u64, xxh3_64(section)] {
+        for value in [offset as u64, section.len() as u64, xxh3_64(section)] {
             head.extend_from_slice(&value.to_le_bytes());
         }
-        place = (place + section.len()).next_multiple_of(64);
+        offset = (offset + section.len()).next_multiple_of(64);
     }
     let checksum = xxh3_64(&head);
     head.extend_from_slice(&checksum.to_le_bytes());
@@ -116,13 +116,13 @@ fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u
 }
 
 /// Writes an image beside its place, to be read back before it is put there.
-pub(crate) fn write(place: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<Draft, Error> {
+pub(crate) fn write(path: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<Draft, Error> {
     let write = || {
-        let draft = begin(place)?;
-        write_all(&mut |part| draft.file().write_all(part), label, counts, sections)?;
+        let draft = begin(path)?;
+        write_all(&mut |bytes| draft.file().write_all(bytes), label, counts, sections)?;
         Ok(draft)
     };
-    write().map_err(|source| Error::Io { path: place.to_owned(), source })
+    write().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 /// Begins a file in a directory that is made where there is none.
@@ -139,9 +139,9 @@ fn write_all<E>(
     sections: [&[u8]; SECTIONS],
 ) -> Result<(), E> {
     let head = head_of(label, counts, sections);
-    for part in std::iter::once(&head[..]).chain(sections) {
-        let zeros = part.len().next_multiple_of(64) - part.len();
-        write(part)?;
+    for bytes in std::iter::once(&head[..]).chain(sections) {
+        let zeros = bytes.len().next_multiple_of(64) - bytes.len();
+        write(bytes)?;
         write(&[0; 64][..zeros])?;
     }
     Ok(())
@@ -149,13 +149,13 @@ fn write_all<E>(
 
 /// An image in memory.
 pub fn bytes_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut write = |part: &[u8]| {
-        bytes.extend_from_slice(part);
+    let mut image = Vec::new();
+    let mut write = |bytes: &[u8]| {
+        image.extend_from_slice(bytes);
         Ok::<_, Infallible>(())
     };
     match write_all(&mut write, label, counts, sections) {
-        Ok(()) => bytes,
+        Ok(()) => image,
         Err(never) => match never {},
     }
 }
@@ -169,8 +169,8 @@ pub fn seal(bytes: &mut [u8]) {
         };
         let end = word(at).zip(word(at + 8)).and_then(|(start, length)| Some((start, start.checked_add(length)?)));
         let checksum = end.and_then(|(start, end)| bytes.get(start..end)).map(xxh3_64);
-        if let (Some(checksum), Some(place)) = (checksum, bytes.get_mut(at + 16..at + 24)) {
-            place.copy_from_slice(&checksum.to_le_bytes());
+        if let (Some(checksum), Some(checksum_field)) = (checksum, bytes.get_mut(at + 16..at + 24)) {
+            checksum_field.copy_from_slice(&checksum.to_le_bytes());
         }
     }
     if let Some(head) = bytes.get_mut(..HEAD) {
@@ -205,10 +205,10 @@ impl Image {
 
     /// Reads an image from bytes.
     pub(crate) fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
-        let Head { label, counts, places } = Head::read(path, &bytes)?;
+        let Head { label, counts, positions } = Head::read(path, &bytes)?;
         let wrong = |what| Error::Image { path: path.to_owned(), what };
         let section = |number: usize| {
-            let [start, length, checksum] = places[number];
+            let [start, length, checksum] = positions[number];
             let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
             let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
             let range = range.filter(|range| range.end <= bytes.len()).ok_or_else(|| wrong("it is cut off"))?;
@@ -224,7 +224,7 @@ struct Head {
     label: Label,
     counts: Counts,
     /// First byte, length and checksum of each section.
-    places: [[u64; 3]; SECTIONS],
+    positions: [[u64; 3]; SECTIONS],
 }
 
 impl Head {
@@ -266,8 +266,8 @@ impl Head {
             max_out_degree: word(96),
             max_in_degree: word(104),
         };
-        let places = std::array::from_fn(|number| [0, 8, 16].map(|at| word(PLACES + 24 * number + at)));
-        Ok(Self { label, counts, places })
+        let positions = std::array::from_fn(|number| [0, 8, 16].map(|at| word(PLACES + 24 * number + at)));
+        Ok(Self { label, counts, positions })
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! | folder | what |
 //! |---|---|
-//! | [`coding`] | bits, Huffman codes, and parts of sections |
+//! | [`coding`] | bits, Huffman codes, words and sections |
 //! | [`links`] | link stores, how they are encoded, and strata |
 //! | [`url_store`], [`numbers`] | URLs and their keys, and the numbers of records inside a cell |
 //! | [`image`] | the file of a cell; writes it from layers, keeps it on a shelf, checks it |

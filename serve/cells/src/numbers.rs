@@ -28,7 +28,7 @@ use bytes::Bytes;
 use webstrata_layers::Uid;
 
 use crate::coding::bits::{BitReader, BitWriter};
-use crate::coding::parts::{Parts, push_words};
+use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;
 
 const PART: &str = "numbers of URLs";
@@ -67,9 +67,9 @@ pub fn encode(uids: &[Uid], interval: &Range<Uid>) -> Vec<u8> {
         return Vec::new();
     }
     let low = (span / (uids.len() as u64).max(1)).max(1).ilog2();
-    let place = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    let bits = place(span >> low).saturating_add(uids.len() + 1);
-    let high: Vec<usize> = (0..).zip(uids).map(|(at, &uid)| at + place((uid - interval.start) >> low)).collect();
+    let index = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let bits = index(span >> low).saturating_add(uids.len() + 1);
+    let high: Vec<usize> = (0..).zip(uids).map(|(at, &uid)| at + index((uid - interval.start) >> low)).collect();
     let mut words = vec![0u64; bits.div_ceil(64)];
     high.iter().for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
     let mut out = Vec::new();
@@ -97,12 +97,12 @@ impl Bits {
         let (mut samples, mut counts) = ([Vec::new(), Vec::new()], [0, 0]);
         for (at, word) in (0u64..).zip(words.as_chunks::<8>().0) {
             let word = u64::from_le_bytes(*word);
-            for (kind, own) in [!word, word].into_iter().enumerate() {
+            for (kind, bits) in [!word, word].into_iter().enumerate() {
                 let next = samples[kind].len() * STEP - counts[kind];
-                counts[kind] += own.count_ones() as usize;
+                counts[kind] += bits.count_ones() as usize;
                 // A word has no more bits than lie between two samples.
                 if samples[kind].len() * STEP < counts[kind] {
-                    samples[kind].push(64 * at + u64::from(select(own, next)));
+                    samples[kind].push(64 * at + u64::from(select(bits, next)));
                 }
             }
         }
@@ -119,16 +119,16 @@ impl Bits {
     /// none.
     #[inline]
     fn find(&self, set: bool, before: usize) -> Option<usize> {
-        let place = usize::try_from(*self.samples[usize::from(set)].get(before / STEP)?).ok()?;
+        let sample = usize::try_from(*self.samples[usize::from(set)].get(before / STEP)?).ok()?;
         let flip = if set { 0 } else { !0 };
-        let (mut at, mut left) = (place / 64, before % STEP);
-        let mut word = (self.word(at) ^ flip) & (!0 << (place % 64));
+        let (mut at, mut bits_left) = (sample / 64, before % STEP);
+        let mut word = (self.word(at) ^ flip) & (!0 << (sample % 64));
         loop {
             let count = word.count_ones() as usize;
-            if left < count {
-                return Some(64 * at + select(word, left) as usize);
+            if bits_left < count {
+                return Some(64 * at + select(word, bits_left) as usize);
             }
-            left -= count;
+            bits_left -= count;
             at += 1;
             if 8 * at >= self.words.len() {
                 return None;
@@ -139,14 +139,14 @@ impl Bits {
 
     /// How many bits are set, one after the other, from a place on.
     #[inline]
-    fn run_from(&self, place: usize) -> usize {
-        let mut end = place;
+    fn run_from(&self, start: usize) -> usize {
+        let mut end = start;
         loop {
             // Beyond the last word none is set.
             let run = (!(self.word(end / 64) >> (end % 64))).trailing_zeros() as usize;
             end += run;
             if run == 0 || !end.is_multiple_of(64) {
-                return end - place;
+                return end - start;
             }
         }
     }
@@ -155,17 +155,17 @@ impl Bits {
 /// The place of the set bit that has `rank` set bits below it; the word has more than `rank`.
 #[inline]
 fn select(mut word: u64, rank: usize) -> u32 {
-    let (mut left, mut place) = (u32::try_from(rank).unwrap_or(0), 0);
+    let (mut bits_left, mut position) = (u32::try_from(rank).unwrap_or(0), 0);
     for width in [32, 16, 8] {
         let below = (word & ((1 << width) - 1)).count_ones();
-        if left >= below {
-            (left, place, word) = (left - below, place + width, word >> width);
+        if bits_left >= below {
+            (bits_left, position, word) = (bits_left - below, position + width, word >> width);
         }
     }
-    for _ in 0..left {
+    for _ in 0..bits_left {
         word &= word - 1;
     }
-    place + word.trailing_zeros()
+    position + word.trailing_zeros()
 }
 
 /// The UIDs of nodes, less the first of the interval.
@@ -190,14 +190,14 @@ impl Sorted {
             Some(before) => self.high.find(false, before)? + 1,
         };
         let mut nodes = begin - high..begin - high + self.high.run_from(begin);
-        let wanted = value & ((1 << self.low) - 1);
+        let low_bits = value & ((1 << self.low) - 1);
         while !nodes.is_empty() {
             let middle = nodes.start.midpoint(nodes.end);
-            let own = self.low_of(middle);
-            if own == wanted {
+            let found = self.low_of(middle);
+            if found == low_bits {
                 return Some(middle);
             }
-            nodes = if own < wanted { middle + 1..nodes.end } else { nodes.start..middle };
+            nodes = if found < low_bits { middle + 1..nodes.end } else { nodes.start..middle };
         }
         None
     }
@@ -222,18 +222,18 @@ impl Numbers {
         if bytes.is_empty() {
             return Ok(Self { interval, nodes: bound, sorted: None });
         }
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, low, words) = (parts.length()?, parts.word_within(63)?, parts.length()?);
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, low, words) = (sections.length()?, sections.word_within(63)?, sections.length()?);
         if nodes > bound {
             return Err(Damage::Outside { part: PART, value: nodes as u64, bound: span });
         }
-        let (high, set) = Bits::new(parts.take(words, 8)?);
+        let (high, set) = Bits::new(sections.take(words, 8)?);
         if set != nodes {
             return Err(Damage::Outside { part: PART, value: set as u64, bound: nodes as u64 });
         }
         let low = u32::try_from(low).unwrap_or(0);
         let size = (nodes as u64 * u64::from(low)).div_ceil(8);
-        let lows = parts.rest();
+        let lows = sections.rest();
         if lows.len() as u64 != size {
             return Err(Damage::Outside { part: PART, value: lows.len() as u64, bound: size });
         }
@@ -286,7 +286,7 @@ impl Numbers {
     /// The UIDs of many numbers.
     #[inline]
     pub fn uids(&self) -> Uids<'_> {
-        Uids { numbers: self, place: 0, word: 0, node: usize::MAX }
+        Uids { numbers: self, word_index: 0, word: 0, node: usize::MAX }
     }
 
     /// Replaces the contents of `uids` by the UIDs of rising numbers.
@@ -296,8 +296,8 @@ impl Numbers {
         if self.sorted.is_none() {
             uids.extend(numbers.iter().map(|number| Uid(number.0)));
         } else {
-            let mut way = self.uids();
-            uids.extend(numbers.iter().map(|&number| way.of(number)));
+            let mut translator = self.uids();
+            uids.extend(numbers.iter().map(|&number| translator.of(number)));
         }
     }
 }
@@ -306,7 +306,7 @@ impl Numbers {
 pub struct Uids<'a> {
     numbers: &'a Numbers,
     /// Which word of the high parts, and what is left of it: the bit of a node, and those above.
-    place: usize,
+    word_index: usize,
     word: u64,
     node: usize,
 }
@@ -337,8 +337,8 @@ impl Uids<'_> {
             while self.node < node || self.word == 0 {
                 if self.word == 0 {
                     // As many bits are set as there are nodes, so there is one to come.
-                    self.place += 1;
-                    self.word = high.word(self.place);
+                    self.word_index += 1;
+                    self.word = high.word(self.word_index);
                 } else {
                     self.word &= self.word - 1;
                     self.node += 1;
@@ -346,10 +346,10 @@ impl Uids<'_> {
             }
         } else {
             let bit = high.find(true, node).unwrap_or(0);
-            (self.place, self.node) = (bit / 64, node);
-            self.word = high.word(self.place) & (!0 << (bit % 64));
+            (self.word_index, self.node) = (bit / 64, node);
+            self.word = high.word(self.word_index) & (!0 << (bit % 64));
         }
-        64 * self.place + self.word.trailing_zeros() as usize
+        64 * self.word_index + self.word.trailing_zeros() as usize
     }
 }
 

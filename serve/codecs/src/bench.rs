@@ -186,20 +186,20 @@ pub fn graph(basename: &Path) -> Result<Lists, BenchError> {
 /// Links that lead out of the graph.
 pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     let nodes = lists.nodes();
-    let place = |&uid: &u64| {
-        let place = uid.checked_sub(lists.first).and_then(|place| usize::try_from(place).ok());
-        place.filter(|&place| place < nodes).ok_or(BenchError::Outside { uid })
+    let node_of = |&uid: &u64| {
+        let node = uid.checked_sub(lists.first).and_then(|node| usize::try_from(node).ok());
+        node.filter(|&node| node < nodes).ok_or(BenchError::Outside { uid })
     };
     let mut ends = vec![0; nodes + 1];
     for link in &lists.links {
-        ends[place(link)? + 1] += 1;
+        ends[node_of(link)? + 1] += 1;
     }
     (0..nodes).for_each(|node| ends[node + 1] += ends[node]);
     let mut links = vec![0; lists.links.len()];
     for (node, uid) in (0..nodes).zip(lists.first..) {
         for link in lists.list(node) {
             // What is the start of a node's list here has come to its end when all are placed.
-            let end = &mut ends[place(link)?];
+            let end = &mut ends[node_of(link)?];
             links[*end] = uid;
             *end += 1;
         }
@@ -218,7 +218,7 @@ pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<
     let order = random_order(lists.nodes());
     let order = &order[..];
     let present = CodecTag::ALL.into_iter().filter(|tag| tag.present().is_ok());
-    let own = present.map(|tag| -> (&str, Work<'_>) {
+    let encodings = present.map(|tag| -> (&str, Work<'_>) {
         let encode = move || codec::encode(tag, lists, keys);
         (tag.name(), Box::new(move || measure_codec(tag.name(), tag, encode, lists, order)))
     });
@@ -229,14 +229,14 @@ pub fn measure(graph: &str, lists: &Lists, keys: Option<&[Vec<u8>]>, tell: Tell<
         };
         (name, Box::new(move || measure_codec(name, CodecTag::Snode, encode, lists, order)))
     };
-    let own = own.chain([snode("snode, no clusters", keys, false)]);
-    let own = own.chain(keys.map(|_| snode("snode, no URLs", None, true)));
-    let own = own.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
+    let encodings = encodings.chain([snode("snode, no clusters", keys, false)]);
+    let encodings = encodings.chain(keys.map(|_| snode("snode, no URLs", None, true)));
+    let encodings = encodings.chain(keys.map(|_| snode("snode, no URLs, no clusters", None, false)));
     #[cfg(feature = "webgraph")]
-    let own = own.chain(native::NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
+    let encodings = encodings.chain(native::NATIVE.iter().map(|(name, options)| -> (&str, Work<'_>) {
         (name, Box::new(move || native::measure(name, options, lists, order)))
     }));
-    let all: Vec<_> = own.collect();
+    let all: Vec<_> = encodings.collect();
     let mut rows = Vec::with_capacity(all.len());
     for (number, (codec, work)) in (1..).zip(&all) {
         tell(Step { graph, codec, with_time: false, number, count: all.len() });

@@ -49,15 +49,15 @@ impl Encoding for CodecTag {
 
     fn encode_forward<'a>(
         &self,
-        given: CellShape<'a>,
+        shape: CellShape<'a>,
         pages: &dyn Fn() -> Records<'a, Page<Number>>,
     ) -> Result<Vec<u8>, Error> {
-        union::encode(*self, given, pages())
+        union::encode(*self, shape, pages())
     }
 
     fn encode_backward<'a>(
         &self,
-        given: CellShape<'a>,
+        shape: CellShape<'a>,
         records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error> {
         let page = |InLinks::<Number> { uid, ranges, sources, changes }| Page {
@@ -67,7 +67,7 @@ impl Encoding for CodecTag {
             links: sources,
             changes,
         };
-        union::encode(*self, given, records().map(|record| record.map(page)))
+        union::encode(*self, shape, records().map(|record| record.map(page)))
     }
 
     fn open_forward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {

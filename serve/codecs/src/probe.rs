@@ -61,8 +61,8 @@ fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for edit in edits.as_chunks::<6>().0 {
         let [a, b, c, what, low, high] = *edit;
-        let place = u32::from_le_bytes([a, b, c, 0]) as usize;
-        let Some(at) = place.checked_rem(bytes.len()) else { break };
+        let position = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let Some(at) = position.checked_rem(bytes.len()) else { break };
         let value = [low, high];
         match what % 6 {
             0 => bytes[at] = low,
@@ -116,13 +116,13 @@ fn lists(tag: CodecTag, bytes: Bytes) -> bool {
 
 fn forward(tag: CodecTag, bytes: Bytes) -> bool {
     let Ok(store) = tag.encoding().open_forward(bytes, Number(FIRST), NODES) else { return false };
-    let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut links, mut captures, mut lifespans) = (Vec::new(), Vec::new(), Vec::new());
     let mut scratch = StoreScratch::default();
     for node in (0..=NODES).map(Node) {
         let _ = store.window(node, WINDOWS[node.0 % WINDOWS.len()], &mut scratch, &mut links);
         let _ = store.captures(node, &mut scratch, &mut captures);
         let _ = store.captured(node, (0, 86_400), &mut scratch);
-        let _ = store.lifespans(node, &mut scratch, &mut spans);
+        let _ = store.lifespans(node, &mut scratch, &mut lifespans);
         let _ = store.page(node);
     }
     let _ = store.sizes();
@@ -149,8 +149,9 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let (mut url, mut batch) = (Vec::new(), Batch::default());
     // Few of the nodes: each store is asked for all of its own, where it is the target.
     let ends = [0, FIRST - 1, FIRST + 3 * NODES as u64, cells.urls()];
-    let own = (FIRST..FIRST + NODES as u64).step_by(7);
-    let uids: Vec<Uid> = own.clone().chain(own.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).map(Uid).collect();
+    let node_uids = (FIRST..FIRST + NODES as u64).step_by(7);
+    let uids: Vec<Uid> =
+        node_uids.clone().chain(node_uids.map(|uid| FIRST + 3 * (uid - FIRST))).chain(ends).map(Uid).collect();
     for &uid in &uids {
         if cells.url_into(uid, &mut url).is_ok() {
             let _ = cells.uid(&String::from_utf8_lossy(&url));
@@ -166,10 +167,10 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     let sample = Sample { count: 2, sampling: Sampling::Random, seed: 1 };
     let draw = |&uid: &Uid, list: &mut Vec<Uid>| cells.sample_into(uid, Direction::Out, WINDOWS[0], sample, list);
     let _ = batch.fill(&uids, draw);
-    let mut left = 20;
+    let mut remaining = 20;
     let _ = cells.uids(Uid(FIRST - 9)..Uid(FIRST + 4 * NODES as u64), (0, 86_400), &mut |_| {
-        left -= 1;
-        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        remaining -= 1;
+        if remaining > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     true
 }

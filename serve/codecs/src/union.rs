@@ -19,7 +19,7 @@ use webstrata_layers::{CaptureTime, Change, InLinks, Lifespan, Page, Window, cap
 
 use crate::codec::{self, CodecTag};
 use crate::union::side::{Side, SideWriter};
-use webstrata_cells::coding::parts::{Parts, push_words};
+use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::backward::{Found, Wanted};
 use webstrata_cells::links::encoding::{BackwardStore, CellShape, ForwardStore};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
@@ -69,10 +69,10 @@ impl Union {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(tag: CodecTag, bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let length = parts.length()?;
-        let links = codec::open(tag, parts.take(length, 1)?)?;
-        let side = Side::open(parts.rest())?;
+        let mut sections = Sections::new(bytes, PART);
+        let length = sections.length()?;
+        let links = codec::open(tag, sections.take(length, 1)?)?;
+        let side = Side::open(sections.rest())?;
         for got in [links.nodes(), side.nodes()] {
             if got != nodes {
                 return Err(Damage::Outside { part: PART, value: got as u64, bound: nodes as u64 });
@@ -101,25 +101,25 @@ impl Union {
     }
 }
 
-/// Whether the next link, of index `link`, is there in each of the spans of captures, first and last.
+/// Whether the next link, of index `link`, is present in each of the spans of captures, first and last.
 #[inline]
 fn present<const N: usize>(
     changes: &mut Peekable<impl Iterator<Item = Change>>,
     link: u32,
-    spans: [(u32, u32); N],
+    stretches: [(u32, u32); N],
 ) -> [bool; N] {
-    let mut there = [true; N];
+    let mut is_present = [true; N];
     // Damaged changes may come in any order; one of a link that has passed is of no use.
     while let Some(change) = changes.next_if(|change| change.link <= link) {
-        for (there, (first, last)) in there.iter_mut().zip(spans) {
+        for (is_present, (first, last)) in is_present.iter_mut().zip(stretches) {
             if change.capture <= first {
-                *there = !*there;
+                *is_present = !*is_present;
             } else if change.capture <= last {
-                *there = true;
+                *is_present = true;
             }
         }
     }
-    there
+    is_present
 }
 
 impl ForwardStore for Union {
@@ -198,29 +198,29 @@ impl BackwardStore for Union {
     fn sources(
         &self,
         Node(node): Node,
-        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        select_ranges: &dyn Fn(&[i64]) -> Option<Wanted>,
         scratch: &mut StoreScratch,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
         self.side.captures(node, scratch)?;
-        let Some(wanted) = wanted(&scratch.times) else { return Ok(()) };
+        let Some(selected) = select_ranges(&scratch.times) else { return Ok(()) };
         let mut sources = std::mem::take(&mut scratch.links);
         self.links.list(node, scratch, &mut sources)?;
         let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let span = |(first, last)| (index(first), index(last));
-        let inner = wanted.inner.filter(|(first, last)| first <= last);
-        let (edges, middle) = wanted.edges();
+        let inner = selected.inner.filter(|(first, last)| first <= last);
+        let (edges, middle) = selected.edges();
         let edge = |edge: Option<usize>| edge.map_or((0, 0), |range| span((range, range)));
-        let spans = [span(wanted.ranges), inner.map_or((0, 0), span), edge(edges[0]), edge(edges[1])];
+        let stretches = [span(selected.ranges), inner.map_or((0, 0), span), edge(edges[0]), edge(edges[1])];
         let mut changes = self.side.changes(node)?.peekable();
         for (at, &source) in (0..).zip(&sources) {
-            let [any, sure, first, last] = present(&mut changes, at, spans);
+            let [any, sure, first, last] = present(&mut changes, at, stretches);
             if sure && inner.is_some() {
                 visit(Number(source), Found::Inner);
             } else if any {
-                let there = [(edges[0], first), (edges[1], last)];
-                let there = there.map(|(edge, there)| middle || there && edge.is_some());
-                visit(Number(source), Found::Edges(there));
+                let in_edges = [(edges[0], first), (edges[1], last)];
+                let in_edges = in_edges.map(|(edge, is_present)| middle || is_present && edge.is_some());
+                visit(Number(source), Found::Edges(in_edges));
             }
         }
         scratch.links = sources;

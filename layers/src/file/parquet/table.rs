@@ -38,7 +38,7 @@ impl TableWriter {
     /// Begins the file `name` in the store of `row`; a file of that name is replaced.
     pub(crate) fn create(row: &RowDir, name: String, columns: &[&str]) -> Result<Self, Error> {
         let location = row.location().clone();
-        let (file, path) = location.place().begin(&name, row.staging())?;
+        let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = schema_of(columns);
         let options = || -> Result<_, ParquetError> {
             let properties = WriterProperties::builder()
@@ -78,7 +78,7 @@ impl TableWriter {
         let Self { file, location, name, path, rows, .. } = self;
         let sink = file.into_inner().map_err(Error::parquet(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
-        location.place().finish(&name, file)?;
+        location.storage().finish(&name, file)?;
         Ok(Table { path: name, rows, bytes: sink.bytes, checksum: format!("{:016x}", sink.hash.digest()) })
     }
 }

@@ -125,9 +125,9 @@ impl Bucket {
         let name = format!("{dir}/{RETIRED}");
         self.replace(&name, b"")?;
         let objects = self.leases(epoch)?;
-        let own = objects.iter().find(|object| object.location == self.key(&name));
+        let retired_mark = objects.iter().find(|object| object.location == self.key(&name));
         let missing = || Error::Io { path: self.path(&name), source: ErrorKind::NotFound.into() };
-        let now = own.ok_or_else(missing)?.last_modified;
+        let now = retired_mark.ok_or_else(missing)?.last_modified;
         if Self::any_alive(&objects, now, dead_after) {
             self.remove(&name)?;
             return Ok(None);

@@ -125,8 +125,8 @@ impl Cell {
     /// # Errors
     /// See [`Self::window`].
     pub fn prefix(&self, prefix: &[u8]) -> Result<Range<Uid>, LayersError> {
-        let own = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
-        Ok(self.label.first_uid + own.start..self.label.first_uid + own.end)
+        let uids = self.urls.prefix(prefix).map_err(|damage| self.damaged(damage))?;
+        Ok(self.label.first_uid + uids.start..self.label.first_uid + uids.end)
     }
 
     /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.
@@ -245,12 +245,12 @@ impl Cell {
     pub(crate) fn sources(
         &self,
         node: Node,
-        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        select_ranges: &dyn Fn(&[i64]) -> Option<Wanted>,
         scratch: &mut StoreScratch,
         visit: &mut dyn FnMut(Uid, Found),
     ) -> Result<(), LayersError> {
         let mut uids = self.numbers.uids();
         let mut visit = |number: Number, found: Found| visit(uids.of(number), found);
-        self.backward.sources(node, wanted, scratch, &mut visit).map_err(|damage| self.damaged(damage))
+        self.backward.sources(node, select_ranges, scratch, &mut visit).map_err(|damage| self.damaged(damage))
     }
 }

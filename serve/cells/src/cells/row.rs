@@ -32,7 +32,7 @@ pub struct Row {
     /// For each cell, in order of UIDs, the UID after those whose records it has.
     ends: Arc<[Uid]>,
     /// For each cell its partition, and the UIDs of its URLs.
-    parts: Arc<[(u32, Range<Uid>)]>,
+    partitions: Arc<[(u32, Range<Uid>)]>,
     /// The cells with URLs, each with its first key.
     keys: Arc<[(Vec<u8>, usize)]>,
     cells: Vec<Option<Arc<Cell>>>,
@@ -48,18 +48,18 @@ pub(crate) struct NodeRef<'a> {
 impl Row {
     /// A row that holds none of its cells yet.
     pub fn of(entry: &RowEntry) -> Self {
-        let (mut ends, mut parts, mut keys) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, partition) in with_cells(entry) {
+        let (mut ends, mut partitions, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, partition) in with_cells(entry) {
             if partition.urls > 0 {
                 keys.push((partition.first_key_bytes().unwrap_or_default(), ends.len()));
             }
-            ends.push(entry.records(place).end);
-            parts.push((partition.partition, partition.first_uid..partition.first_uid + partition.urls));
+            ends.push(entry.records(index).end);
+            partitions.push((partition.partition, partition.first_uid..partition.first_uid + partition.urls));
         }
         let times = entry.counts.first_time.zip(entry.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
         let cells = vec![None; ends.len()];
-        let (ends, parts, keys) = (ends.into(), parts.into(), keys.into());
-        Self { number: entry.row, end_uid: entry.end_uid(), times, ends, parts, keys, cells }
+        let (ends, partitions, keys) = (ends.into(), partitions.into(), keys.into());
+        Self { number: entry.row, end_uid: entry.end_uid(), times, ends, partitions, keys, cells }
     }
 
     /// A row of one cell, of which nothing else is known.
@@ -72,7 +72,7 @@ impl Row {
             end_uid: urls.end,
             times: (i64::MIN, i64::MAX),
             ends: [label.end_record].into(),
-            parts: [(label.partition, urls)].into(),
+            partitions: [(label.partition, urls)].into(),
             keys: keys.into(),
             cells: vec![Some(Arc::new(cell))],
         }
@@ -83,8 +83,8 @@ impl Row {
     #[must_use]
     pub fn with(mut self, cell: Arc<Cell>) -> Self {
         let label = cell.label();
-        let own = (label.partition, label.first_uid..label.first_uid + label.urls);
-        let at = self.parts.iter().position(|part| *part == own);
+        let cell_partition = (label.partition, label.first_uid..label.first_uid + label.urls);
+        let at = self.partitions.iter().position(|other| *other == cell_partition);
         if let Some(at) = at.filter(|&at| label.row == self.number && label.end_record == self.ends[at]) {
             self.cells[at] = Some(cell);
         }
@@ -94,7 +94,7 @@ impl Row {
     /// The row without the cell of a partition.
     #[must_use]
     pub fn without(mut self, partition: u32) -> Self {
-        if let Some(at) = self.parts.iter().position(|part| part.0 == partition) {
+        if let Some(at) = self.partitions.iter().position(|other| other.0 == partition) {
             self.cells[at] = None;
         }
         self
@@ -117,7 +117,7 @@ impl Row {
 
     /// The partitions that have a cell, held or not, in order of UIDs.
     pub fn partitions(&self) -> impl Iterator<Item = u32> {
-        self.parts.iter().map(|(partition, _)| *partition)
+        self.partitions.iter().map(|(partition, _)| *partition)
     }
 
     /// The cells that are held, in order of UIDs.
@@ -130,7 +130,7 @@ impl Row {
     /// # Errors
     /// [`Error::NotHere`] where it is not held, or there is none.
     pub fn cell(&self, partition: u32) -> Result<&Arc<Cell>, Error> {
-        let at = self.parts.iter().position(|part| part.0 == partition);
+        let at = self.partitions.iter().position(|other| other.0 == partition);
         let cell = at.and_then(|at| self.cells[at].as_ref());
         cell.ok_or_else(|| Away { row: self.number, partition }.into())
     }
@@ -138,7 +138,7 @@ impl Row {
     /// The cell at a place of this row's.
     #[inline]
     fn held(&self, at: usize) -> Result<&Cell, Away> {
-        let away = || Away { row: self.number, partition: self.parts[at].0 };
+        let away = || Away { row: self.number, partition: self.partitions[at].0 };
         self.cells[at].as_deref().ok_or_else(away)
     }
 
@@ -150,7 +150,7 @@ impl Row {
 
     /// The record of a UID, of out-links, in-links or both; `None` where the row has none.
     #[inline]
-    pub(crate) fn place(&self, uid: Uid) -> Result<Option<NodeRef<'_>>, Away> {
+    pub(crate) fn record_of(&self, uid: Uid) -> Result<Option<NodeRef<'_>>, Away> {
         let at = self.ends.partition_point(|&end| end <= uid);
         if at == self.ends.len() {
             return Ok(None);
@@ -161,8 +161,8 @@ impl Row {
 
     /// The cell with the URL of a UID; `None` where the URL is not one of this row's.
     pub(crate) fn cell_of_url(&self, uid: Uid) -> Result<Option<&Cell>, Away> {
-        let at = self.parts.partition_point(|(_, urls)| urls.end <= uid);
-        let is_own = self.parts.get(at).is_some_and(|(_, urls)| urls.contains(&uid));
+        let at = self.partitions.partition_point(|(_, urls)| urls.end <= uid);
+        let is_own = self.partitions.get(at).is_some_and(|(_, urls)| urls.contains(&uid));
         is_own.then(|| self.held(at)).transpose()
     }
 
@@ -182,18 +182,18 @@ impl Row {
             if first.as_slice() > prefix && !first.starts_with(prefix) {
                 break;
             }
-            let own = self.held(*cell)?.prefix(prefix)?;
-            if !own.is_empty() {
-                found = Some(found.map_or(own.start, |found| found.start)..own.end);
+            let cell_uids = self.held(*cell)?.prefix(prefix)?;
+            if !cell_uids.is_empty() {
+                found = Some(found.map_or(cell_uids.start, |found| found.start)..cell_uids.end);
             }
         }
         Ok(found)
     }
 
     /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row
-    /// tells; of `left` by the places, rising, of those sources that may do so or not, because a cell that is not held
-    /// knows: whether they do is to be asked there, by [`Cell::has_link`]. With all cells held, and by ranges, none is
-    /// left.
+    /// tells. Replaces the contents of `unsure_sources` by the indexes, rising, of those sources that may or may not
+    /// link, because a cell that is not held knows: [`Cell::has_link`] of that cell tells. With all cells held, and at
+    /// range precision, there are none.
     ///
     /// # Errors
     /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
@@ -203,20 +203,20 @@ impl Row {
         window: Window,
         precision: Precision,
         scratch: &mut Scratch,
-        (sources, left): (&mut Vec<Uid>, &mut Vec<usize>),
+        (sources, unsure_sources): (&mut Vec<Uid>, &mut Vec<usize>),
     ) -> Result<(), LayersError> {
-        left.clear();
+        unsure_sources.clear();
         sources.clear();
         let (from, to) = match window {
             Window::Seen { from, to } if from > to => return Ok(()),
             Window::Seen { from, to } => (from, to),
             Window::AsOf(time) => (i64::MIN, time),
         };
-        let Some(place) = self.place(uid)? else { return Ok(()) };
-        let length = place.cell.label().in_range;
+        let Some(record) = self.record_of(uid)? else { return Ok(()) };
+        let length = record.cell.label().in_range;
         // The first and the last range that is asked for, each from its first second to its last.
         let edges = std::cell::Cell::new([(0, 0); 2]);
-        let wanted = |ranges: &[i64]| {
+        let select_ranges = |ranges: &[i64]| {
             let from_start = length.start(from);
             let first = ranges.partition_point(|&start| start < from_start);
             let last = ranges.partition_point(|&start| start <= to).checked_sub(1)?;
@@ -240,7 +240,7 @@ impl Row {
             }
             sources.push(source);
         };
-        place.cell.sources(place.node, &wanted, store, &mut visit)?;
+        record.cell.sources(record.node, &select_ranges, store, &mut visit)?;
         let Some(&(first, _)) = scratch.unsure.first() else { return Ok(()) };
         let unsure = std::mem::take(&mut scratch.unsure);
         let (mut kept, mut next) = (first, unsure.iter().peekable());
@@ -249,11 +249,11 @@ impl Row {
             let mut holds = true;
             if let Some((_, linking)) = next.next_if(|(unsure, _)| *unsure == at) {
                 let ranges = edges.get().into_iter().zip(linking).filter_map(|(edge, links)| links.then_some(edge));
-                holds = match self.place(source) {
+                holds = match self.record_of(source) {
                     Ok(Some(source)) => source.links_in_edges(uid, window, ranges, scratch)?,
                     Ok(None) => false,
                     Err(Away { .. }) => {
-                        left.push(kept);
+                        unsure_sources.push(kept);
                         true
                     }
                 };
@@ -280,10 +280,10 @@ impl NodeRef<'_> {
         if let Window::Seen { from, to } = window {
             let mut captures = std::mem::take(&mut scratch.captures);
             self.cell.captures(self.node, scratch, &mut captures)?;
-            let told = linked(ranges, (from, to), &captures);
+            let answer = linked(ranges, (from, to), &captures);
             scratch.captures = captures;
-            if let Some(told) = told {
-                return Ok(told);
+            if let Some(answer) = answer {
+                return Ok(answer);
             }
         }
         self.cell.has_link(self.node, link, window, scratch)
@@ -293,20 +293,22 @@ impl NodeRef<'_> {
 /// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it
 /// does where all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
 fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), captures: &[CaptureTime]) -> Option<bool> {
-    let mut told = Some(false);
+    let mut answer = Some(false);
     for (start, end) in ranges {
         let (mut inside, mut outside) = (false, false);
         let first = captures.partition_point(|capture| capture.time < start);
-        for capture in captures[first..].iter().take_while(|capture| capture.time <= end).filter(|own| own.known) {
+        for capture in
+            captures[first..].iter().take_while(|capture| capture.time <= end).filter(|capture| capture.known)
+        {
             let is_inside = from <= capture.time && capture.time <= to;
             inside |= is_inside;
             outside |= !is_inside;
         }
         match (inside, outside) {
             (true, false) => return Some(true),
-            (true, true) => told = None,
+            (true, true) => answer = None,
             (false, _) => {}
         }
     }
-    told
+    answer
 }

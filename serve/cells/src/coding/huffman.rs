@@ -86,8 +86,8 @@ fn package_merge(counts: &[u64], bits_max: u32, lengths: &mut [u8]) {
     for _ in 0..bits_max {
         let pairs = levels.last().map_or(&[][..], |below| below.as_slice()).chunks_exact(2);
         let pairs = pairs.map(|pair| (pair[0].0.saturating_add(pair[1].0), None));
-        let own = leaves.iter().map(|&(count, symbol)| (count, Some(symbol)));
-        let mut items: Vec<_> = own.chain(pairs).collect();
+        let leaf_items = leaves.iter().map(|&(count, symbol)| (count, Some(symbol)));
+        let mut items: Vec<_> = leaf_items.chain(pairs).collect();
         items.sort_by_key(|&(weight, _)| weight);
         levels.push(items);
     }

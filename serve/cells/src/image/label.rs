@@ -34,8 +34,8 @@ pub struct Label {
 
 /// The label of a partition's cell.
 pub fn label_of(store: &Store, row: &RowEntry, partition: &PartitionEntry, encoding: Tag) -> Label {
-    let place = row.partitions.iter().position(|own| own.partition == partition.partition);
-    let interval = row.records(place.unwrap_or(usize::MAX));
+    let index = row.partitions.iter().position(|other| other.partition == partition.partition);
+    let interval = row.records(index.unwrap_or(usize::MAX));
     Label {
         row: row.row,
         partition: partition.partition,

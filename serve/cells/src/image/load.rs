@@ -149,15 +149,15 @@ pub fn write_cell(
     let keys =
         (options.encoding.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
     let keys = keys.transpose()?;
-    let given = CellShape {
+    let shape = CellShape {
         first: numbers.first(),
         nodes: numbers.len(),
         count: records(partition, Layer::Ol),
         keys: keys.as_deref(),
     };
-    let forward = options.encoding.encode_forward(given, &pages)?;
+    let forward = options.encoding.encode_forward(shape, &pages)?;
     let backward =
-        options.encoding.encode_backward(CellShape { count: records(partition, Layer::Il), ..given }, &in_links)?;
+        options.encoding.encode_backward(CellShape { count: records(partition, Layer::Il), ..shape }, &in_links)?;
     let sections = [&urls[..], &numbered, &forward, &backward];
     let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
     settle(draft, &path, (&label, options.encoding), &content.borrow())?;
@@ -165,17 +165,22 @@ pub fn write_cell(
 }
 
 /// Reads an image back, and puts it in its place if it says what the layers said; otherwise nothing of it stays.
-fn settle(draft: Draft, place: &Path, (label, encoding): (&Label, &dyn Encoding), said: &Content) -> Result<(), Error> {
+fn settle(
+    draft: Draft,
+    path: &Path,
+    (label, encoding): (&Label, &dyn Encoding),
+    expected: &Content,
+) -> Result<(), Error> {
     let read_back = || {
         let image = Image::open(draft.path(), Residence::Mapped)?;
         if image.label != *label {
-            return Err(Error::OtherLayers { path: place.to_owned() });
+            return Err(Error::OtherLayers { path: path.to_owned() });
         }
-        said.compare(&cell::Cell::of(place.to_owned(), image, encoding)?)
+        expected.compare(&cell::Cell::of(path.to_owned(), image, encoding)?)
     };
     let Label { row, partition, .. } = *label;
     read_back().map_err(|why| Error::ReadBack { row, partition, why: Box::new(why) })?;
-    draft.finish().map_err(|source| Error::Io { path: place.to_owned(), source })
+    draft.finish().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 /// The UIDs that have a record in a partition, of out-links or of in-links.
@@ -196,9 +201,9 @@ pub fn keys_of<'a>(
     partition: &'a PartitionEntry,
 ) -> impl Iterator<Item = Result<Vec<u8>, Error>> + 'a {
     scan::urls(store, partition).map(|url| {
-        let mut own = Vec::new();
-        key(&url?, &mut own);
-        Ok(own)
+        let mut url_key = Vec::new();
+        key(&url?, &mut url_key);
+        Ok(url_key)
     })
 }
 

@@ -163,7 +163,7 @@ impl Shelf {
     ///
     /// # Errors
     /// A directory that cannot be read, a file that cannot be removed.
-    pub fn keep(&self, wanted: &dyn Fn(u32, u32) -> bool) -> Result<u64, Error> {
+    pub fn keep(&self, is_wanted: &dyn Fn(u32, u32) -> bool) -> Result<u64, Error> {
         let failed = |source| Error::Io { path: self.directory.clone(), source };
         let mut removed = 0;
         for directory in rows_in(&self.directory).map_err(failed)? {
@@ -171,7 +171,7 @@ impl Shelf {
                 let path = entry.map_err(failed)?.path();
                 let Some((row, partition)) = place_of(&path) else { continue };
                 // A file of another name is none of its images.
-                if path == self.path_of(row, partition) && !wanted(row, partition) {
+                if path == self.path_of(row, partition) && !is_wanted(row, partition) {
                     removed += remove(&path)?;
                 }
             }

@@ -22,7 +22,7 @@ use webstrata_layers::record::presence;
 use webstrata_layers::{Change, InLinks, Page};
 
 use crate::coding::bits::BitReader;
-use crate::coding::parts::Parts;
+use crate::coding::sections::Sections;
 use crate::error::Damage;
 use crate::links::lists::{LinkCodec, Sizes};
 use crate::links::strata::ranks::{self, Nodes};
@@ -69,8 +69,8 @@ fn encode_within<'a, E: 'a>(
             Ok(Page { uid: uid.0, timestamps, unknown, links, changes })
         }))
     };
-    let own = |node| ranking.of_node(node, &ranks).0;
-    let strata = encode_numbered(first.0, (nodes, count), &pages, &own, profile)?;
+    let number_of = |node| ranking.of_node(node, &ranks).0;
+    let strata = encode_numbered(first.0, (nodes, count), &pages, &number_of, profile)?;
     out.extend(strata);
     Ok(out)
 }
@@ -104,11 +104,11 @@ impl Ranking {
         }
     }
 
-    /// The place of a source among the active ones of the cell; `None` for one of another cell.
+    /// The index of a source among the active ones of the cell; `None` for one of another cell.
     #[inline]
-    fn place(self, Rank(rank): Rank) -> Option<usize> {
-        let place = rank.checked_sub(self.first.0)?;
-        if place < self.active { usize::try_from(place).ok() } else { None }
+    fn active_index(self, Rank(rank): Rank) -> Option<usize> {
+        let active_index = rank.checked_sub(self.first.0)?;
+        if active_index < self.active { usize::try_from(active_index).ok() } else { None }
     }
 
     /// The source of a rank.
@@ -116,8 +116,9 @@ impl Ranking {
     fn source(self, Rank(rank): Rank, nodes: &mut Nodes<'_>) -> Number {
         match rank.checked_sub(self.first.0) {
             None => Number(rank),
-            Some(place) if place < self.active => {
-                let node = usize::try_from(place).ok().and_then(|place| nodes.node(place)).unwrap_or(0);
+            Some(active_index) if active_index < self.active => {
+                let node =
+                    usize::try_from(active_index).ok().and_then(|active_index| nodes.node(active_index)).unwrap_or(0);
                 Number(self.first.0 + node as u64)
             }
             Some(_) => Number(rank.wrapping_sub(self.active).wrapping_add(self.nodes)),
@@ -167,11 +168,11 @@ pub enum Found {
     Edges([bool; 2]),
 }
 
-/// Room for one answer, used again and again.
+/// Buffers for one answer, reused from answer to answer.
 #[derive(Default)]
 pub(crate) struct AnswerBuffers {
     phased: Phased,
-    places: Vec<usize>,
+    table_indexes: Vec<usize>,
     inner: Cut,
     edges: [Cut; 2],
 }
@@ -182,18 +183,18 @@ impl Backward {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (table, sets) = (parts.length()?, parts.length()?);
-        let (width, ranks) = (parts.word_within(64)?, parts.length()?);
+        let mut sections = Sections::new(bytes, PART);
+        let (table, sets) = (sections.length()?, sections.length()?);
+        let (width, ranks) = (sections.word_within(64)?, sections.length()?);
         // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the
         // bytes.
-        let sources = parts.word_within(nodes as u64)?;
-        let table = parts.take(table, 8)?;
-        let sets = parts.take(sets, 8)?;
-        let ranks = parts.take(ranks, 1)?;
+        let sources = sections.word_within(nodes as u64)?;
+        let table = sections.take(table, 8)?;
+        let sets = sections.take(sets, 8)?;
+        let ranks = sections.take(ranks, 1)?;
         let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
-        let numbers = parts.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
-        let strata = parts.rest();
+        let numbers = sections.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
+        let strata = sections.rest();
         let words_of =
             |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
         let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();
@@ -218,13 +219,13 @@ impl Backward {
     /// When a source links to anything here; `None` for one of another cell, and where there are no sets.
     #[inline]
     fn set_of(&self, rank: Rank) -> Option<&[u64]> {
-        let place = self.ranking.place(rank).filter(|_| self.words > 0)?;
-        let set = BitReader::new(&self.numbers, place as u64 * u64::from(self.width)).read_wide(self.width);
+        let active_index = self.ranking.active_index(rank).filter(|_| self.words > 0)?;
+        let set = BitReader::new(&self.numbers, active_index as u64 * u64::from(self.width)).read_wide(self.width);
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
-    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of its list of ranges
-    /// (`None`: it asks for none), and in which of them.
+    /// Calls `visit` with each source of a node, rising, that links in the ranges that `select_ranges` selects of the
+    /// node's list of ranges (`None`: no ranges), and in which of them.
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
@@ -232,37 +233,41 @@ impl Backward {
         &self,
         node: Node,
         scratch: &mut StoreScratch,
-        wanted: impl FnOnce(&[i64]) -> Option<Wanted>,
+        select_ranges: impl FnOnce(&[i64]) -> Option<Wanted>,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        let AnswerBuffers { phased, places, inner, edges } = &mut scratch.answer;
+        let AnswerBuffers { phased, table_indexes, inner, edges } = &mut scratch.answer;
         let by_masks = self.strata.phased(node.0, &mut scratch.strata, phased)?;
-        let Some(wanted) = wanted(&phased.times) else { return Ok(()) };
-        let (count, last) = (phased.times.len(), wanted.ranges.1);
-        if last >= count || wanted.ranges.0 > last {
+        let Some(selected) = select_ranges(&phased.times) else { return Ok(()) };
+        let (count, last) = (phased.times.len(), selected.ranges.1);
+        if last >= count || selected.ranges.0 > last {
             return Err(Damage::Outside { part: PART, value: last as u64, bound: count as u64 });
         }
         let mut nodes = Nodes::new(&self.ranks);
-        if wanted.inner == Some((0, count - 1)) {
+        if selected.inner == Some((0, count - 1)) {
             phased.links.iter().for_each(|&rank| visit(self.ranking.source(Rank(rank), &mut nodes), Found::Inner));
             return Ok(());
         }
         if !by_masks {
-            return self.sources_slowly(node, wanted, visit);
+            return self.sources_slowly(node, selected, visit);
         }
-        places.clear();
-        places.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
-        let cut = |cut: &mut Cut, ranges| cut.set(phased, places, ranges, self.words);
-        cut(inner, wanted.inner);
-        let (own, middle) = wanted.edges();
-        let ranges = if middle { [Some(wanted.ranges), None] } else { own.map(|own| own.map(|range| (range, range))) };
+        table_indexes.clear();
+        table_indexes.extend(phased.times.iter().map(|start| self.table.binary_search(start).unwrap_or(0)));
+        let cut = |cut: &mut Cut, ranges| cut.set(phased, table_indexes, ranges, self.words);
+        cut(inner, selected.inner);
+        let (edge_ranges, middle) = selected.edges();
+        let ranges = if middle {
+            [Some(selected.ranges), None]
+        } else {
+            edge_ranges.map(|edge| edge.map(|range| (range, range)))
+        };
         edges.iter_mut().zip(ranges).for_each(|(edge, ranges)| cut(edge, ranges));
         for (&rank, &mask) in phased.links.iter().zip(&phased.masks) {
             let set = self.set_of(Rank(rank));
-            let found = if inner.meets(mask, set) {
+            let found = if inner.links_in(mask, set) {
                 Found::Inner
             } else {
-                let [first, last] = [edges[0].meets(mask, set), edges[1].meets(mask, set)];
+                let [first, last] = [edges[0].links_in(mask, set), edges[1].links_in(mask, set)];
                 if !first && !last {
                     continue;
                 }
@@ -273,20 +278,22 @@ impl Backward {
         Ok(())
     }
 
-    fn sources_slowly(&self, node: Node, wanted: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {
+    fn sources_slowly(&self, node: Node, selected: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {
         let Some(record) = self.record(node)? else { return Ok(()) };
-        let meets = |own: &[Change], (first, last): (usize, usize)| {
+        let links_in = |link_changes: &[Change], (first, last): (usize, usize)| {
             let bound = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-            presence::any_in(own, bound(first), bound(last))
+            presence::any_in(link_changes, bound(first), bound(last))
         };
-        let (edges, middle) = wanted.edges();
+        let (edges, middle) = selected.edges();
         let mut changes = presence::by_link(&record.changes).peekable();
         for (at, &source) in (0u32..).zip(&record.sources) {
-            let own = changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, own)| own);
-            if wanted.inner.is_some_and(|inner| inner.0 <= inner.1 && meets(own, inner)) {
+            let link_changes =
+                changes.next_if(|(link, _)| *link == at).map_or(&[][..], |(_, link_changes)| link_changes);
+            if selected.inner.is_some_and(|inner| inner.0 <= inner.1 && links_in(link_changes, inner)) {
                 visit(source, Found::Inner);
-            } else if meets(own, wanted.ranges) {
-                let edge = |edge: Option<usize>| middle || edge.is_some_and(|range| meets(own, (range, range)));
+            } else if links_in(link_changes, selected.ranges) {
+                let edge =
+                    |edge: Option<usize>| middle || edge.is_some_and(|range| links_in(link_changes, (range, range)));
                 visit(source, Found::Edges(edges.map(edge)));
             }
         }
@@ -299,23 +306,24 @@ impl Backward {
     /// See [`Self::sources`].
     pub fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
         let Some(page) = self.strata.page(node.0)? else { return Ok(None) };
-        let places: Vec<usize> =
+        let table_indexes: Vec<usize> =
             page.timestamps.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
-        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(table_indexes.len()).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
-        let mut loose = presence::by_link(&page.changes).peekable();
+        let mut loose_changes = presence::by_link(&page.changes).peekable();
         for (link, &rank) in (0u32..).zip(&page.links) {
-            let own = loose.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, own)| own);
+            let link_changes =
+                loose_changes.next_if(|(at, _)| *at == link).map_or(&[][..], |(_, link_changes)| link_changes);
             let Some(set) = self.set_of(Rank(rank)) else {
-                changes.extend_from_slice(own);
+                changes.extend_from_slice(link_changes);
                 continue;
             };
-            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut stretches = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = true;
-            for (range, &place) in (0u32..).zip(&places) {
-                while runs.next_if(|&(_, to)| to < range).is_some() {}
-                let there = runs.peek().is_some_and(|&(from, _)| from <= range);
-                let now = there && set[place / 64] >> (place % 64) & 1 == 1;
+            for (range, &table_index) in (0u32..).zip(&table_indexes) {
+                while stretches.next_if(|&(_, to)| to < range).is_some() {}
+                let is_present = stretches.peek().is_some_and(|&(from, _)| from <= range);
+                let now = is_present && set[table_index / 64] >> (table_index % 64) & 1 == 1;
                 if now != before {
                     changes.push(Change { link, capture: range });
                 }
@@ -328,12 +336,12 @@ impl Backward {
     }
 }
 
-/// A part of a record's ranges, as phases with the places of their ranges; nothing meets none.
+/// An interval of a record's ranges, as phases with the table indexes of their ranges. No source links in an empty one.
 #[derive(Default)]
 struct Cut {
-    /// Phases with a range in the part.
+    /// Phases with a range in the interval.
     phases: u64,
-    /// Words of places of all of these phases together.
+    /// Bits of the table indexes of all of these phases together, in words.
     all: Vec<u64>,
     /// Those of each, one after the other.
     each: Vec<u64>,
@@ -341,8 +349,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// Cuts out the ranges from a first to a last one, if there are any; each lies at its place.
-    fn set(&mut self, phased: &Phased, places: &[usize], ranges: Option<(usize, usize)>, words: usize) {
+    /// Cuts out the ranges from a first to a last one, if there are any; `table_indexes` is where the table has each.
+    fn set(&mut self, phased: &Phased, table_indexes: &[usize], ranges: Option<(usize, usize)>, words: usize) {
         (self.phases, self.words) = (0, words);
         self.all.clear();
         self.each.clear();
@@ -355,27 +363,27 @@ impl Cut {
         }
         self.all.resize(words, 0);
         self.each.resize((to - from + 1) * words, 0);
-        for (range, &place) in (first..=last).zip(&places[first..]) {
-            let (word, bit) = (place / 64, 1 << (place % 64));
+        for (range, &table_index) in (first..=last).zip(&table_indexes[first..]) {
+            let (word, bit) = (table_index / 64, 1 << (table_index % 64));
             self.all[word] |= bit;
             self.each[(phase(range) - from) * words + word] |= bit;
         }
     }
 
-    /// Whether a source with these phases, active in `set`, links in this part.
+    /// Whether a source with these phases, active in `set`, links in this interval.
     #[inline]
-    fn meets(&self, mask: u64, set: Option<&[u64]>) -> bool {
-        let there = mask & self.phases;
-        if there == 0 {
+    fn links_in(&self, mask: u64, set: Option<&[u64]>) -> bool {
+        let shared_phases = mask & self.phases;
+        if shared_phases == 0 {
             return false;
         }
         let Some(set) = set else { return true };
         let active = |bits: &[u64]| bits.iter().zip(set).fold(0, |met, (bits, set)| met | bits & set) != 0;
-        if there == self.phases {
+        if shared_phases == self.phases {
             return active(&self.all);
         }
         let from = self.phases.trailing_zeros();
-        let mut rest = there;
+        let mut rest = shared_phases;
         while rest != 0 {
             if active(&self.each[(rest.trailing_zeros() - from) as usize * self.words..][..self.words]) {
                 return true;

@@ -75,15 +75,15 @@ pub trait ForwardStore: Send + Sync {
 
 /// What links to URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait BackwardStore: Send + Sync {
-    /// Calls `visit` with each source of a node, rising, that links in the ranges `wanted` of the node's list of ranges
-    /// (`None`: it asks for none), and in which of them.
+    /// Calls `visit` with each source of a node, rising, that links in the ranges that `select_ranges` selects of the
+    /// node's list of ranges (`None`: no ranges), and in which of them.
     ///
     /// # Errors
     /// See [`BackwardStore`]; so in all calls.
     fn sources(
         &self,
         node: Node,
-        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        select_ranges: &dyn Fn(&[i64]) -> Option<Wanted>,
         scratch: &mut StoreScratch,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage>;
@@ -138,7 +138,7 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     /// Those of `pages`, and links that the encoding cannot hold.
     fn encode_forward<'a>(
         &self,
-        given: CellShape<'a>,
+        shape: CellShape<'a>,
         pages: &dyn Fn() -> Records<'a, Page<Number>>,
     ) -> Result<Vec<u8>, Error>;
 
@@ -148,7 +148,7 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     /// See [`Encoding::encode_forward`].
     fn encode_backward<'a>(
         &self,
-        given: CellShape<'a>,
+        shape: CellShape<'a>,
         records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error>;
 
@@ -207,19 +207,19 @@ impl Encoding for InStrata {
 
     fn encode_forward<'a>(
         &self,
-        given: CellShape<'a>,
+        shape: CellShape<'a>,
         pages: &dyn Fn() -> Records<'a, Page<Number>>,
     ) -> Result<Vec<u8>, Error> {
         let plain = || -> Records<'a, Page<u64>> { Box::new(pages().map(|page| Ok(page?.renumbered(u64::from)))) };
-        strata::encode_pages(given.first.0, (given.nodes, given.count), &plain, self.profile)
+        strata::encode_pages(shape.first.0, (shape.nodes, shape.count), &plain, self.profile)
     }
 
     fn encode_backward<'a>(
         &self,
-        given: CellShape<'a>,
+        shape: CellShape<'a>,
         records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error> {
-        backward::encode(given.first, (given.nodes, given.count), records, self.profile)
+        backward::encode(shape.first, (shape.nodes, shape.count), records, self.profile)
     }
 
     fn open_forward(&self, bytes: Bytes, _: Number, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {

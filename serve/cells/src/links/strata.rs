@@ -99,7 +99,7 @@ pub(crate) struct StrataBuffers {
 /// A record and its node.
 #[derive(Clone, Copy)]
 struct RecordAt {
-    record: usize,
+    index: usize,
     node: usize,
 }
 
@@ -107,9 +107,9 @@ struct RecordAt {
 struct Head<'a> {
     bits: BitReader<'a>,
     end: u64,
-    place: RecordAt,
+    record: RecordAt,
     /// Its node's number among the links.
-    own: u64,
+    node_number: u64,
     /// 0 still, 1 rows, 2 columns.
     shape: usize,
 }
@@ -172,7 +172,7 @@ impl Strata {
         })
     }
 
-    /// Room for the records that an answer needs: each with its own, and one for the head that a window is compared
+    /// The levels for the records that an answer needs: one for each, and one for the head that a window is compared
     /// with.
     #[inline]
     fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {
@@ -182,51 +182,57 @@ impl Strata {
 
     /// Where the record of a node is.
     #[inline]
-    fn place_of(&self, node: usize) -> Result<Option<RecordAt>, Damage> {
+    fn find_record(&self, node: usize) -> Result<Option<RecordAt>, Damage> {
         if node >= self.nodes {
             return Err(Damage::Outside { part: PART, value: node as u64, bound: self.nodes as u64 });
         }
         let dense = self.records == self.nodes;
-        let record = if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) };
-        Ok(record.map(|record| RecordAt { record, node }))
+        let index = if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) };
+        Ok(index.map(|index| RecordAt { index, node }))
     }
 
     /// Where a record near another one is.
     #[inline]
-    fn near(&self, place: RecordAt, record: usize) -> RecordAt {
+    fn near(&self, record: RecordAt, index: usize) -> RecordAt {
         let dense = self.records == self.nodes;
         let ranks = &self.bytes[self.ranks..self.pointers];
-        let node = if dense { Some(record) } else { ranks::node_near(ranks, (place.record, place.node), record) };
-        RecordAt { record, node: node.unwrap_or(0) }
+        let node = if dense { Some(index) } else { ranks::node_near(ranks, (record.index, record.node), index) };
+        RecordAt { index, node: node.unwrap_or(0) }
     }
 
     /// The number of a node among the links.
     #[inline]
     fn number_of(&self, node: usize) -> u64 {
-        let place = match &self.numbers {
+        let rank = match &self.numbers {
             None => node,
             Some(numbers) => ranks::rank(numbers, node).map_or(0, |(before, _)| before),
         };
-        self.first + place as u64
+        self.first + rank as u64
     }
 
     /// Finds a record.
     #[inline]
-    fn begin(&self, place: RecordAt) -> Result<Head<'_>, Damage> {
+    fn begin(&self, record: RecordAt) -> Result<Head<'_>, Damage> {
         let blocks = &self.bytes[self.blocks..];
-        let (start, end) = self.layout.locate(place.record, &self.bytes[self.pointers..self.blocks], blocks)?;
-        Ok(Head { bits: BitReader::new(blocks, start), end, place, own: self.number_of(place.node), shape: 0 })
+        let (start, end) = self.layout.locate(record.index, &self.bytes[self.pointers..self.blocks], blocks)?;
+        Ok(Head {
+            bits: BitReader::new(blocks, start),
+            end,
+            record,
+            node_number: self.number_of(record.node),
+            shape: 0,
+        })
     }
 
     /// Finds a record and reads what stands before the links.
     #[inline]
     fn head<'a: 'b, 'b>(
         &'a self,
-        place: RecordAt,
+        record: RecordAt,
         list: &'b mut List,
         events: &mut Vec<u32>,
     ) -> Result<(Head<'a>, Captures<'b>), Damage> {
-        let mut head = self.begin(place)?;
+        let mut head = self.begin(record)?;
         let Some(times) = &self.times else { return Ok((head, Captures { times: &[], unknown: &[] })) };
         let captures = times.list(&self.tables, &mut head.bits, list)?;
         head.shape = self.tables.plain(Context::Shape).read(&mut head.bits);
@@ -258,10 +264,10 @@ impl Strata {
         }
         let symbol = self.tables.plain(Context::Reference).read(&mut head.bits);
         let Some(symbol) = symbol.checked_sub(1) else { return Ok(None) };
-        match references::neighbour(head.place.record, symbol / 2, self.records)
+        match references::neighbour(head.record.index, symbol / 2, self.records)
             .filter(|_| depth < usize::from(self.depth_max))
         {
-            Some(reference) => Ok(Some((self.near(head.place, reference), symbol % 2 == 1))),
+            Some(reference) => Ok(Some((self.near(head.record, reference), symbol % 2 == 1))),
             None => Err(Damage::Outside { part: PART, value: symbol as u64, bound: self.records as u64 }),
         }
     }
@@ -277,7 +283,15 @@ impl Strata {
         let Some((level, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
         match self.reference(&mut head, depth)? {
             None => {
-                links::read_rest(&self.tables, &mut head.bits, head.end, head.own, false, self.links_max, links)?;
+                links::read_rest(
+                    &self.tables,
+                    &mut head.bits,
+                    head.end,
+                    head.node_number,
+                    false,
+                    self.links_max,
+                    links,
+                )?;
             }
             Some((reference, all)) => {
                 self.links_of(reference, depth + 1, below, links)?;
@@ -288,7 +302,7 @@ impl Strata {
                     &self.tables,
                     &mut head.bits,
                     head.end,
-                    head.own,
+                    head.node_number,
                     true,
                     self.links_max,
                     &mut level.rest,
@@ -302,19 +316,19 @@ impl Strata {
     /// The links of a record.
     fn links_of(
         &self,
-        place: RecordAt,
+        record: RecordAt,
         depth: usize,
         levels: &mut [Level],
         links: &mut Vec<u64>,
     ) -> Result<(), Damage> {
         links.clear();
         if self.times.is_none() {
-            return self.links(self.begin(place)?, depth, levels, links).map(|_| ());
+            return self.links(self.begin(record)?, depth, levels, links).map(|_| ());
         }
         let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
         let (mut list, mut events) = (std::mem::take(&mut level.list), std::mem::take(&mut level.events));
         let done =
-            self.head(place, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
+            self.head(record, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
         if let Some(level) = levels.first_mut() {
             (level.list, level.events) = (list, events);
         }
@@ -329,15 +343,15 @@ impl LinkCodec for Strata {
 
     fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
         links.clear();
-        let Some(place) = self.place_of(node)? else { return Ok(()) };
-        self.links_of(place, 0, self.enough(&mut scratch.strata.levels), links)
+        let Some(record) = self.find_record(node)? else { return Ok(()) };
+        self.links_of(record, 0, self.enough(&mut scratch.strata.levels), links)
     }
 
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let mut ring = scan::Ring::new(self.depth_max);
         for node in 0..self.nodes {
-            match self.place_of(node)? {
-                Some(place) => visit(node, ring.list(self, place)?),
+            match self.find_record(node)? {
+                Some(record) => visit(node, ring.list(self, record)?),
                 None => visit(node, &[]),
             }
         }

@@ -71,15 +71,15 @@ impl UrlStore {
         usize::try_from(self.count - block as u64 * self.block as u64).map_or(self.block, |keys| keys.min(self.block))
     }
 
-    /// Writes key number `at` behind the first `room` bytes of `out`.
+    /// Writes key number `at` behind the first `reserved` bytes of `out`.
     #[inline]
-    pub(super) fn write_key(&self, at: u64, out: &mut Vec<u8>, room: usize) -> Result<(), Damage> {
+    pub(super) fn write_key(&self, at: u64, out: &mut Vec<u8>, reserved: usize) -> Result<(), Damage> {
         // The walk's room is cleared at each call: small for usual blocks.
-        if self.block <= 16 { self.write::<16>(at, out, room) } else { self.write::<BLOCK_MAX>(at, out, room) }
+        if self.block <= 16 { self.write::<16>(at, out, reserved) } else { self.write::<BLOCK_MAX>(at, out, reserved) }
     }
 
     /// See [`Self::write_key`]; `N` is at least the keys of a block and the blocks of a node.
-    fn write<const N: usize>(&self, at: u64, out: &mut Vec<u8>, room: usize) -> Result<(), Damage> {
+    fn write<const N: usize>(&self, at: u64, out: &mut Vec<u8>, reserved: usize) -> Result<(), Damage> {
         if at >= self.count {
             return Err(Damage::Outside { part: "number of a URL", value: at, bound: self.count });
         }
@@ -93,7 +93,7 @@ impl UrlStore {
         let bytes = self.block_bytes(&node, number)?;
         prefetch(bytes);
 
-        let mut writer = Writer { store: self, out, room, at: 0 };
+        let mut writer = Writer { store: self, out, reserved, at: 0 };
         let mut pieces = [Piece::default(); N];
         writer.plain(node.bytes, node.first.start, node.first.len())?;
         for piece in needed(&node.columns, number, node.rests, &mut pieces).iter().rev() {
@@ -106,9 +106,9 @@ impl UrlStore {
         // A piece is written up to where the next one begins.
         let need = |next: Option<&Piece>| next.map_or(usize::MAX, |next| next.shared);
         writer.tokens(bytes, start, end, need(pieces.last()))?;
-        for (place, piece) in pieces.iter().enumerate().rev() {
+        for (depth, piece) in pieces.iter().enumerate().rev() {
             writer.back_to(piece.shared)?;
-            let next = place.checked_sub(1).and_then(|next| pieces.get(next));
+            let next = depth.checked_sub(1).and_then(|next| pieces.get(next));
             writer.tokens(bytes, piece.start, piece.end, need(next))?;
         }
         writer.finish()
@@ -185,9 +185,9 @@ fn needed<'a, const N: usize>(
     let entry = entry.min(N - 1);
     let mut ends = [start; N];
     let mut end = start;
-    for (entry, place) in (1..=entry).zip(&mut ends[1..]) {
+    for (entry, key_end) in (1..=entry).zip(&mut ends[1..]) {
         end += columns.rest(entry);
-        *place = end;
+        *key_end = end;
     }
     let (mut length, mut need) = (0, usize::MAX);
     for entry in (1..=entry).rev() {
@@ -221,9 +221,9 @@ fn prefetch(bytes: &[u8]) {
 /// Writes a key from its beginning on.
 struct Writer<'a> {
     store: &'a UrlStore,
-    /// The key lies behind `room` bytes; what is behind its end is of no meaning.
+    /// The key lies behind `reserved` bytes; what is behind its end is of no meaning.
     out: &'a mut Vec<u8>,
-    room: usize,
+    reserved: usize,
     /// Bytes of the key written.
     at: usize,
 }
@@ -233,7 +233,7 @@ impl Writer<'_> {
     #[cold]
     fn grow(&mut self, at: usize) -> Result<(), Damage> {
         self.check(at)?;
-        self.out.resize((self.room + at + CHUNK).next_power_of_two().max(128), 0);
+        self.out.resize((self.reserved + at + CHUNK).next_power_of_two().max(128), 0);
         Ok(())
     }
 
@@ -247,12 +247,12 @@ impl Writer<'_> {
     /// Writes 32 bytes at `at` of the key.
     #[inline]
     fn chunk(&mut self, at: usize, bytes: &[u8; CHUNK]) -> Result<(), Damage> {
-        let place = self.room + at;
-        if place + CHUNK > self.out.len() {
+        let start = self.reserved + at;
+        if start + CHUNK > self.out.len() {
             self.grow(at)?;
         }
-        if let Some(place) = self.out.get_mut(place..place + CHUNK) {
-            place.copy_from_slice(bytes);
+        if let Some(start) = self.out.get_mut(start..start + CHUNK) {
+            start.copy_from_slice(bytes);
         }
         Ok(())
     }
@@ -299,7 +299,7 @@ impl Writer<'_> {
 
     fn finish(self) -> Result<(), Damage> {
         self.check(self.at)?;
-        self.out.truncate(self.room + self.at);
+        self.out.truncate(self.reserved + self.at);
         Ok(())
     }
 }

@@ -81,9 +81,9 @@ pub(super) fn write(entries: &[(usize, usize)], out: &mut Vec<u8>) {
     out.extend(bits.into_bytes());
 }
 
-/// The width for values up to `most`, and its half byte.
-pub(super) fn width_for(most: Option<usize>) -> (u32, u8) {
-    let bits = usize::BITS - most.unwrap_or(0).leading_zeros();
+/// The width for values up to `max`, and its half byte.
+pub(super) fn width_for(max: Option<usize>) -> (u32, u8) {
+    let bits = usize::BITS - max.unwrap_or(0).leading_zeros();
     u8::try_from(bits).ok().filter(|&bits| bits < WIDE.1).map_or(WIDE, |code| (bits, code))
 }
 

@@ -167,12 +167,12 @@ struct Image {
 impl Image {
     fn new(trained: Trained, alphabet: [bool; 256]) -> Self {
         let (mut trie, mut codes, mut first) = (Trie::new(), Vec::new(), 0);
-        for (tokens, room) in trained.tokens.iter().zip(trained.classes.room()) {
-            for (place, token) in tokens.iter().enumerate() {
+        for (tokens, size) in trained.tokens.iter().zip(trained.classes.sizes()) {
+            for (index, token) in tokens.iter().enumerate() {
                 trie.insert(token, u32::try_from(codes.len()).unwrap_or(u32::MAX));
-                codes.push(trained.classes.code(u32::try_from(first + place).unwrap_or(u32::MAX)));
+                codes.push(trained.classes.code(u32::try_from(first + index).unwrap_or(u32::MAX)));
             }
-            first += room;
+            first += size;
         }
         Self {
             trained,
@@ -262,11 +262,11 @@ impl Image {
         };
         u32_out(blocks.longest, &mut image)?;
         image.extend(blocks.count.to_le_bytes());
-        for part in [&dictionary, &self.nodes, &self.data] {
-            u32_out(part.len(), &mut image)?;
+        for section in [&dictionary, &self.nodes, &self.data] {
+            u32_out(section.len(), &mut image)?;
         }
-        for part in [&dictionary, &self.offsets, &self.nodes, &self.data] {
-            image.extend_from_slice(part);
+        for section in [&dictionary, &self.offsets, &self.nodes, &self.data] {
+            image.extend_from_slice(section);
         }
         Ok(image)
     }

@@ -12,7 +12,7 @@
 //!
 //! Nibbles lie low half first, so that codes are bits of little-endian words. Stored, in bits, lowest first: `short`
 //! and `middle` in 8 bits each; how many tokens have codes of two, three and four nibbles, in 17 bits each; three codes
-//! of [`crate::coding::huffman`], of shared lengths, of own lengths less 1, and of bytes; then for each token in order
+//! of [`crate::coding::huffman`], of shared lengths, of rest lengths less 1, and of bytes; then for each token in order
 //! the length that it shares with the token before, the length of the rest, and the rest. Numbers of tokens have gaps
 //! where a class is not full; no code of the gaps is ever written.
 //!
@@ -44,7 +44,7 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Tokens that have codes of two, three and four nibbles, at most.
-    pub(super) fn room(self) -> [usize; 3] {
+    pub(super) fn sizes(self) -> [usize; 3] {
         [self.short as usize, (self.middle - self.short) as usize * 16, (256 - self.middle) as usize * 256]
     }
 
@@ -104,23 +104,23 @@ impl Tokens {
             return Err(outside(classes.middle as usize, classes.short as usize));
         }
         let counts = [(); 3].map(|()| number(17) as usize);
-        let (shared, own, bytes) = (
+        let (shared_lengths, rest_lengths, byte_codes) = (
             Decoder::load(&mut bits, TOKEN_MAX, BITS_MAX)?,
             Decoder::load(&mut bits, TOKEN_MAX, BITS_MAX)?,
             Decoder::load(&mut bits, 256, BITS_MAX)?,
         );
-        let room = classes.room();
+        let sizes = classes.sizes();
         let mut entries = Vec::new();
         let (mut text, mut first) = (Vec::new(), 0);
         // The token before: its place and length.
-        let (mut place, mut length) = (0, 0);
-        for (count, room) in counts.into_iter().zip(room) {
-            if count > room || count > TOKENS_MAX {
-                return Err(outside(count, room));
+        let (mut start, mut length) = (0, 0);
+        for (count, size) in counts.into_iter().zip(sizes) {
+            if count > size || count > TOKENS_MAX {
+                return Err(outside(count, size));
             }
             entries.resize(first, 0);
             for _ in 0..count {
-                let (kept, added) = (shared.read(&mut bits), own.read(&mut bits) + 1);
+                let (kept, added) = (shared_lengths.read(&mut bits), rest_lengths.read(&mut bits) + 1);
                 if bits.overran() {
                     return Err(Damage::Ends { part: PART });
                 }
@@ -128,16 +128,16 @@ impl Tokens {
                     return Err(outside(kept + added, TOKEN_MAX));
                 }
                 if kept < length {
-                    text.extend_from_within(place..place + kept);
-                    place = text.len() - kept;
+                    text.extend_from_within(start..start + kept);
+                    start = text.len() - kept;
                 }
                 for _ in 0..added {
-                    text.push(u8::try_from(bytes.read(&mut bits)).unwrap_or(0));
+                    text.push(u8::try_from(byte_codes.read(&mut bits)).unwrap_or(0));
                 }
                 length = kept + added;
-                entries.push(u32::try_from(place << 6 | length).map_err(|_| outside(place, TOKENS_MAX))?);
+                entries.push(u32::try_from(start << 6 | length).map_err(|_| outside(start, TOKENS_MAX))?);
             }
-            first += room;
+            first += size;
         }
         text.resize(text.len() + TOKEN_MAX, 0);
         Ok(Self { firsts: classes.firsts(), entries, text })
@@ -162,29 +162,30 @@ impl Tokens {
 
 /// Writes tokens, each of 1 to [`TOKEN_MAX`] bytes, by class.
 pub(super) fn store(classes: Classes, tokens: &[Vec<Vec<u8>>; 3]) -> Vec<u8> {
-    let parts = || {
+    let split_tokens = || {
         let before = std::iter::once(&[][..]).chain(tokens.iter().flatten().map(Vec::as_slice));
         before.zip(tokens.iter().flatten()).map(|(before, token)| {
             let shared = before.iter().zip(token).take_while(|(a, b)| a == b).count().min(token.len() - 1);
             (shared, &token[shared..])
         })
     };
-    let (mut shared, mut own, mut bytes) = ([0; TOKEN_MAX], [0; TOKEN_MAX], [0; 256]);
-    for (kept, rest) in parts() {
-        shared[kept] += 1;
-        own[rest.len() - 1] += 1;
-        rest.iter().for_each(|&byte| bytes[usize::from(byte)] += 1);
+    let (mut shared_lengths, mut rest_lengths, mut byte_counts) = ([0; TOKEN_MAX], [0; TOKEN_MAX], [0; 256]);
+    for (kept, rest) in split_tokens() {
+        shared_lengths[kept] += 1;
+        rest_lengths[rest.len() - 1] += 1;
+        rest.iter().for_each(|&byte| byte_counts[usize::from(byte)] += 1);
     }
-    let [shared, own, bytes] = [&shared[..], &own, &bytes].map(|counts| Code::fit(counts, BITS_MAX));
+    let [shared_codes, rest_codes, byte_codes] =
+        [&shared_lengths[..], &rest_lengths, &byte_counts].map(|counts| Code::fit(counts, BITS_MAX));
     let mut out = BitWriter::default();
     out.write(u64::from(classes.short), 8);
     out.write(u64::from(classes.middle), 8);
     tokens.iter().for_each(|tokens| out.write(tokens.len() as u64, 17));
-    [&shared, &own, &bytes].into_iter().for_each(|code| code.store(&mut out));
-    for (kept, rest) in parts() {
-        shared.write(kept, &mut out);
-        own.write(rest.len() - 1, &mut out);
-        rest.iter().for_each(|&byte| bytes.write(usize::from(byte), &mut out));
+    [&shared_codes, &rest_codes, &byte_codes].into_iter().for_each(|code| code.store(&mut out));
+    for (kept, rest) in split_tokens() {
+        shared_codes.write(kept, &mut out);
+        rest_codes.write(rest.len() - 1, &mut out);
+        rest.iter().for_each(|&byte| byte_codes.write(usize::from(byte), &mut out));
     }
     out.into_bytes()
 }

@@ -113,16 +113,16 @@ pub(super) fn train(sample: &Sample) -> Trained {
         let mut order: Vec<usize> = (0..tokens.len()).collect();
         order.sort_unstable_by_key(|&token| (std::cmp::Reverse(counts[token]), token));
         let classes = fit(&order.iter().map(|&token| counts[token]).collect::<Vec<_>>());
-        let room = classes.room();
+        let sizes = classes.sizes();
         for (rank, &token) in order.iter().enumerate() {
-            nibbles[token] = 2 + u32::from(rank >= room[0]) + u32::from(rank >= room[0] + room[1]);
+            nibbles[token] = 2 + u32::from(rank >= sizes[0]) + u32::from(rank >= sizes[0] + sizes[1]);
         }
         let mut next = Vec::new();
         for (number, token) in tokens.iter().enumerate() {
             let single = token.len() == 1;
             let worth = single || {
-                let own = u32::try_from(number).unwrap_or(u32::MAX);
-                let cost = |token: u32| nibbles.get(token as usize).copied().filter(|_| token != own);
+                let token_number = u32::try_from(number).unwrap_or(u32::MAX);
+                let cost = |token: u32| nibbles.get(token as usize).copied().filter(|_| token != token_number);
                 let split = parser.parse(&trie, token, cost, |_| {});
                 scale(counts[number]) * u64::from(split.saturating_sub(nibbles[number])) > TOKEN_NIBBLES
             };
@@ -157,8 +157,8 @@ fn by_class(tokens: Vec<Vec<u8>>, counts: &[u64]) -> Trained {
     order.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(&b.0)));
     let classes = fit(&order.iter().map(|(_, count)| **count).collect::<Vec<_>>());
     let mut order = order.into_iter().map(|(token, _)| token);
-    let tokens = classes.room().map(|room| {
-        let mut tokens: Vec<_> = order.by_ref().take(room).collect();
+    let tokens = classes.sizes().map(|size| {
+        let mut tokens: Vec<_> = order.by_ref().take(size).collect();
         tokens.sort_unstable();
         tokens
     });
@@ -218,9 +218,9 @@ fn fit(counts: &[u64]) -> Classes {
     for short in 0..=255 {
         for middle in short..=255 {
             let classes = Classes { short, middle };
-            let room = classes.room();
-            let nibbles = 4 * sum(usize::MAX) - sum(room[0]) - sum(room[0] + room[1]);
-            if room.iter().sum::<usize>() >= counts.len() && nibbles < best.0 {
+            let sizes = classes.sizes();
+            let nibbles = 4 * sum(usize::MAX) - sum(sizes[0]) - sum(sizes[0] + sizes[1]);
+            if sizes.iter().sum::<usize>() >= counts.len() && nibbles < best.0 {
                 best = (nibbles, classes);
             }
         }

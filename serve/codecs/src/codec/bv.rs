@@ -21,7 +21,7 @@ use webgraph::prelude::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_words};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_words};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Damage, EncodeError};
@@ -145,15 +145,15 @@ impl Bv {
     /// # Errors
     /// Bytes with another sum than theirs, and a header that does not fit them.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes.clone(), CODEC);
-        let (sum, own) = (parts.word()?, xxh3_64(&bytes[8..]));
-        if sum != own {
-            return Err(Damage::Outside { part: "sum of a BV graph", value: own, bound: sum });
+        let mut sections = Sections::new(bytes.clone(), CODEC);
+        let (stored_sum, computed_sum) = (sections.word()?, xxh3_64(&bytes[8..]));
+        if stored_sum != computed_sum {
+            return Err(Damage::Outside { part: "stored_sum of a BV graph", value: computed_sum, bound: stored_sum });
         }
-        let (nodes, first, links) = (parts.length()?, parts.word_within(UID_END)?, parts.word()?);
-        let (window, chain_max) = (parts.length()?, parts.length()?);
-        let (graph_bytes, offsets_bytes) = (parts.length()?, parts.length()?);
-        let (graph, offsets) = (parts.take(graph_bytes, 1)?, parts.take(offsets_bytes, 1)?);
+        let (nodes, first, links) = (sections.length()?, sections.word_within(UID_END)?, sections.word()?);
+        let (window, chain_max) = (sections.length()?, sections.length()?);
+        let (graph_bytes, offsets_bytes) = (sections.length()?, sections.length()?);
+        let (graph, offsets) = (sections.take(graph_bytes, 1)?, sections.take(offsets_bytes, 1)?);
         let outside = |value: u64, bound: u64| Damage::Outside { part: CODEC, value, bound };
         if nodes as u64 >= offsets_bytes as u64 * 8 {
             return Err(outside(nodes as u64, offsets_bytes as u64 * 8));

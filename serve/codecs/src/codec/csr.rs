@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use webstrata_cells::Damage;
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -50,15 +50,15 @@ impl Csr {
     /// # Errors
     /// A header that does not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, _first, links) = (parts.length()?, parts.word()?, parts.length()?);
-        let mut width = || match parts.word()? {
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, _first, links) = (sections.length()?, sections.word()?, sections.length()?);
+        let mut width = || match sections.word()? {
             4 => Ok(4),
             8 => Ok(8),
             value => Err(Damage::Outside { part: PART, value, bound: 8 }),
         };
         let (end_bytes, link_bytes) = (width()?, width()?);
-        let (ends, links) = (parts.take(nodes, end_bytes)?, parts.take(links, link_bytes)?);
+        let (ends, links) = (sections.take(nodes, end_bytes)?, sections.take(links, link_bytes)?);
         Ok(Self { nodes, end_bytes, link_bytes, ends, links })
     }
 
@@ -73,8 +73,8 @@ impl Csr {
         if start > end || end > bound {
             return Err(Damage::Outside { part: PART, value: end, bound });
         }
-        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(self.link_bytes);
-        Ok((place(start), place(end)))
+        let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).saturating_mul(self.link_bytes);
+        Ok((offset(start), offset(end)))
     }
 }
 

@@ -54,8 +54,8 @@ impl Escaped {
     /// Bits of a number; many where its symbol was never counted.
     pub(super) fn bits(&self, value: u64) -> u32 {
         let symbol = self.symbol(value);
-        let own = if self.code.has(symbol) { self.code.bits(symbol) } else { 24 };
-        if symbol == self.last { own + nybble::bits(value - self.last as u64) } else { own }
+        let code_bits = if self.code.has(symbol) { self.code.bits(symbol) } else { 24 };
+        if symbol == self.last { code_bits + nybble::bits(value - self.last as u64) } else { code_bits }
     }
 
     /// Writes a number whose symbol was counted.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::nybble;
 use super::starts::{Starts, StartsWriter};
 use webstrata_cells::Damage;
-use webstrata_cells::coding::parts::{Parts, push_words};
+use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -63,9 +63,9 @@ impl Link2 {
     /// # Errors
     /// A header that does not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, "Link2");
-        let (nodes, first) = (parts.length()?, parts.word()?);
-        Ok(Self { first, starts: Starts::take(parts, nodes, 4)? })
+        let mut sections = Sections::new(bytes, "Link2");
+        let (nodes, first) = (sections.length()?, sections.word()?);
+        Ok(Self { first, starts: Starts::take(sections, nodes, 4)? })
     }
 }
 

@@ -22,7 +22,7 @@ use super::nybble;
 use super::starts::{Starts, StartsWriter};
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
-use webstrata_cells::coding::parts::{Parts, push_words};
+use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -92,9 +92,9 @@ impl Change {
                 self.adds.push(link);
             }
         }
-        for place in at..old.len() {
-            self.deletes.push((place - kept_from) as u64);
-            kept_from = place + 1;
+        for index in at..old.len() {
+            self.deletes.push((index - kept_from) as u64);
+            kept_from = index + 1;
         }
     }
 
@@ -205,17 +205,17 @@ fn choose(lists: &Lists, options: &Options, codes: &Codes<Escaped>) -> (Vec<u8>,
                 change.find(old, list);
                 let better = match options.choice {
                     Choice::Shortest => {
-                        let own = codes.bits(usize::from(distance), &change, uid);
-                        own < bits && {
-                            bits = own;
+                        let candidate_bits = codes.bits(usize::from(distance), &change, uid);
+                        candidate_bits < bits && {
+                            bits = candidate_bits;
                             true
                         }
                     }
                     Choice::MostSimilar { threshold } => {
                         let similarity = change.shared as f64 / (old.len() + change.adds.len()) as f64;
-                        let own = (similarity, HOPS_MAX - u64::from(hops[other]));
-                        similarity >= threshold && own > likeness && {
-                            likeness = own;
+                        let candidate_likeness = (similarity, HOPS_MAX - u64::from(hops[other]));
+                        similarity >= threshold && candidate_likeness > likeness && {
+                            likeness = candidate_likeness;
                             true
                         }
                     }
@@ -280,19 +280,19 @@ impl Referenced {
     /// # Errors
     /// A header or codes that do not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, "lists as changes");
-        let (nodes, first) = (parts.length()?, parts.word()?);
-        let distance_max = usize::try_from(parts.word_within(DISTANCE_MAX)?).unwrap_or(usize::MAX);
-        let hops_max = parts.word_within(HOPS_MAX)?;
-        let huffman_adds = parts.word_within(1)? == 1;
-        let length = parts.length()?;
-        let stored = parts.take(length, 1)?;
+        let mut sections = Sections::new(bytes, "lists as changes");
+        let (nodes, first) = (sections.length()?, sections.word()?);
+        let distance_max = usize::try_from(sections.word_within(DISTANCE_MAX)?).unwrap_or(usize::MAX);
+        let hops_max = sections.word_within(HOPS_MAX)?;
+        let huffman_adds = sections.word_within(1)? == 1;
+        let length = sections.length()?;
+        let stored = sections.take(length, 1)?;
         let mut bits = BitReader::new(&stored, 0);
         let refs = EscapedDecoder::load_plain(&mut bits, distance_max + 1, DELETE_BITS)?;
         let numbers = EscapedDecoder::load(&mut bits, DELETE_SYMBOLS, DELETE_BITS)?;
         let deletes = EscapedDecoder::load(&mut bits, DELETE_SYMBOLS, DELETE_BITS)?;
         let adds = huffman_adds.then(|| EscapedDecoder::load(&mut bits, ADD_SYMBOLS, ADD_BITS)).transpose()?;
-        let starts = Starts::take(parts, nodes, if huffman_adds { 1 } else { 4 })?;
+        let starts = Starts::take(sections, nodes, if huffman_adds { 1 } else { 4 })?;
         let codes = Codes { refs, numbers, deletes, adds };
         Ok(Self { first, distance_max, hops_max, codes, codes_bytes: stored.len() as u64, starts })
     }
@@ -359,13 +359,13 @@ impl Referenced {
         let (mut kept, mut from) = (0, 0usize);
         for _ in 0..number {
             let gap = usize::try_from(self.codes.deletes.read(bits)).unwrap_or(usize::MAX);
-            let place = from.saturating_add(gap);
-            if place >= list.len() {
-                return Err(Damage::Outside { part: "deletes", value: place as u64, bound: list.len() as u64 });
+            let index = from.saturating_add(gap);
+            if index >= list.len() {
+                return Err(Damage::Outside { part: "deletes", value: index as u64, bound: list.len() as u64 });
             }
-            list.copy_within(from..place, kept);
-            kept += place - from;
-            from = place + 1;
+            list.copy_within(from..index, kept);
+            kept += index - from;
+            from = index + 1;
         }
         if from > 0 {
             list.copy_within(from.., kept);
@@ -396,16 +396,16 @@ fn push_links(
 
 /// Merges rising links into a rising list.
 fn merge(list: &mut Vec<u64>, adds: &[u64]) {
-    let (mut kept, mut left) = (list.len(), adds.len());
-    list.resize(kept + left, 0);
+    let (mut kept, mut added) = (list.len(), adds.len());
+    list.resize(kept + added, 0);
     // From the end on; what is written is never before what is still to be read.
-    while left > 0 {
-        if kept > 0 && list[kept - 1] > adds[left - 1] {
+    while added > 0 {
+        if kept > 0 && list[kept - 1] > adds[added - 1] {
             kept -= 1;
-            list[kept + left] = list[kept];
+            list[kept + added] = list[kept];
         } else {
-            left -= 1;
-            list[kept + left] = adds[left];
+            added -= 1;
+            list[kept + added] = adds[added];
         }
     }
 }

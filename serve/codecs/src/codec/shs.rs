@@ -15,7 +15,7 @@
 use bytes::Bytes;
 
 use webstrata_cells::Damage;
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -165,11 +165,11 @@ impl<'a, const BITS: u32, const COUNT: u32> Reader<'a, BITS, COUNT> {
                 self.next()?;
             }
             let units = (self.lasts.trailing_zeros() + 1).min(self.units);
-            let part = self.payload & ((1 << (units * BITS)) - 1);
+            let payload = self.payload & ((1 << (units * BITS)) - 1);
             if shift >= 64 {
                 return Err(Damage::Outside { part: PART, value: u64::from(shift), bound: 64 });
             }
-            value |= part << shift;
+            value |= payload << shift;
             shift += units * BITS;
             let last = units > 0 && self.lasts >> (units - 1) & 1 == 1;
             self.payload >>= units * BITS;
@@ -184,26 +184,26 @@ impl<'a, const BITS: u32, const COUNT: u32> Reader<'a, BITS, COUNT> {
     /// Passes numbers, a container at a time where all of its numbers are passed.
     fn skip(&mut self, mut count: u64) -> Result<(), Damage> {
         loop {
-            let here = u64::from((self.lasts & ((1 << self.units) - 1)).count_ones());
-            if here >= count {
+            let numbers_ended = u64::from((self.lasts & ((1 << self.units) - 1)).count_ones());
+            if numbers_ended >= count {
                 return (0..count).try_for_each(|_| self.read().map(|_| ()));
             }
-            count -= here;
+            count -= numbers_ended;
             self.next()?;
         }
     }
 
     /// Appends a list of `count` links.
     fn links(&mut self, count: u64, uid: u64, links: &mut Vec<u64>) -> Result<(), Damage> {
-        let most = u64::from(self.units) + self.rest.len() as u64 * u64::from(COUNT);
-        let Some(room) = usize::try_from(count).ok().filter(|_| count <= most) else {
-            return Err(Damage::Outside { part: PART, value: count, bound: most });
+        let max_count = u64::from(self.units) + self.rest.len() as u64 * u64::from(COUNT);
+        let Some(capacity) = usize::try_from(count).ok().filter(|_| count <= max_count) else {
+            return Err(Damage::Outside { part: PART, value: count, bound: max_count });
         };
-        if room > 0 {
-            links.reserve(room);
+        if capacity > 0 {
+            links.reserve(capacity);
             let mut link = uid.wrapping_add_signed(unfold(self.read()?));
             links.push(link);
-            for _ in 1..room {
+            for _ in 1..capacity {
                 link = link.wrapping_add(self.read()?);
                 links.push(link);
             }
@@ -230,15 +230,15 @@ impl Shs {
     /// # Errors
     /// A header that does not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, first, stride) = (parts.length()?, parts.word()?, parts.length()?);
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, first, stride) = (sections.length()?, sections.word()?, sections.length()?);
         let outside = |value, bound| Err(Damage::Outside { part: PART, value, bound });
-        let unit = match parts.word()? {
+        let unit = match sections.word()? {
             8 => Unit::Byte,
             4 => Unit::Nybble,
             bits => return outside(bits, 8),
         };
-        let entry_bytes = match parts.word()? {
+        let entry_bytes = match sections.word()? {
             4 => 4,
             8 => 8,
             bytes => return outside(bytes, 8),
@@ -246,12 +246,12 @@ impl Shs {
         if stride == 0 {
             return outside(0, 1);
         }
-        let index = parts.take(nodes.div_ceil(stride), entry_bytes)?;
-        let containers = parts.rest();
+        let index = sections.take(nodes.div_ceil(stride), entry_bytes)?;
+        let containers = sections.rest();
         // Each list has a number, and a number a unit.
-        let most = containers.len() as u64 / 8 * u64::from(unit.count());
-        if nodes as u64 > most {
-            return outside(nodes as u64, most);
+        let max_nodes = containers.len() as u64 / 8 * u64::from(unit.count());
+        if nodes as u64 > max_nodes {
+            return outside(nodes as u64, max_nodes);
         }
         Ok(Self { nodes, first, stride, unit, entry_bytes, index, containers })
     }

@@ -7,14 +7,14 @@
 //! small graph is in reference encoding ([`graph`]). Supernodes are numbered by how many superedges lead to them, so
 //! that the numbers that come most are the least, and have a Huffman code.
 //!
-//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of a range;
-//! longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave the cell
-//! (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and superedge
-//! graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the number of its
-//! superedges, the length of its intranode graph in bits and that graph, then for each superedge the supernode, a bit
-//! that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain, in order, the
-//! length of its name in a word, the number of its supernodes in another, the name, and the supernodes, 4 bytes each.
-//! It is empty without keys.
+//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of an
+//! interval; longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave
+//! the cell (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and
+//! superedge graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the
+//! number of its superedges, the length of its intranode graph in bits and that graph, then for each superedge the
+//! supernode, a bit that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain,
+//! in order, the length of its name in a word, the number of its supernodes in another, the name, and the supernodes,
+//! 4 bytes each. It is empty without keys.
 
 mod arborescence;
 mod graph;
@@ -31,7 +31,7 @@ use pages::{Pages, Supernode};
 use read::Graph;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_wide, push_words, wide_at, width_of};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
@@ -75,7 +75,7 @@ struct Edge {
 pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec<u8> {
     assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
     let pages_max = options.pages_max.clamp(1, 2048);
-    // Neighbouring ranges are put together up to `pages_min`, which must not be more than a range may have.
+    // Neighbouring intervals are put together up to `pages_min`, which must not be more than an interval may have.
     let options = Options { pages_max, pages_min: options.pages_min.clamp(1, pages_max), ..*options };
     let nodes = lists.nodes();
     // Pages: the nodes, then the UIDs outside that they link to.
@@ -97,11 +97,12 @@ pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec
         lists.ends.get(page).map_or(&[][..], |&end| &links[start..end])
     };
     let pages = nodes + outside.len();
-    let ranges = partition::refine(pages, nodes, keys, &links_of, &options);
-    let parts: Vec<&[usize]> = ranges.iter().flat_map(|range| range.parts.iter().map(Vec::as_slice)).collect();
-    let (numbers, homes) = number(&parts, pages, &links_of);
-    let mut members: Vec<&[usize]> = vec![&[]; parts.len()];
-    parts.iter().zip(&numbers).for_each(|(part, &number)| members[number] = part);
+    let intervals = partition::refine(pages, nodes, keys, &links_of, &options);
+    let clusters: Vec<&[usize]> =
+        intervals.iter().flat_map(|interval| interval.clusters.iter().map(Vec::as_slice)).collect();
+    let (numbers, homes) = number(&clusters, pages, &links_of);
+    let mut members: Vec<&[usize]> = vec![&[]; clusters.len()];
+    clusters.iter().zip(&numbers).for_each(|(cluster, &number)| members[number] = cluster);
 
     let guess = Codes::guess();
     let plan = |supernode: usize| plan(supernode, &members, &homes, &links_of, &guess);
@@ -125,32 +126,32 @@ pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec
     push_words(&mut out, &[width as u64]);
     outside.iter().for_each(|&uid| push_wide(&mut out, uid, width));
     out.extend_from_slice(&codes);
-    pages::write(&ranges, &numbers, &starts, &mut out);
+    pages::write(&intervals, &numbers, &starts, &mut out);
     out.extend_from_slice(&domains);
     out.extend_from_slice(&graphs);
     out
 }
 
-/// The number of each part, by how many other parts link to it; and of each page its supernode and place in it.
+/// The number of each cluster, by how many other clusters link to it; and of each page its supernode and index in it.
 fn number<'a>(
-    parts: &[&[usize]],
+    clusters: &[&[usize]],
     pages: usize,
     links: &impl Fn(usize) -> &'a [u32],
 ) -> (Vec<usize>, Vec<(usize, usize)>) {
     let mut homes = vec![(0, 0); pages];
-    for (part, members) in parts.iter().enumerate() {
-        members.iter().enumerate().for_each(|(local, &page)| homes[page] = (part, local));
+    for (cluster, members) in clusters.iter().enumerate() {
+        members.iter().enumerate().for_each(|(local, &page)| homes[page] = (cluster, local));
     }
-    let mut in_degrees = vec![0u64; parts.len()];
-    for (part, members) in parts.iter().enumerate() {
+    let mut in_degrees = vec![0u64; clusters.len()];
+    for (cluster, members) in clusters.iter().enumerate() {
         let targets: BTreeSet<usize> =
             members.iter().flat_map(|&page| links(page)).map(|&link| homes[link as usize].0).collect();
-        targets.into_iter().filter(|&target| target != part).for_each(|target| in_degrees[target] += 1);
+        targets.into_iter().filter(|&target| target != cluster).for_each(|target| in_degrees[target] += 1);
     }
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|&part| (std::cmp::Reverse(in_degrees[part]), part));
-    let mut numbers = vec![0; parts.len()];
-    order.iter().enumerate().for_each(|(number, &part)| numbers[part] = number);
+    let mut order: Vec<usize> = (0..clusters.len()).collect();
+    order.sort_by_key(|&cluster| (std::cmp::Reverse(in_degrees[cluster]), cluster));
+    let mut numbers = vec![0; clusters.len()];
+    order.iter().enumerate().for_each(|(number, &cluster)| numbers[cluster] = number);
     homes.iter_mut().for_each(|home| home.0 = numbers[home.0]);
     (numbers, homes)
 }
@@ -293,23 +294,23 @@ impl Snode {
     /// # Errors
     /// A header, codes or a PageID index that do not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, first, pages) = (parts.length()?, parts.word()?, parts.length()?);
-        let mut small = || parts.word_within(PAGES_MAX).map(|value| usize::try_from(value).unwrap_or(usize::MAX));
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, first, pages) = (sections.length()?, sections.word()?, sections.length()?);
+        let mut small = || sections.word_within(PAGES_MAX).map(|value| usize::try_from(value).unwrap_or(usize::MAX));
         let (pages_max, depth_max) = (small()?, small()?);
-        let (codes_bytes, domains_bytes) = (parts.length()?, parts.length()?);
-        let outside_width = if parts.word_within(8)? == 4 { 4 } else { 8 };
+        let (codes_bytes, domains_bytes) = (sections.length()?, sections.length()?);
+        let outside_width = if sections.word_within(8)? == 4 { 4 } else { 8 };
         let count = pages.checked_sub(nodes).ok_or_else(|| no_such_node(nodes, pages))?;
-        let outside = parts.take(count, outside_width)?;
-        let stored = parts.take(codes_bytes, 1)?;
+        let outside = sections.take(count, outside_width)?;
+        let stored = sections.take(codes_bytes, 1)?;
         let mut bits = BitReader::new(&stored, 0);
         let targets = EscapedDecoder::load(&mut bits, SUPERNODE_SYMBOLS, BITS_MAX)?;
         let lengths = EscapedDecoder::load(&mut bits, LENGTH_SYMBOLS, BITS_MAX)?;
         let codes = [Codes::load(&mut bits)?, Codes::load(&mut bits)?];
-        let index = Pages::take(&mut parts, pages, pages_max)?;
-        let domains = parts.take(domains_bytes, 1)?;
-        let (codes_bytes, graphs) = (codes_bytes as u64, parts.rest());
-        let own = Self {
+        let index = Pages::take(&mut sections, pages, pages_max)?;
+        let domains = sections.take(domains_bytes, 1)?;
+        let (codes_bytes, graphs) = (codes_bytes as u64, sections.rest());
+        let graph = Self {
             nodes,
             first,
             depth_max,
@@ -323,7 +324,7 @@ impl Snode {
             domains,
             graphs,
         };
-        Ok(own)
+        Ok(graph)
     }
 
     /// The supernodes that have the pages of a domain, which is the first two labels of a URL key (`com,example,`).
@@ -331,10 +332,10 @@ impl Snode {
     /// # Errors
     /// Damaged bytes.
     pub fn domain(&self, domain: &[u8]) -> Result<Vec<usize>, Damage> {
-        let mut parts = Parts::new(self.domains.clone(), "the domain index of an S-Node");
-        while !parts.is_empty() {
-            let (length, count) = (parts.length()?, parts.length()?);
-            let (name, supernodes) = (parts.take(length, 1)?, parts.take(count, 4)?);
+        let mut sections = Sections::new(self.domains.clone(), "the domain index of an S-Node");
+        while !sections.is_empty() {
+            let (length, count) = (sections.length()?, sections.length()?);
+            let (name, supernodes) = (sections.take(length, 1)?, sections.take(count, 4)?);
             if name == domain {
                 let number = |at| wide_at(&supernodes, at, 4).and_then(|number| usize::try_from(number).ok());
                 return Ok((0..count).filter_map(number).collect());
@@ -394,12 +395,12 @@ impl Snode {
 
     /// Appends links that a graph has, or all to its target but these.
     fn push(&self, to: &Supernode, negative: bool, local: &[usize], links: &mut Vec<u64>) -> Result<(), Damage> {
-        let mut push = |place| self.uid(self.pages.page(to, place)).map(|uid| links.push(uid));
+        let mut push = |local| self.uid(self.pages.page(to, local)).map(|uid| links.push(uid));
         if !negative {
-            return local.iter().try_for_each(|&place| push(place));
+            return local.iter().try_for_each(|&local| push(local));
         }
         let mut missing = local.iter().peekable();
-        (0..to.count).filter(|place| missing.next_if(|&&missing| missing == *place).is_none()).try_for_each(push)
+        (0..to.count).filter(|local| missing.next_if(|&&missing| missing == *local).is_none()).try_for_each(push)
     }
 }
 
@@ -432,11 +433,11 @@ impl LinkCodec for Snode {
         Ok(())
     }
 
-    /// Makes the lists of a range of pages together, each small graph once.
+    /// Makes the lists of an interval of pages together, each small graph once.
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let (mut local, mut from) = (Vec::new(), 0);
         while from < self.nodes {
-            let (to, supernodes) = self.pages.range_of(from)?;
+            let (to, supernodes) = self.pages.interval_of(from)?;
             let to = to.min(self.nodes).max(from + 1);
             let mut lists = vec![Vec::new(); to - from];
             for number in supernodes {

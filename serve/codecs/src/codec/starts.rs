@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
-use webstrata_cells::coding::parts::{Parts, no_such_node};
+use webstrata_cells::coding::sections::{Sections, no_such_node};
 
 const PART: &str = "starts of lists";
 /// Lists that share a base.
@@ -62,8 +62,8 @@ impl StartsWriter {
     fn end_group(&mut self) {
         let longest = self.lengths.iter().copied().max().unwrap_or(0);
         let class = (0..3).find(|class| longest >> (8 << class) == 0).unwrap_or(3);
-        let place = self.data.len() as u64;
-        self.directory.extend_from_slice(&(place << 2 | class).to_le_bytes());
+        let start = self.data.len() as u64;
+        self.directory.extend_from_slice(&(start << 2 | class).to_le_bytes());
         self.lengths.resize(GROUP, 0);
         for length in self.lengths.drain(..) {
             self.data.extend_from_slice(&length.to_le_bytes()[..1 << class]);
@@ -92,9 +92,9 @@ pub(super) struct Starts {
 
 impl Starts {
     /// Takes the directory of `nodes` lists off the parts, and the rest as the data.
-    pub(super) fn take(mut parts: Parts, nodes: usize, unit: u32) -> Result<Self, Damage> {
-        let directory = parts.take(nodes.div_ceil(GROUP), 8)?;
-        Ok(Self { nodes, unit, directory, data: parts.rest() })
+    pub(super) fn take(mut sections: Sections, nodes: usize, unit: u32) -> Result<Self, Damage> {
+        let directory = sections.take(nodes.div_ceil(GROUP), 8)?;
+        Ok(Self { nodes, unit, directory, data: sections.rest() })
     }
 
     /// Number of lists.
@@ -116,8 +116,8 @@ impl Starts {
             return Err(no_such_node(node, self.nodes));
         }
         let ends = Damage::Ends { part: PART };
-        let (place, class) = self.group(node / GROUP).ok_or(ends)?;
-        let lengths = self.data.get(place..).and_then(|rest| rest.get(..GROUP << class)).ok_or(ends)?;
+        let (start, class) = self.group(node / GROUP).ok_or(ends)?;
+        let lengths = self.data.get(start..).and_then(|rest| rest.get(..GROUP << class)).ok_or(ends)?;
         let within = node % GROUP;
         let (before, length) = match class {
             0 => {
@@ -129,7 +129,7 @@ impl Starts {
             _ => sum(lengths, within, u64::from_le_bytes),
         };
         let unit = u64::from(self.unit);
-        let start = ((place + lengths.len()) as u64 * 8).saturating_add(before.saturating_mul(unit));
+        let start = ((start + lengths.len()) as u64 * 8).saturating_add(before.saturating_mul(unit));
         let end = start.saturating_add(length.saturating_mul(unit));
         if end > self.data.len() as u64 * 8 {
             return Err(ends);

@@ -56,9 +56,9 @@ fn make() -> Result<Samples, Error> {
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let given = |count| CellShape { first: Number(FIRST), nodes: NODES, count, keys: Some(&keys) };
-    let forward = all(&|tag| tag.encoding().encode_forward(given(pages.len()), &again))?;
-    let backward = all(&|tag| tag.encoding().encode_backward(given(sources.len()), &back))?;
+    let shape_of = |count| CellShape { first: Number(FIRST), nodes: NODES, count, keys: Some(&keys) };
+    let forward = all(&|tag| tag.encoding().encode_forward(shape_of(pages.len()), &again))?;
+    let backward = all(&|tag| tag.encoding().encode_backward(shape_of(sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
         // Every other one is of a later row, where a UID in three has a record.
         let every = if at % 2 == 0 { 1 } else { 3 };
@@ -91,9 +91,9 @@ fn make() -> Result<Samples, Error> {
 }
 
 fn url_key(at: usize) -> Vec<u8> {
-    let mut own = Vec::new();
-    key(&format!("http://host{}.example.org/{}/page{at:03}.html?x={}", at / 30, at / 9, at * at), &mut own);
-    own
+    let mut url_key = Vec::new();
+    key(&format!("http://host{}.example.org/{}/page{at:03}.html?x={}", at / 30, at / 9, at * at), &mut url_key);
+    url_key
 }
 
 /// Numbers of this cell's URLs, and some of others.

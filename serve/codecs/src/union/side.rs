@@ -29,7 +29,7 @@ use bytes::Bytes;
 use webstrata_layers::{Change, Page};
 
 use webstrata_cells::Damage;
-use webstrata_cells::coding::parts::{Parts, no_such_node, push_words};
+use webstrata_cells::coding::sections::{Sections, no_such_node, push_words};
 use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "plain times";
@@ -86,13 +86,13 @@ struct Array {
 }
 
 impl Array {
-    fn take(parts: &mut Parts) -> Result<Self, Damage> {
-        let (values, width) = (parts.length()?, parts.word_within(8)?);
+    fn take(sections: &mut Sections) -> Result<Self, Damage> {
+        let (values, width) = (sections.length()?, sections.word_within(8)?);
         if width == 0 {
             return Err(Damage::Outside { part: PART, value: 0, bound: 8 });
         }
         let width = usize::try_from(width).unwrap_or(8);
-        Ok(Self { bytes: parts.take(values, width)?, width })
+        Ok(Self { bytes: sections.take(values, width)?, width })
     }
 
     fn len(&self) -> usize {
@@ -128,12 +128,12 @@ impl Side {
     /// # Errors
     /// Parts that do not fit together.
     pub(crate) fn open(bytes: Bytes) -> Result<Self, Damage> {
-        let mut parts = Parts::new(bytes, PART);
-        let (nodes, least) = (parts.length()?, parts.word()?.cast_signed());
-        let mut array = || Array::take(&mut parts);
+        let mut sections = Sections::new(bytes, PART);
+        let (nodes, least) = (sections.length()?, sections.word()?.cast_signed());
+        let mut array = || Array::take(&mut sections);
         let ends = [array()?, array()?, array()?];
         let (times, unknown, links, captures) = (array()?, array()?, array()?, array()?);
-        let rest = parts.rest().len() as u64;
+        let rest = sections.rest().len() as u64;
         if rest > 0 {
             return Err(Damage::Outside { part: PART, value: rest, bound: 0 });
         }

@@ -22,7 +22,7 @@ pub(crate) struct Content {
     in_links: Xxh3,
     counts: Counts,
     /// A record as bytes; used again.
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Content {
@@ -36,17 +36,17 @@ impl Content {
     pub(crate) fn add_page(&mut self, page: &Page) {
         self.counts.add_page(page);
         let Page { uid, timestamps, unknown, links, changes } = page;
-        put(&mut self.room, *uid, timestamps, links, changes);
-        self.room.extend(unknown.iter().flat_map(|at| at.to_le_bytes()));
-        self.pages.update(&self.room);
+        put(&mut self.buffer, *uid, timestamps, links, changes);
+        self.buffer.extend(unknown.iter().flat_map(|at| at.to_le_bytes()));
+        self.pages.update(&self.buffer);
     }
 
     /// Adds what links to the next URL, in UIDs.
     pub(crate) fn add_in_links(&mut self, record: &InLinks) {
         self.counts.add_in_links(record);
         let InLinks { uid, ranges, sources, changes } = record;
-        put(&mut self.room, *uid, ranges, sources, changes);
-        self.in_links.update(&self.room);
+        put(&mut self.buffer, *uid, ranges, sources, changes);
+        self.in_links.update(&self.buffer);
     }
 
     /// How much that is.
@@ -97,14 +97,14 @@ impl Content {
     /// # Errors
     /// The part of the cell that says something else, or does not decode.
     pub(crate) fn compare(&self, cell: &Cell) -> Result<(), Error> {
-        let own = Self::of(cell)?;
-        let parts = [
-            ("URLs", self.urls.digest() == own.urls.digest()),
-            ("out-links", self.pages.digest() == own.pages.digest()),
-            ("in-links", self.in_links.digest() == own.in_links.digest()),
-            ("counts", self.counts == own.counts && self.counts == cell.counts),
+        let decoded = Self::of(cell)?;
+        let comparisons = [
+            ("URLs", self.urls.digest() == decoded.urls.digest()),
+            ("out-links", self.pages.digest() == decoded.pages.digest()),
+            ("in-links", self.in_links.digest() == decoded.in_links.digest()),
+            ("counts", self.counts == decoded.counts && self.counts == cell.counts),
         ];
-        let differs = parts.into_iter().find(|(_, same)| !same);
+        let differs = comparisons.into_iter().find(|(_, same)| !same);
         differs.map_or(Ok(()), |(part, _)| Err(Error::Differs { path: cell.path.clone(), part }))
     }
 }
@@ -127,12 +127,12 @@ impl Cell {
     }
 }
 
-/// Replaces the contents of `room` by a record, each list after its length.
-fn put(room: &mut Vec<u8>, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
-    room.clear();
+/// Replaces the contents of `buffer` by a record, each list after its length.
+fn put(buffer: &mut Vec<u8>, uid: Uid, times: &[i64], links: &[Uid], changes: &[Change]) {
+    buffer.clear();
     let lengths = [times.len(), links.len(), changes.len()].map(|length| length as u64);
-    room.extend(lengths.into_iter().chain([uid.0]).flat_map(u64::to_le_bytes));
-    room.extend(times.iter().flat_map(|time| time.to_le_bytes()));
-    room.extend(links.iter().flat_map(|link| link.0.to_le_bytes()));
-    room.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
+    buffer.extend(lengths.into_iter().chain([uid.0]).flat_map(u64::to_le_bytes));
+    buffer.extend(times.iter().flat_map(|time| time.to_le_bytes()));
+    buffer.extend(links.iter().flat_map(|link| link.0.to_le_bytes()));
+    buffer.extend(changes.iter().flat_map(|change| [change.link, change.capture]).flat_map(u32::to_le_bytes));
 }

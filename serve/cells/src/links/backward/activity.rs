@@ -14,11 +14,11 @@ use crate::links::strata::ranks;
 use crate::numbers::Number;
 
 /// Sets of `words` words each, in `wanted` words each; what is cut off must be 0.
-fn resized(sets: &[u64], words: usize, wanted: usize) -> Vec<u64> {
-    let kept = words.min(wanted);
-    let mut resized = vec![0; sets.len() / words * wanted];
+fn resized(sets: &[u64], words: usize, words_to: usize) -> Vec<u64> {
+    let kept = words.min(words_to);
+    let mut resized = vec![0; sets.len() / words * words_to];
     // No words are wanted where there are no sets.
-    for (to, from) in resized.chunks_exact_mut(wanted.max(1)).zip(sets.chunks_exact(words)) {
+    for (to, from) in resized.chunks_exact_mut(words_to.max(1)).zip(sets.chunks_exact(words)) {
         to[..kept].copy_from_slice(&from[..kept]);
     }
     resized
@@ -51,24 +51,24 @@ impl Activity {
         };
         let words_max = sets_bytes_max / 8 / nodes.max(1);
         let mut active = vec![false; nodes];
-        // Starts, rising, each with its place: in order of appearance at first.
+        // Starts, rising, each with its index: in order of appearance at first.
         let mut table: Vec<(i64, usize)> = Vec::new();
         let mut words = words_max.min(1);
         let mut sets = vec![0; words * nodes];
-        let mut places = Vec::new();
+        let mut table_indexes = Vec::new();
         for record in records() {
             let record = record?;
             record.sources.iter().filter_map(|&source| node_of(source)).for_each(|node| active[node] = true);
             if words == 0 {
                 continue;
             }
-            places.clear();
+            table_indexes.clear();
             for &start in &record.ranges {
                 let at = table.binary_search_by_key(&start, |&(start, _)| start).unwrap_or_else(|at| {
                     table.insert(at, (start, table.len()));
                     at
                 });
-                places.push(table[at].1);
+                table_indexes.push(table[at].1);
             }
             if table.len() > 64 * words {
                 let needed = table.len().div_ceil(64);
@@ -80,11 +80,11 @@ impl Activity {
                 sets = resized(&sets, words, wider);
                 words = wider;
             }
-            let all = places.iter().fold(vec![0u64; words], |mut all, &place| {
-                all[place / 64] |= 1 << (place % 64);
+            let all = table_indexes.iter().fold(vec![0u64; words], |mut all, &table_index| {
+                all[table_index / 64] |= 1 << (table_index % 64);
                 all
             });
-            let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+            let count = u32::try_from(table_indexes.len()).unwrap_or(u32::MAX);
             let mut changes = presence::by_link(&record.changes).peekable();
             for (at, &source) in (0u32..).zip(&record.sources) {
                 let changed = changes.next_if(|(link, _)| *link == at);
@@ -94,8 +94,8 @@ impl Activity {
                     None => set.iter_mut().zip(&all).for_each(|(word, all)| *word |= all),
                     Some((_, changes)) => {
                         for (from, to) in presence::runs(changes, count) {
-                            for &place in &places[from as usize..=to as usize] {
-                                set[place / 64] |= 1 << (place % 64);
+                            for &table_index in &table_indexes[from as usize..=to as usize] {
+                                set[table_index / 64] |= 1 << (table_index % 64);
                             }
                         }
                     }
@@ -104,14 +104,14 @@ impl Activity {
         }
         // By time.
         let fewest = table.len().div_ceil(64);
-        if table.iter().enumerate().any(|(at, &(_, place))| at != place) {
-            let mut by_place = vec![0; table.len()];
-            table.iter().enumerate().for_each(|(at, &(_, place))| by_place[place] = at);
+        if table.iter().enumerate().any(|(at, &(_, table_index))| at != table_index) {
+            let mut order = vec![0; table.len()];
+            table.iter().enumerate().for_each(|(at, &(_, table_index))| order[table_index] = at);
             let mut sorted = vec![0; words];
             for set in sets.chunks_exact_mut(words).filter(|set| set.iter().any(|&word| word != 0)) {
                 sorted.fill(0);
-                for (place, &at) in by_place.iter().enumerate() {
-                    sorted[at / 64] |= (set[place / 64] >> (place % 64) & 1) << (at % 64);
+                for (table_index, &at) in order.iter().enumerate() {
+                    sorted[at / 64] |= (set[table_index / 64] >> (table_index % 64) & 1) << (at % 64);
                 }
                 set.copy_from_slice(&sorted);
             }
@@ -127,25 +127,25 @@ impl Activity {
 
     /// The record with changes only where its sources are active; as it is where there are no sets.
     pub(super) fn loosen(&self, record: InLinks<Number>) -> Page<Number> {
-        let places: Vec<usize> =
+        let table_indexes: Vec<usize> =
             record.ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
-        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(table_indexes.len()).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
-        for (link, own) in presence::by_link(&record.changes) {
+        for (link, link_changes) in presence::by_link(&record.changes) {
             let source = record.sources.get(link as usize).copied();
             let Some(node) = source.and_then(|source| self.node_of(source)) else {
-                changes.extend_from_slice(own);
+                changes.extend_from_slice(link_changes);
                 continue;
             };
             let set = &self.sets[node * self.words..][..self.words];
-            let mut runs = presence::runs(own, count).into_iter().peekable();
+            let mut stretches = presence::runs(link_changes, count).into_iter().peekable();
             let mut before = None;
-            for (range, &place) in (0u32..).zip(&places) {
-                if set[place / 64] >> (place % 64) & 1 == 0 {
+            for (range, &table_index) in (0u32..).zip(&table_indexes) {
+                if set[table_index / 64] >> (table_index % 64) & 1 == 0 {
                     continue;
                 }
-                while runs.next_if(|&(_, to)| to < range).is_some() {}
-                let now = runs.peek().is_some_and(|&(from, _)| from <= range);
+                while stretches.next_if(|&(_, to)| to < range).is_some() {}
+                let now = stretches.peek().is_some_and(|&(from, _)| from <= range);
                 match before {
                     // Until the source is first active its links count as they are then.
                     None if !now => changes.push(Change { link, capture: 0 }),

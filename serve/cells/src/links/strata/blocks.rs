@@ -38,7 +38,7 @@ fn fit(buckets: &[Bucket]) -> [Class; 16] {
     // best[k][i]: fewest bits for the buckets from i on in k classes; choice: bits of the first of them.
     let mut best = vec![vec![u64::MAX; count + 1]; 17];
     let mut choice = vec![vec![0u32; count + 1]; 17];
-    best.iter_mut().for_each(|own| own[count] = 0);
+    best.iter_mut().for_each(|costs| costs[count] = 0);
     let mut sums = vec![0u64];
     buckets.iter().for_each(|bucket| sums.push(sums[sums.len() - 1] + bucket.count));
     for from in (0..count).rev() {
@@ -47,9 +47,9 @@ fn fit(buckets: &[Bucket]) -> [Class; 16] {
             if end == from {
                 continue;
             }
-            let own = (sums[end] - sums[from]) * u64::from(bits);
+            let pointer_bits = (sums[end] - sums[from]) * u64::from(bits);
             for classes in 1..=16 {
-                let cost = best[classes - 1][end].saturating_add(own);
+                let cost = best[classes - 1][end].saturating_add(pointer_bits);
                 if cost < best[classes][from] {
                     best[classes][from] = cost;
                     choice[classes][from] = bits;
@@ -113,7 +113,7 @@ impl BlocksWriter {
     pub(super) fn finish(self, records: &[u8]) -> Layout {
         let classes = fit(&buckets(&self.lengths));
         let mut blocks = Vec::new();
-        let mut places = Vec::new();
+        let mut starts = Vec::new();
         let mut source = BitReader::new(records, 0);
         for lengths in self.lengths.chunks(BLOCK) {
             let class_of = |&length: &u32| {
@@ -129,7 +129,7 @@ impl BlocksWriter {
                 extras.write_wide(u64::from(length - classes[class].base), classes[class].bits);
             }
             blocks.extend(extras.into_bytes());
-            places.push(blocks.len() as u64);
+            starts.push(blocks.len() as u64);
             let word = chosen.iter().enumerate().fold(0u64, |word, (at, &class)| word | (class as u64) << (4 * at));
             let mut out = BitWriter::default();
             out.write_wide(word, 64);
@@ -143,13 +143,13 @@ impl BlocksWriter {
             }
             blocks.extend(out.into_bytes());
         }
-        let farthest = places.chunks(GROUP).map(|group| group[group.len() - 1] - group[0]).max().unwrap_or(0);
+        let farthest = starts.chunks(GROUP).map(|group| group[group.len() - 1] - group[0]).max().unwrap_or(0);
         let width = (8 - farthest.leading_zeros() as usize / 8).max(1);
         let mut pointers = Vec::new();
-        for group in places.chunks(GROUP) {
+        for group in starts.chunks(GROUP) {
             pointers.extend_from_slice(&group[0].to_le_bytes()[..ABSOLUTE]);
-            for place in &group[1..] {
-                pointers.extend_from_slice(&(place - group[0]).to_le_bytes()[..width]);
+            for start in &group[1..] {
+                pointers.extend_from_slice(&(start - group[0]).to_le_bytes()[..width]);
             }
         }
         Layout { header: LayoutHeader { classes, width }, pointers, blocks }
@@ -167,9 +167,9 @@ struct Bucket {
 fn buckets(lengths: &[u32]) -> Vec<Bucket> {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
-    let place = |length: u32| length >> (32 - length.leading_zeros()).saturating_sub(7);
+    let mantissa = |length: u32| length >> (32 - length.leading_zeros()).saturating_sub(7);
     let octave = |length: u32| length.leading_zeros();
-    let same = |a: &u32, b: &u32| octave(*a) == octave(*b) && place(*a) == place(*b);
+    let same = |a: &u32, b: &u32| octave(*a) == octave(*b) && mantissa(*a) == mantissa(*b);
     let bucket = |same: &[u32]| Bucket { shortest: same[0], longest: same[same.len() - 1], count: same.len() as u64 };
     sorted.chunk_by(same).map(bucket).collect()
 }
@@ -230,26 +230,26 @@ impl Blocks {
         }
         let block = record / BLOCK;
         let group = block / GROUP * (ABSOLUTE + (GROUP - 1) * self.width);
-        let mut place = number(pointers, group, ABSOLUTE);
+        let mut start = number(pointers, group, ABSOLUTE);
         if !block.is_multiple_of(GROUP) {
-            place += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
+            start += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
         }
-        let place = usize::try_from(place).ok().filter(|&place| place <= blocks.len());
-        let (before, after) = place.map_or((&[][..], &[][..]), |place| blocks.split_at(place));
+        let start = usize::try_from(start).ok().filter(|&start| start <= blocks.len());
+        let (before, after) = start.map_or((&[][..], &[][..]), |start| blocks.split_at(start));
         let mut word = u64::from_le_bytes(*after.first_chunk::<8>().ok_or(Damage::Ends { part: PART })?);
         // Extra bits are taken from the class word backwards, the highest of `extras` first.
         let start = before.len() as u64 * 8;
         let mut extras =
             before.last_chunk::<8>().map_or_else(|| last_bits(before, start), |last| u64::from_le_bytes(*last));
-        let (mut left, mut taken) = (64, 0);
+        let (mut bits_left, mut taken) = (64, 0);
         let mut take = |bits: u32| {
-            if bits > left {
+            if bits > bits_left {
                 extras = last_bits(before, start.saturating_sub(taken));
-                left = 64;
+                bits_left = 64;
             }
             let extra = (extras >> 1) >> (63 - bits);
             extras <<= bits;
-            left -= bits;
+            bits_left -= bits;
             taken += u64::from(bits);
             extra
         };

@@ -95,18 +95,18 @@ pub fn encode_pages<'a, E: 'a>(
     encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
 }
 
-/// As [`encode_pages`], with links in other numbers than UIDs; `own` gives a node's number.
+/// As [`encode_pages`], with links in other numbers than UIDs; `number_of` gives a node's number.
 pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
     first: u64,
     (nodes, records): (usize, usize),
     pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + 'a>,
-    own: &'b dyn Fn(usize) -> u64,
+    number_of: &'b dyn Fn(usize) -> u64,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
     let record = move |page: Result<Page<u64>, E>| {
         page.map(|page| {
             let node = usize::try_from(page.uid - first).unwrap_or(usize::MAX);
-            (node, Record::of(page, own(node)))
+            (node, Record::of(page, number_of(node)))
         })
     };
     let head = Head { first, nodes, timed: true };
@@ -135,7 +135,7 @@ fn encode_records<'a, E>(
     // All of a small cell, every n-th piece of a large one.
     let step = count.div_ceil(effort.sample).max(1);
     let sampled = |at: usize| (at / SAMPLE_PIECE).is_multiple_of(step);
-    let (mut held, mut held_bytes, mut whole) = (Vec::new(), 0, true);
+    let (mut held, mut held_bytes, mut all_held) = (Vec::new(), 0, true);
     for (at, record) in records().enumerate() {
         let (node, record) = record?;
         nodes.push(node);
@@ -145,22 +145,22 @@ fn encode_records<'a, E>(
             times.add(list);
         }
         held_bytes += record.bytes();
-        if whole && held_bytes > effort.held_max && step > 1 {
-            whole = false;
-            let mut place = 0..;
-            held.retain(|_| place.next().is_some_and(sampled));
+        if all_held && held_bytes > effort.held_max && step > 1 {
+            all_held = false;
+            let mut indexes = 0..;
+            held.retain(|_| indexes.next().is_some_and(sampled));
             held.shrink_to_fit();
         }
-        if whole || sampled(at) {
+        if all_held || sampled(at) {
             held.push(record);
         }
     }
     let times = head.timed.then(|| times.finish());
-    let mut room = RecordBuffers::default();
+    let mut buffers = RecordBuffers::default();
     let piece_len = if step == 1 { SEGMENT } else { SAMPLE_PIECE };
     let pieces: Vec<(&[Record], Candidates)> = held
         .chunks(piece_len)
-        .step_by(if whole { step } else { 1 })
+        .step_by(if all_held { step } else { 1 })
         .map(|piece| (piece, candidates_of(piece, profile, effort.kept)))
         .collect();
     // `choices` weighs one way of writing against another, `codes` are what is written with.
@@ -169,36 +169,36 @@ fn encode_records<'a, E>(
         let model = choices.as_ref().unwrap_or(Model::usual());
         let mut counts = counts_of(times.as_ref());
         for (piece, candidates) in &pieces {
-            let chosen = references_of(piece, candidates, profile, model, &mut room);
-            write_all(piece, &chosen, times.as_ref(), model, &mut room, &mut counts, &mut |_| {});
+            let chosen = references_of(piece, candidates, profile, model, &mut buffers);
+            write_all(piece, &chosen, times.as_ref(), model, &mut buffers, &mut counts, &mut |_| {});
         }
         choices = Some(counts.fit(step > 1));
     }
     let choices = choices.as_ref().unwrap_or(Model::usual());
     let mut chosen = Vec::new();
     // Where all is held, the codes hold just what was chosen.
-    let codes = whole.then(|| {
+    let codes = all_held.then(|| {
         let mut counts = counts_of(times.as_ref());
         for segment in held.chunks(SEGMENT) {
-            let own =
-                references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut room);
-            write_all(segment, &own, times.as_ref(), choices, &mut room, &mut counts, &mut |_| {});
-            chosen.push(own);
+            let segment_references =
+                references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut buffers);
+            write_all(segment, &segment_references, times.as_ref(), choices, &mut buffers, &mut counts, &mut |_| {});
+            chosen.push(segment_references);
         }
         counts.fit(false)
     });
     let codes = codes.as_ref().unwrap_or(choices);
     let mut writer = Writer { model: codes, out: BitWriter::default() };
     let mut blocks = BlocksWriter::default();
-    let mut write = |segment: &[Record], chosen: &[Option<u8>], room: &mut RecordBuffers| {
+    let mut write = |segment: &[Record], chosen: &[Option<u8>], buffers: &mut RecordBuffers| {
         let mut before = writer.out.len();
-        write_all(segment, chosen, times.as_ref(), choices, room, &mut writer, &mut |writer: &Writer<'_>| {
+        write_all(segment, chosen, times.as_ref(), choices, buffers, &mut writer, &mut |writer: &Writer<'_>| {
             blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
             before = writer.out.len();
         });
     };
-    if whole {
-        held.chunks(SEGMENT).zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut room));
+    if all_held {
+        held.chunks(SEGMENT).zip(&chosen).for_each(|(segment, chosen)| write(segment, chosen, &mut buffers));
     } else {
         drop(pieces);
         drop(held);
@@ -210,8 +210,8 @@ fn encode_records<'a, E>(
                 break;
             }
             let chosen =
-                references_of(&segment, &candidates_of(&segment, profile, effort.kept), profile, choices, &mut room);
-            write(&segment, &chosen, &mut room);
+                references_of(&segment, &candidates_of(&segment, profile, effort.kept), profile, choices, &mut buffers);
+            write(&segment, &chosen, &mut buffers);
         }
     }
     let layout = blocks.finish(&writer.out.into_bytes());
@@ -229,11 +229,11 @@ fn encode_records<'a, E>(
     let ranks = if nodes.len() == head.nodes { Vec::new() } else { ranks::encode(&nodes, head.nodes) };
     let tables = tables.out.into_bytes();
     let mut out = Vec::new();
-    for part in [&tables, &ranks, &layout.pointers, &layout.blocks] {
-        out.extend_from_slice(&(part.len() as u64).to_le_bytes());
+    for section in [&tables, &ranks, &layout.pointers, &layout.blocks] {
+        out.extend_from_slice(&(section.len() as u64).to_le_bytes());
     }
-    for part in [tables, ranks, layout.pointers, layout.blocks] {
-        out.extend(part);
+    for section in [tables, ranks, layout.pointers, layout.blocks] {
+        out.extend(section);
     }
     Ok(out)
 }
@@ -244,15 +244,15 @@ fn references_of(
     candidates: &Candidates,
     profile: Profile,
     model: &Model,
-    room: &mut RecordBuffers,
+    buffers: &mut RecordBuffers,
 ) -> Vec<Option<u8>> {
     let mut costs = Costs::default();
     for (at, record) in records.iter().enumerate() {
-        let (alone, columns) = record.bits_alone(model, room);
+        let (alone, columns) = record.bits_alone(model, buffers);
         let others = candidates.of(at).iter().filter_map(|&slot| {
             let slot = usize::from(slot);
             let other = neighbour(at, slot, records.len())?;
-            let bits = record.bits_against(slot, &records[other], columns, alone, model, room)?;
+            let bits = record.bits_against(slot, &records[other], columns, alone, model, buffers)?;
             // Another block costs another look.
             let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
             Some((other, bits + far + profile.reference_bits))
@@ -281,14 +281,14 @@ fn write_all<S: Sink>(
     chosen: &[Option<u8>],
     times: Option<&TimesWriter>,
     model: &Model,
-    room: &mut RecordBuffers,
+    buffers: &mut RecordBuffers,
     sink: &mut S,
     written: &mut dyn FnMut(&S),
 ) {
     for (at, record) in records.iter().enumerate() {
         let reference = chosen[at].map(usize::from).and_then(|slot| Some((slot, neighbour(at, slot, records.len())?)));
         if times.is_some() || !record.links.is_empty() {
-            record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, room, sink);
+            record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, buffers, sink);
         }
         written(sink);
     }

@@ -21,9 +21,9 @@ use super::symbols::{Context, Sink, Tables, Token};
 pub(super) struct Split {
     /// For each link of the reference, whether it is copied, eight a byte, the first lowest.
     flags: Vec<u8>,
-    /// Places of the links that are copied: among the own ones, and in the reference.
+    /// Indexes of the links that are copied: in the record, and in the reference.
     pub(super) copied: Vec<(u32, u32)>,
-    /// Links that are not copied, and their places.
+    /// Links that are not copied, and their indexes.
     rest: Vec<u64>,
     pub(super) rest_at: Vec<u32>,
 }
@@ -36,23 +36,23 @@ impl Split {
         self.copied.resize(links.len(), (0, 0));
         self.rest.resize(links.len(), 0);
         self.rest_at.resize(links.len(), 0);
-        let (mut own, mut other, mut copied, mut rest) = (0, 0, 0, 0);
+        let (mut index, mut reference_index, mut copied, mut rest) = (0, 0, 0, 0);
         // Every step writes all it may have to, and no branch depends on the links.
-        while let (Some(&link), Some(&theirs)) = (links.get(own), reference.get(other)) {
-            self.flags[other / 8] |= u8::from(link == theirs) << (other % 8);
-            self.copied[copied] = (place(own), place(other));
-            copied += usize::from(link == theirs);
+        while let (Some(&link), Some(&reference_link)) = (links.get(index), reference.get(reference_index)) {
+            self.flags[reference_index / 8] |= u8::from(link == reference_link) << (reference_index % 8);
+            self.copied[copied] = (narrow(index), narrow(reference_index));
+            copied += usize::from(link == reference_link);
             self.rest[rest] = link;
-            self.rest_at[rest] = place(own);
-            rest += usize::from(link < theirs);
-            own += usize::from(link <= theirs);
-            other += usize::from(theirs <= link);
+            self.rest_at[rest] = narrow(index);
+            rest += usize::from(link < reference_link);
+            index += usize::from(link <= reference_link);
+            reference_index += usize::from(reference_link <= link);
         }
         self.copied.truncate(copied);
         self.rest.truncate(rest);
-        self.rest.extend_from_slice(&links[own..]);
+        self.rest.extend_from_slice(&links[index..]);
         self.rest_at.truncate(rest);
-        self.rest_at.extend((own..links.len()).map(place));
+        self.rest_at.extend((index..links.len()).map(narrow));
         let (all, used) = (self.all(reference), reference.len() % 8);
         if let Some(last) = self.flags.last_mut().filter(|_| used > 0 && !all) {
             // What lies beyond the end repeats the last flag: the likeliest symbol.
@@ -68,18 +68,18 @@ impl Split {
     }
 }
 
-/// A place in a list.
+/// The index of a link as 32 bits.
 #[inline]
-fn place(at: usize) -> u32 {
+fn narrow(at: usize) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "lists of 2^32 links would not fit the memory of a cell")]
-    let place = at as u32;
-    place
+    let index = at as u32;
+    index
 }
 
 /// Writes a record's links. `reference`: the slot and the split; without one, all of `links` is rest.
 pub(super) fn write<S: Sink>(
     sink: &mut S,
-    own: u64,
+    node_number: u64,
     links: &[u64],
     reference: Option<(usize, &Split, bool)>,
     end: bool,
@@ -105,7 +105,7 @@ pub(super) fn write<S: Sink>(
         }
         return;
     };
-    sink.number(context, zigzag(first.wrapping_sub(own)));
+    sink.number(context, zigzag(first.wrapping_sub(node_number)));
     let mut before = first;
     context = Context::next(copying, 0);
     while let Some(&link) = links.first() {
@@ -138,7 +138,7 @@ pub(super) fn read_rest(
     tables: &Tables,
     bits: &mut BitReader<'_>,
     end: u64,
-    own: u64,
+    node_number: u64,
     copying: bool,
     links_max: usize,
     rest: &mut Vec<u64>,
@@ -149,7 +149,7 @@ pub(super) fn read_rest(
     }
     let first = tables.numbers(if copying { Context::FirstCopying } else { Context::FirstAlone });
     let Token::Gap(first) = first.read(bits) else { return Ok(()) };
-    let mut before = own.wrapping_add(unzigzag(first));
+    let mut before = node_number.wrapping_add(unzigzag(first));
     rest.push(before);
     let near = tables.numbers(Context::next(copying, 0));
     let far = tables.numbers(Context::next(copying, 8));
@@ -162,9 +162,9 @@ pub(super) fn read_rest(
                 table = if gap >= 8 { far } else { near };
             }
             Token::Run(run) => {
-                let room = links_max.saturating_sub(rest.len());
-                if usize::try_from(run).map_or(true, |run| run > room) {
-                    return Err(Damage::Outside { part: super::PART, value: run, bound: room as u64 });
+                let links_left = links_max.saturating_sub(rest.len());
+                if usize::try_from(run).map_or(true, |run| run > links_left) {
+                    return Err(Damage::Outside { part: super::PART, value: run, bound: links_left as u64 });
                 }
                 rest.extend((1..=run).map(|step| before.wrapping_add(step)));
                 before = before.wrapping_add(run);
@@ -205,15 +205,15 @@ pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
     if rest.is_empty() {
         return;
     }
-    let (mut left, mut to) = (links.len(), links.len() + rest.len());
+    let (mut unmerged, mut to) = (links.len(), links.len() + rest.len());
     links.resize(to, 0);
     // From the end, so that links that come before all of the rest stay where they are. Links of the rest are few and
     // far between, so that going by comparisons is guessed right most of the time.
     for &link in rest.iter().rev() {
-        while left > 0 && links[left - 1] > link {
+        while unmerged > 0 && links[unmerged - 1] > link {
             to -= 1;
-            left -= 1;
-            links[to] = links[left];
+            unmerged -= 1;
+            links[to] = links[unmerged];
         }
         to -= 1;
         links[to] = link;
@@ -247,14 +247,14 @@ pub(super) fn read_copies_with(tables: &Tables, bits: &mut BitReader<'_>, links:
 /// As [`merge`], with a mask for each link.
 #[inline]
 pub(super) fn merge_with(links: &mut Vec<u64>, masks: &mut Vec<u64>, rest: &[u64], rest_masks: &[u64]) {
-    let (mut left, mut to) = (links.len(), links.len() + rest.len());
+    let (mut unmerged, mut to) = (links.len(), links.len() + rest.len());
     links.resize(to, 0);
     masks.resize(to, 0);
     for (&link, &mask) in rest.iter().zip(rest_masks).rev() {
-        while left > 0 && links[left - 1] > link {
+        while unmerged > 0 && links[unmerged - 1] > link {
             to -= 1;
-            left -= 1;
-            (links[to], masks[to]) = (links[left], masks[left]);
+            unmerged -= 1;
+            (links[to], masks[to]) = (links[unmerged], masks[unmerged]);
         }
         to -= 1;
         (links[to], masks[to]) = (link, mask);

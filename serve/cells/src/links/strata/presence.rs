@@ -5,8 +5,8 @@
 //! link, by *rows*:
 //!
 //! ```text
-//! copied links   predicted from the reference's mask, turned to the own phases by time; the exceptions as gaps with
-//!                an end
+//! copied links   predicted from the reference's mask, moved to the record's phases by time; the exceptions as gaps
+//!                with an end
 //! class          of each exception and each other link: 0 in all phases, 1 as the link coded before, 2 from phase p
 //!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n are below what is possible
 //! ```
@@ -35,23 +35,24 @@ pub(super) fn between(first: usize, last: usize) -> u64 {
     full(last + 1) & (!0 << (first & 63))
 }
 
-/// Turns masks of a reference's phases into masks of the own ones: the state at the time when each own phase begins.
-pub(super) struct Turn {
-    /// The reference's phase for each own phase; empty where they are the same.
+/// Translates masks of a reference's phases into masks of the record's phases: the state at the time when each phase
+/// of the record begins.
+pub(super) struct PhaseMap {
+    /// The reference's phase for each phase of the record; empty where they are the same.
     phases: Vec<u8>,
     full_from: u64,
     full_to: u64,
-    /// The last mask turned.
+    /// The last mask that was translated, before and after.
     last: (u64, u64),
 }
 
-impl Default for Turn {
+impl Default for PhaseMap {
     fn default() -> Self {
         Self { phases: Vec::new(), full_from: 1, full_to: 1, last: (1, 1) }
     }
 }
 
-impl Turn {
+impl PhaseMap {
     /// `from` and `to`: when the phases of the reference and of the record begin; at most 64 each.
     pub(super) fn set(&mut self, from: &[i64], to: &[i64]) {
         self.full_from = full(from.len());
@@ -70,16 +71,16 @@ impl Turn {
         }
     }
 
-    /// Turns masks in place.
+    /// Translates masks in place.
     #[inline]
-    pub(super) fn turn_all(&mut self, masks: &mut [u64]) {
+    pub(super) fn translate_all(&mut self, masks: &mut [u64]) {
         if !self.phases.is_empty() {
-            masks.iter_mut().for_each(|mask| *mask = self.turn(*mask));
+            masks.iter_mut().for_each(|mask| *mask = self.translate(*mask));
         }
     }
 
     #[inline]
-    pub(super) fn turn(&mut self, mask: u64) -> u64 {
+    pub(super) fn translate(&mut self, mask: u64) -> u64 {
         if self.phases.is_empty() {
             return mask;
         }

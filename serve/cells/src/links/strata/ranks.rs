@@ -66,15 +66,15 @@ pub(crate) fn rank(ranks: &[u8], node: usize) -> Option<(usize, bool)> {
     for at in 0..bit / 64 {
         before += word(words, at).count_ones() as usize;
     }
-    let own = word(words, bit / 64);
-    before += (own & ((1 << (bit % 64)) - 1)).count_ones() as usize;
-    Some((before, own >> (bit % 64) & 1 == 1))
+    let last_word = word(words, bit / 64);
+    before += (last_word & ((1 << (bit % 64)) - 1)).count_ones() as usize;
+    Some((before, last_word >> (bit % 64) & 1 == 1))
 }
 
 /// The record of a node.
 #[inline]
 pub(crate) fn record_of(ranks: &[u8], node: usize) -> Option<usize> {
-    rank(ranks, node).and_then(|(before, own)| own.then_some(before))
+    rank(ranks, node).and_then(|(before, has_record)| has_record.then_some(before))
 }
 
 /// The node of a record. Cost: bisection of the counts.
@@ -86,14 +86,14 @@ pub(crate) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
         if number(&ranks[middle * BYTES..]) <= record { low = middle } else { high = middle }
     }
     let span = ranks.get(low * BYTES..)?.get(..BYTES)?;
-    let mut left = record.checked_sub(number(span))?;
+    let mut remaining = record.checked_sub(number(span))?;
     for at in 0..SPAN / 64 {
-        let own = word(&span[4..], at);
-        let count = own.count_ones() as usize;
-        if left < count {
-            return Some(low * SPAN + at * 64 + select(own, left));
+        let node_word = word(&span[4..], at);
+        let count = node_word.count_ones() as usize;
+        if remaining < count {
+            return Some(low * SPAN + at * 64 + select(node_word, remaining));
         }
-        left -= count;
+        remaining -= count;
     }
     None
 }
@@ -111,10 +111,10 @@ pub(crate) fn node_near(ranks: &[u8], (record, node): (usize, usize), other: usi
             at = at.checked_sub(1)?;
             before = before.checked_sub(word_at(ranks, at).count_ones() as usize)?;
         } else {
-            let own = word_at(ranks, at);
-            let count = own.count_ones() as usize;
+            let node_word = word_at(ranks, at);
+            let count = node_word.count_ones() as usize;
             if other - before < count {
-                return Some(at * 64 + select(own, other - before));
+                return Some(at * 64 + select(node_word, other - before));
             }
             before += count;
             at += 1;

@@ -3,7 +3,7 @@
 use webstrata_layers::{Change, Page};
 
 use crate::links::strata::links::{self, Split};
-use crate::links::strata::presence::{self, Columns, PHASES_MAX, Turn};
+use crate::links::strata::presence::{self, Columns, PHASES_MAX, PhaseMap};
 use crate::links::strata::symbols::{Context, Cost, Model, Sink};
 use crate::links::strata::times::{List, TimesWriter};
 
@@ -20,7 +20,7 @@ pub(super) enum Shape {
 /// A record, ready to be written.
 #[derive(Default)]
 pub(super) struct Record {
-    pub(super) own: u64,
+    pub(super) node_number: u64,
     pub(super) links: Vec<u64>,
     /// Where the cell knows time.
     pub(super) captures: Option<List>,
@@ -36,18 +36,18 @@ pub(super) struct Record {
 
 impl Record {
     /// A record without time.
-    pub(super) fn timeless(own: u64, links: &[u64]) -> Self {
-        Self { own, links: links.to_vec(), starts: vec![0], ..Self::default() }
+    pub(super) fn timeless(node_number: u64, links: &[u64]) -> Self {
+        Self { node_number, links: links.to_vec(), starts: vec![0], ..Self::default() }
     }
 
-    /// The record of a sound page; `own`: its number among the links.
-    pub(super) fn of(page: Page<u64>, own: u64) -> Self {
+    /// The record of a sound page; `node_number`: its number among the links.
+    pub(super) fn of(page: Page<u64>, node_number: u64) -> Self {
         let page_known = |at: u32| page.unknown.is_empty() || page.unknown.binary_search(&at).is_err();
         let known = page.timestamps.iter().zip(0u32..).filter(|&(_, at)| page_known(at)).map(|(&time, _)| time);
         if page.changes.is_empty() {
             let starts = known.take(1).collect();
             return Self {
-                own,
+                node_number,
                 links: page.links,
                 captures: Some((page.timestamps, page.unknown)),
                 starts,
@@ -82,7 +82,15 @@ impl Record {
         }
         let columns =
             Columns::of(page.links.len(), phases, page.changes.iter().map(|change| (phase_of(change), change.link)));
-        Self { own, links: page.links, captures: Some((page.timestamps, page.unknown)), events, starts, masks, columns }
+        Self {
+            node_number,
+            links: page.links,
+            captures: Some((page.timestamps, page.unknown)),
+            events,
+            starts,
+            masks,
+            columns,
+        }
     }
 
     /// Bytes of memory, about.
@@ -117,25 +125,25 @@ impl Record {
     }
 
     /// What comes after the links by rows. `split` and `reference`: as the links were written.
-    fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, room: &mut RecordBuffers, sink: &mut S) {
+    fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, buffers: &mut RecordBuffers, sink: &mut S) {
         let Some((reference, split)) = reference else {
             return presence::write_rows(sink, &[], None, &self.masks, self.phases());
         };
         // A reference with too many phases says nothing.
         let predicts = reference.is_still() || !reference.masks.is_empty();
-        room.predicted.clear();
+        buffers.predicted.clear();
         if predicts {
-            room.turn.set(&reference.starts, &self.starts);
+            buffers.phase_map.set(&reference.starts, &self.starts);
             let mask = |&(_, from): &(u32, u32)| reference.masks.get(from as usize).copied().unwrap_or(1);
-            let turn = &mut room.turn;
-            room.predicted.extend(split.copied.iter().map(mask).map(|mask| turn.turn(mask)));
+            let phase_map = &mut buffers.phase_map;
+            buffers.predicted.extend(split.copied.iter().map(mask).map(|mask| phase_map.translate(mask)));
         }
-        room.copied.clear();
-        room.copied.extend(split.copied.iter().map(|&(own, _)| self.masks[own as usize]));
-        room.rest.clear();
-        room.rest.extend(split.rest_at.iter().map(|&own| self.masks[own as usize]));
-        let predicted = Some(room.predicted.as_slice()).filter(|_| predicts);
-        presence::write_rows(sink, &room.copied, predicted, &room.rest, self.phases());
+        buffers.copied.clear();
+        buffers.copied.extend(split.copied.iter().map(|&(link, _)| self.masks[link as usize]));
+        buffers.rest.clear();
+        buffers.rest.extend(split.rest_at.iter().map(|&link| self.masks[link as usize]));
+        let predicted = Some(buffers.predicted.as_slice()).filter(|_| predicts);
+        presence::write_rows(sink, &buffers.copied, predicted, &buffers.rest, self.phases());
     }
 
     /// Writes all of the record; `reference` with its slot.
@@ -144,10 +152,10 @@ impl Record {
         times: Option<&TimesWriter>,
         reference: Option<(usize, &Self)>,
         model: &Model,
-        room: &mut RecordBuffers,
+        buffers: &mut RecordBuffers,
         sink: &mut S,
     ) {
-        let mut split = std::mem::take(&mut room.split);
+        let mut split = std::mem::take(&mut buffers.split);
         if let Some((_, reference)) = reference {
             split.set(&self.links, &reference.links);
         }
@@ -157,18 +165,18 @@ impl Record {
             Shape::Columns
         } else {
             let mut rows = Cost { model, bits: 0 };
-            self.write_rows(reference.map(|(_, reference)| (reference, &split)), room, &mut rows);
+            self.write_rows(reference.map(|(_, reference)| (reference, &split)), buffers, &mut rows);
             if self.columns_bits(model) < rows.bits { Shape::Columns } else { Shape::Rows }
         };
         self.write_head(times, shape, sink);
         let how = reference.map(|(slot, reference)| (slot, &split, split.all(&reference.links)));
-        links::write(sink, self.own, &self.links, how, shape != Shape::Still);
+        links::write(sink, self.node_number, &self.links, how, shape != Shape::Still);
         match shape {
             Shape::Still => {}
-            Shape::Rows => self.write_rows(reference.map(|(_, reference)| (reference, &split)), room, sink),
+            Shape::Rows => self.write_rows(reference.map(|(_, reference)| (reference, &split)), buffers, sink),
             Shape::Columns => presence::write_columns(sink, &self.columns),
         }
-        room.split = split;
+        buffers.split = split;
     }
 
     fn columns_bits(&self, model: &Model) -> u32 {
@@ -178,9 +186,9 @@ impl Record {
     }
 
     /// Bits of links and presence without a reference, and of presence by columns, which needs none.
-    pub(super) fn bits_alone(&self, model: &Model, room: &mut RecordBuffers) -> (u32, u32) {
+    pub(super) fn bits_alone(&self, model: &Model, buffers: &mut RecordBuffers) -> (u32, u32) {
         let mut cost = Cost { model, bits: 0 };
-        links::write(&mut cost, self.own, &self.links, None, !self.is_still());
+        links::write(&mut cost, self.node_number, &self.links, None, !self.is_still());
         if self.is_still() {
             return (cost.bits, 0);
         }
@@ -189,7 +197,7 @@ impl Record {
         if self.masks.is_empty() {
             rows.bits = columns;
         } else {
-            self.write_rows(None, room, &mut rows);
+            self.write_rows(None, buffers, &mut rows);
         }
         (cost.bits + rows.bits.min(columns), columns)
     }
@@ -202,36 +210,36 @@ impl Record {
         columns: u32,
         bits_max: u32,
         model: &Model,
-        room: &mut RecordBuffers,
+        buffers: &mut RecordBuffers,
     ) -> Option<u32> {
-        let mut split = std::mem::take(&mut room.split);
+        let mut split = std::mem::take(&mut buffers.split);
         split.set(&self.links, &reference.links);
         let mut cost = Cost { model, bits: 0 };
         if !split.copied.is_empty() {
             let how = (slot, &split, split.all(&reference.links));
-            links::write(&mut cost, self.own, &self.links, Some(how), !self.is_still());
+            links::write(&mut cost, self.node_number, &self.links, Some(how), !self.is_still());
             if cost.bits < bits_max && !self.is_still() {
                 let mut rows = Cost { model, bits: 0 };
                 if self.masks.is_empty() {
                     rows.bits = columns;
                 } else {
-                    self.write_rows(Some((reference, &split)), room, &mut rows);
+                    self.write_rows(Some((reference, &split)), buffers, &mut rows);
                 }
                 cost.bits += rows.bits.min(columns);
             }
         }
         let shares = !split.copied.is_empty();
-        room.split = split;
+        buffers.split = split;
         (shares && cost.bits < bits_max).then_some(cost.bits)
     }
 }
 
-/// Room that writing needs, used again and again.
+/// Buffers for writing, reused from record to record.
 #[derive(Default)]
 pub(super) struct RecordBuffers {
     split: Split,
     copied: Vec<u64>,
     predicted: Vec<u64>,
     rest: Vec<u64>,
-    turn: Turn,
+    phase_map: PhaseMap,
 }

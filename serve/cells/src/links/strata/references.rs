@@ -84,7 +84,7 @@ pub(super) fn choose(costs: &Costs, depth_max: u8) -> Vec<Option<u8>> {
     forest.begin();
     for pass in 0..PASSES {
         let before = forest.total;
-        for record in 0..forest.places.len() {
+        for record in 0..forest.chosen.len() {
             forest.settle(record);
             if pass == 0 {
                 forest.lift(record);
@@ -98,10 +98,10 @@ pub(super) fn choose(costs: &Costs, depth_max: u8) -> Vec<Option<u8>> {
             break;
         }
     }
-    let slot = |(record, place): (usize, &ChosenReference)| {
-        place.parent.map(|parent| u8::try_from(slot(record, parent as usize)).unwrap_or(0))
+    let slot = |(record, reference): (usize, &ChosenReference)| {
+        reference.parent.map(|parent| u8::try_from(slot(record, parent as usize)).unwrap_or(0))
     };
-    forest.places.iter().enumerate().map(slot).collect()
+    forest.chosen.iter().enumerate().map(slot).collect()
 }
 
 /// Passes over the records, at most.
@@ -121,7 +121,7 @@ struct Forest<'a> {
     /// Who gains by hanging on each record: see [`Costs::turned`].
     turned: (Vec<Pair>, Vec<usize>),
     depth_max: u8,
-    places: Vec<ChosenReference>,
+    chosen: Vec<ChosenReference>,
     /// Records between this and its root.
     depth: Vec<u8>,
     children: Vec<Vec<u32>>,
@@ -138,7 +138,7 @@ impl<'a> Forest<'a> {
             costs,
             turned: costs.turned(),
             depth_max,
-            places: costs.alone.iter().map(|&bits| ChosenReference { bits, parent: None }).collect(),
+            chosen: costs.alone.iter().map(|&bits| ChosenReference { bits, parent: None }).collect(),
             depth: vec![0; records],
             children: vec![Vec::new(); records],
             total: costs.alone.iter().map(|&bits| u64::from(bits)).sum(),
@@ -156,7 +156,7 @@ impl<'a> Forest<'a> {
         gains.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         for (_, record, Pair { bits, other }) in gains {
             let (record, parent) = (record as usize, other as usize);
-            if self.places[record].parent.is_none()
+            if self.chosen[record].parent.is_none()
                 && self.depth[parent] + 1 + self.height(record) <= self.depth_max
                 && !self.hangs_on(parent, record)
             {
@@ -170,11 +170,11 @@ impl<'a> Forest<'a> {
     }
 
     fn bits(&self, record: usize) -> u32 {
-        self.places[record].bits
+        self.chosen[record].bits
     }
 
     fn parent(&self, record: usize) -> Option<usize> {
-        self.places[record].parent.map(|parent| parent as usize)
+        self.chosen[record].parent.map(|parent| parent as usize)
     }
 
     /// Records between this and the farthest that hangs on it.
@@ -215,21 +215,21 @@ impl<'a> Forest<'a> {
         }
     }
 
-    fn attach(&mut self, record: usize, place: ChosenReference) {
-        self.journal.push((record, self.places[record]));
-        self.hang(record, place);
+    fn attach(&mut self, record: usize, reference: ChosenReference) {
+        self.journal.push((record, self.chosen[record]));
+        self.hang(record, reference);
     }
 
-    fn hang(&mut self, record: usize, place: ChosenReference) {
-        self.total = self.total + u64::from(place.bits) - u64::from(self.bits(record));
-        let own = u32::try_from(record).unwrap_or(u32::MAX);
+    fn hang(&mut self, record: usize, reference: ChosenReference) {
+        self.total = self.total + u64::from(reference.bits) - u64::from(self.bits(record));
+        let child_number = u32::try_from(record).unwrap_or(u32::MAX);
         if let Some(before) = self.parent(record) {
-            self.children[before].retain(|&child| child != own);
+            self.children[before].retain(|&child| child != child_number);
         }
-        self.places[record] = place;
+        self.chosen[record] = reference;
         let parent = self.parent(record);
         if let Some(parent) = parent {
-            self.children[parent].push(own);
+            self.children[parent].push(child_number);
         }
         let depth = parent.map_or(0, |parent| self.depth[parent] + 1);
         if depth != self.depth[record] {
@@ -245,8 +245,8 @@ impl<'a> Forest<'a> {
             return true;
         }
         while self.journal.len() > mark {
-            if let Some((record, place)) = self.journal.pop() {
-                self.hang(record, place);
+            if let Some((record, reference)) = self.journal.pop() {
+                self.hang(record, reference);
             }
         }
         false
@@ -258,9 +258,9 @@ impl<'a> Forest<'a> {
         if self.costs.of(record).first().is_none_or(|pair| pair.bits >= self.bits(record)) {
             return;
         }
-        let place = self.best(record, self.height(record), self.depth_max, None);
-        if place.bits < self.bits(record) {
-            self.attach(record, place);
+        let reference = self.best(record, self.height(record), self.depth_max, None);
+        if reference.bits < self.bits(record) {
+            self.attach(record, reference);
         }
     }
 
@@ -275,41 +275,41 @@ impl<'a> Forest<'a> {
             }
             branch = above;
         }
-        let mut loose = Vec::new();
-        self.shed(record, self.depth[parent] + 1, &mut loose);
+        let mut detached = Vec::new();
+        self.shed(record, self.depth[parent] + 1, &mut detached);
         self.attach(record, ChosenReference { bits, parent: u32::try_from(parent).ok() });
-        loose.into_iter().for_each(|other| self.settle(other));
+        detached.into_iter().for_each(|other| self.settle(other));
         self.settle(branch);
     }
 
-    fn shed(&mut self, record: usize, depth: u8, loose: &mut Vec<usize>) {
+    fn shed(&mut self, record: usize, depth: u8, detached: &mut Vec<usize>) {
         for child in self.children[record].clone() {
             let child = child as usize;
             if depth + 1 > self.depth_max {
                 self.attach(child, self.alone(child));
-                loose.push(child);
+                detached.push(child);
             } else {
-                self.shed(child, depth + 1, loose);
+                self.shed(child, depth + 1, detached);
             }
         }
     }
 
     /// The cheapest place for a record at a depth, above what it has; `None` where that hangs on the record.
     fn higher(&self, record: usize, depth: u8) -> Option<ChosenReference> {
-        let place = match depth.checked_sub(1) {
+        let reference = match depth.checked_sub(1) {
             None => self.alone(record),
             Some(deepest) => self.best(record, 0, deepest, None),
         };
-        let hangs = place.parent.is_some_and(|parent| self.hangs_on(parent as usize, record));
-        (!hangs).then_some(place)
+        let hangs = reference.parent.is_some_and(|parent| self.hangs_on(parent as usize, record));
+        (!hangs).then_some(reference)
     }
 
     /// As [`Self::lift`], and neighbours bring what hangs on them or leave it behind.
     fn rally(&mut self, record: usize) {
         for depth in 0..self.depth[record] {
-            let Some(place) = self.higher(record, depth) else { continue };
+            let Some(reference) = self.higher(record, depth) else { continue };
             let lifted = self.attempt(|forest| {
-                forest.attach(record, place);
+                forest.attach(record, reference);
                 for at in range(&forest.turned.1, record) {
                     let Pair { bits, other } = forest.turned.0[at];
                     let other = other as usize;
@@ -328,9 +328,9 @@ impl<'a> Forest<'a> {
     /// Lifts a record nearer to a root, where neighbours that gain may hang on it.
     fn lift(&mut self, record: usize) {
         for depth in 0..self.depth[record] {
-            let Some(place) = self.higher(record, depth) else { continue };
-            let parent = place.parent.map(|parent| parent as usize);
-            let loss = u64::from(place.bits.saturating_sub(self.bits(record)));
+            let Some(reference) = self.higher(record, depth) else { continue };
+            let parent = reference.parent.map(|parent| parent as usize);
+            let loss = u64::from(reference.bits.saturating_sub(self.bits(record)));
             let mut gain = 0;
             let mut joining = Vec::new();
             for &Pair { bits, other } in &self.turned.0[range(&self.turned.1, record)] {
@@ -350,7 +350,7 @@ impl<'a> Forest<'a> {
             }
             // One that joins may leave another no room, so that the sum of gains is not reached.
             let lifted = self.attempt(|forest| {
-                forest.attach(record, place);
+                forest.attach(record, reference);
                 for (other, bits) in joining {
                     let fits = forest.depth[record] + 1 + forest.height(other) <= forest.depth_max
                         && !forest.hangs_on(record, other);
@@ -370,9 +370,9 @@ impl<'a> Forest<'a> {
         if self.children[record].is_empty() {
             return;
         }
-        let place = self.best(record, 0, self.depth_max, None);
-        let gain = u64::from(self.bits(record).saturating_sub(place.bits));
-        if gain == 0 || place.parent.is_some_and(|parent| self.hangs_on(parent as usize, record)) {
+        let reference = self.best(record, 0, self.depth_max, None);
+        let gain = u64::from(self.bits(record).saturating_sub(reference.bits));
+        if gain == 0 || reference.parent.is_some_and(|parent| self.hangs_on(parent as usize, record)) {
             return;
         }
         let children = self.children[record].clone();
@@ -388,8 +388,8 @@ impl<'a> Forest<'a> {
         self.attempt(|forest| {
             for child in children {
                 let child = child as usize;
-                let place = forest.best(child, forest.height(child), forest.depth_max, Some(record));
-                forest.attach(child, place);
+                let reference = forest.best(child, forest.height(child), forest.depth_max, Some(record));
+                forest.attach(child, reference);
             }
             forest.settle(record);
         });

@@ -18,38 +18,46 @@ impl Ring {
     /// For chains of at most `depth_max` references.
     pub(super) fn new(depth_max: u8) -> Self {
         // No two records of a chain have the same place.
-        let places = (WINDOW_MAX * (usize::from(depth_max) + 2)).next_power_of_two();
-        Self { lists: vec![(usize::MAX, Vec::new()); places], level: Level::default() }
+        let slots = (WINDOW_MAX * (usize::from(depth_max) + 2)).next_power_of_two();
+        Self { lists: vec![(usize::MAX, Vec::new()); slots], level: Level::default() }
     }
 
     /// The links of a record; decoded, with those that it needs, where they are not here.
-    pub(super) fn list(&mut self, strata: &Strata, place: RecordAt) -> Result<&[u64], Damage> {
-        self.decode(strata, place, 0)?;
-        Ok(&self.lists[place.record % self.lists.len()].1)
+    pub(super) fn list(&mut self, strata: &Strata, record: RecordAt) -> Result<&[u64], Damage> {
+        self.decode(strata, record, 0)?;
+        Ok(&self.lists[record.index % self.lists.len()].1)
     }
 
-    fn decode(&mut self, strata: &Strata, place: RecordAt, depth: usize) -> Result<(), Damage> {
-        let places = self.lists.len();
-        let own = place.record % places;
-        if self.lists[own].0 == place.record {
+    fn decode(&mut self, strata: &Strata, record: RecordAt, depth: usize) -> Result<(), Damage> {
+        let slots = self.lists.len();
+        let slot = record.index % slots;
+        if self.lists[slot].0 == record.index {
             return Ok(());
         }
         let Level { list, events, .. } = &mut self.level;
-        let (mut head, _) = strata.head(place, list, events)?;
-        let mut links = std::mem::take(&mut self.lists[own]).1;
+        let (mut head, _) = strata.head(record, list, events)?;
+        let mut links = std::mem::take(&mut self.lists[slot]).1;
         links.clear();
         let reference = strata.reference(&mut head, depth)?;
         if let Some((reference, all)) = reference {
             self.decode(strata, reference, depth + 1)?;
-            links.extend_from_slice(&self.lists[reference.record % places].1);
+            links.extend_from_slice(&self.lists[reference.index % slots].1);
             if !all {
                 links::read_copies(&strata.tables, &mut head.bits, &mut links);
             }
         }
         let (rest, bits) = (&mut self.level.rest, &mut head.bits);
-        links::read_rest(&strata.tables, bits, head.end, head.own, reference.is_some(), strata.links_max, rest)?;
+        links::read_rest(
+            &strata.tables,
+            bits,
+            head.end,
+            head.node_number,
+            reference.is_some(),
+            strata.links_max,
+            rest,
+        )?;
         links::merge(&mut links, rest);
-        self.lists[own] = (place.record, links);
+        self.lists[slot] = (record.index, links);
         Ok(())
     }
 }

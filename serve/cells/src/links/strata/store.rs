@@ -20,9 +20,9 @@ impl Strata {
         scratch: &mut StoreScratch,
         read: impl FnOnce(Captures<'_>) -> T,
     ) -> Result<Option<T>, Damage> {
-        let Some(place) = self.place_of(node.0)? else { return Ok(None) };
+        let Some(record) = self.find_record(node.0)? else { return Ok(None) };
         let Some(level) = self.enough(&mut scratch.strata.levels).first_mut() else { return Ok(None) };
-        let (_, captures) = self.head(place, &mut level.list, &mut level.events)?;
+        let (_, captures) = self.head(record, &mut level.list, &mut level.events)?;
         Ok(Some(read(captures)))
     }
 
@@ -33,10 +33,10 @@ impl Strata {
         scratch: &mut StoreScratch,
         lifespans: &mut Vec<Lifespan<Number>>,
     ) -> Result<bool, Damage> {
-        let Some(place) = self.place_of(node.0)? else { return Ok(true) };
+        let Some(record) = self.find_record(node.0)? else { return Ok(true) };
         let StrataBuffers { levels, masks, links, known } = &mut scratch.strata;
         let Some((level, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
-        let (head, captures) = self.head(place, &mut level.list, &mut level.events)?;
+        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
         level.phases.set(captures, &level.events);
         if !self.masks_after(head, 0, (&mut level.phases, below), links, masks)? {
             return Ok(false);
@@ -69,7 +69,7 @@ impl Strata {
 
 impl ForwardStore for Strata {
     fn has(&self, node: Node) -> Result<bool, Damage> {
-        Ok(self.place_of(node.0)?.is_some())
+        Ok(self.find_record(node.0)?.is_some())
     }
 
     fn window(
@@ -127,11 +127,11 @@ impl BackwardStore for Backward {
     fn sources(
         &self,
         node: Node,
-        wanted: &dyn Fn(&[i64]) -> Option<Wanted>,
+        select_ranges: &dyn Fn(&[i64]) -> Option<Wanted>,
         scratch: &mut StoreScratch,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        Backward::sources(self, node, scratch, wanted, visit)
+        Backward::sources(self, node, scratch, select_ranges, visit)
     }
 
     fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {

@@ -213,10 +213,10 @@ impl Counts {
     pub(super) fn fit(&self, open: bool) -> Model {
         let usual = (!open).then(Model::usual);
         let fit = |(counts, context): (&Vec<u64>, usize)| {
-            let own = fit_code(counts, Context::ALL[context].bits_max(), open);
+            let fitted = fit_code(counts, Context::ALL[context].bits_max(), open);
             let usual = usual.and_then(|usual| usual.codes.get(context)).map(|(code, _)| code);
             let mut stored = BitWriter::default();
-            own.store(&mut stored);
+            fitted.store(&mut stored);
             let cost = |code: &Code| -> u64 {
                 counts
                     .iter()
@@ -226,8 +226,8 @@ impl Counts {
                     .sum()
             };
             match usual {
-                Some(usual) if cost(usual) < cost(&own) + stored.len() => (usual.clone(), false),
-                _ => (own, true),
+                Some(usual) if cost(usual) < cost(&fitted) + stored.len() => (usual.clone(), false),
+                _ => (fitted, true),
             }
         };
         Model::of(self.counts.iter().zip(0..).map(fit).collect())
@@ -269,8 +269,8 @@ impl Model {
         for ((code, _), bits) in codes.iter().zip(bits.iter_mut()) {
             for (symbol, bits) in bits.iter_mut().enumerate() {
                 // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
-                let own = if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
-                *bits = u8::try_from(own).unwrap_or(u8::MAX);
+                let symbol_bits = if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
+                *bits = u8::try_from(symbol_bits).unwrap_or(u8::MAX);
             }
         }
         Self { bits, codes }
@@ -298,9 +298,9 @@ impl Model {
 
     /// Writes the codes, one after the other, each after a bit that says whether it is the cell's own.
     pub(super) fn store(&self, out: &mut BitWriter) {
-        for (code, own) in &self.codes {
-            out.write(u64::from(*own), 1);
-            if *own {
+        for (code, is_stored) in &self.codes {
+            out.write(u64::from(*is_stored), 1);
+            if *is_stored {
                 code.store(out);
             }
         }

@@ -8,7 +8,7 @@ use webstrata_layers::{Change, Page, Window, captures_in};
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
-use super::presence::{self, PHASES_MAX, Turn};
+use super::presence::{self, PHASES_MAX, PhaseMap};
 use super::times::Captures;
 use super::{Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::strata::record::Shape;
@@ -37,14 +37,14 @@ impl Span {
     }
 }
 
-/// The phases of a record, and room for its masks.
+/// The phases of a record, and buffers for its masks.
 #[derive(Default)]
 pub(super) struct Phases {
     /// When phases begin.
     starts: Vec<i64>,
     rest: Vec<u64>,
     rest_masks: Vec<u64>,
-    turn: Turn,
+    phase_map: PhaseMap,
 }
 
 impl Phases {
@@ -80,35 +80,35 @@ impl Strata {
         links: &mut Vec<u64>,
     ) -> Result<(), Damage> {
         links.clear();
-        let Some(place) = self.place_of(node)? else { return Ok(()) };
+        let Some(record) = self.find_record(node)? else { return Ok(()) };
         match self.enough(levels).split_first_mut() {
-            Some((own, below)) => self.window_of(place, window, (own, below), links, masks),
+            Some((level, below)) => self.window_of(record, window, (level, below), links, masks),
             None => Ok(()),
         }
     }
 
     fn window_of(
         &self,
-        place: RecordAt,
+        record: RecordAt,
         window: Window,
-        (own, below): (&mut Level, &mut [Level]),
+        (level, below): (&mut Level, &mut [Level]),
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<(), Damage> {
-        let (head, captures) = self.head(place, &mut own.list, &mut own.events)?;
-        let Some(span) = Span::of(captures, &own.events, window) else { return Ok(()) };
-        let whole = span.first == 0 && span.last == own.events.len();
-        if head.shape == STILL || whole {
+        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
+        let Some(span) = Span::of(captures, &level.events, window) else { return Ok(()) };
+        let covers_all = span.first == 0 && span.last == level.events.len();
+        if head.shape == STILL || covers_all {
             return self.links(head, 0, below, links).map(|_| ());
         }
         if head.shape == ROWS {
-            own.phases.set(captures, &own.events);
-            self.masks_after(head, 0, (&mut own.phases, below), links, masks)?;
-            let wanted = presence::between(span.first, span.last.min(PHASES_MAX - 1));
+            level.phases.set(captures, &level.events);
+            self.masks_after(head, 0, (&mut level.phases, below), links, masks)?;
+            let window_phases = presence::between(span.first, span.last.min(PHASES_MAX - 1));
             let mut kept = 0;
             for at in 0..links.len().min(masks.len()) {
                 links[kept] = links[at];
-                kept += usize::from(masks[at] & wanted != 0);
+                kept += usize::from(masks[at] & window_phases != 0);
             }
             links.truncate(kept);
             return Ok(());
@@ -122,7 +122,7 @@ impl Strata {
         masks.resize(3 * words, 0);
         let (initial, rest) = masks.split_at_mut(words);
         let (turned, changing) = rest.split_at_mut(words);
-        let phases = own.events.len() + 1;
+        let phases = level.events.len() + 1;
         let first = |link: usize| initial[link / 64] |= 1 << (link % 64);
         presence::read_columns(&self.tables, &mut bits, links.len(), phases, first, |phase, link| {
             let bit = 1u64 << (link % 64);
@@ -135,9 +135,9 @@ impl Strata {
         let mut kept = 0;
         for at in 0..links.len() {
             let word = at / 64;
-            let there = (initial[word] ^ turned[word] | changing[word]) >> (at % 64) & 1 == 1;
+            let is_present = (initial[word] ^ turned[word] | changing[word]) >> (at % 64) & 1 == 1;
             links[kept] = links[at];
-            kept += usize::from(there);
+            kept += usize::from(is_present);
         }
         links.truncate(kept);
         Ok(())
@@ -147,16 +147,16 @@ impl Strata {
     /// of the phases in the first level.
     fn masks(
         &self,
-        place: RecordAt,
+        record: RecordAt,
         depth: usize,
         levels: &mut [Level],
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<bool, Damage> {
-        let Some((own, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
-        let (head, captures) = self.head(place, &mut own.list, &mut own.events)?;
-        own.phases.set(captures, &own.events);
-        self.masks_after(head, depth, (&mut own.phases, below), links, masks)
+        let Some((level, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
+        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
+        level.phases.set(captures, &level.events);
+        self.masks_after(head, depth, (&mut level.phases, below), links, masks)
     }
 
     /// As [`Self::masks`], of a record whose head was read.
@@ -164,11 +164,11 @@ impl Strata {
         &self,
         mut head: Head<'_>,
         depth: usize,
-        (own, below): (&mut Phases, &mut [Level]),
+        (record_phases, below): (&mut Phases, &mut [Level]),
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<bool, Damage> {
-        let phases = own.starts.len().max(1);
+        let phases = record_phases.starts.len().max(1);
         masks.clear();
         if head.shape == STILL {
             self.links(head, depth, below, links)?;
@@ -183,15 +183,15 @@ impl Strata {
             let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
             masks.resize(links.len(), 0);
             let all = presence::full(phases);
-            let room = std::cell::Cell::from_mut(masks.as_mut_slice()).as_slice_of_cells();
-            let turn = |link: usize, phase: usize| room[link].set(room[link].get() ^ (all & (!0 << phase)));
+            let mask_cells = std::cell::Cell::from_mut(masks.as_mut_slice()).as_slice_of_cells();
+            let flip = |link: usize, phase: usize| mask_cells[link].set(mask_cells[link].get() ^ (all & (!0 << phase)));
             presence::read_columns(
                 &self.tables,
                 &mut bits,
                 links.len(),
                 phases,
-                |link| turn(link, 0),
-                |phase, link| turn(link, phase),
+                |link| flip(link, 0),
+                |phase, link| flip(link, phase),
             )?;
             return Ok(true);
         }
@@ -199,7 +199,7 @@ impl Strata {
             return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
         }
         let Some((reference, all)) = self.reference(&mut head, depth)? else {
-            links::read_rest(&self.tables, &mut head.bits, head.end, head.own, false, self.links_max, links)?;
+            links::read_rest(&self.tables, &mut head.bits, head.end, head.node_number, false, self.links_max, links)?;
             presence::read_rows(&self.tables, &mut head.bits, &mut [], false, masks, links.len(), phases);
             return Ok(true);
         };
@@ -210,13 +210,29 @@ impl Strata {
         masks.resize(links.len(), 0);
         if predicted {
             let starts = below.first().map_or(&[][..], |level| &level.phases.starts);
-            own.turn.set(starts, &own.starts);
-            own.turn.turn_all(masks);
+            record_phases.phase_map.set(starts, &record_phases.starts);
+            record_phases.phase_map.translate_all(masks);
         }
-        links::read_rest(&self.tables, &mut head.bits, head.end, head.own, true, self.links_max, &mut own.rest)?;
-        let rest = own.rest.len();
-        presence::read_rows(&self.tables, &mut head.bits, masks, predicted, &mut own.rest_masks, rest, phases);
-        links::merge_with(links, masks, &own.rest, &own.rest_masks);
+        links::read_rest(
+            &self.tables,
+            &mut head.bits,
+            head.end,
+            head.node_number,
+            true,
+            self.links_max,
+            &mut record_phases.rest,
+        )?;
+        let rest = record_phases.rest.len();
+        presence::read_rows(
+            &self.tables,
+            &mut head.bits,
+            masks,
+            predicted,
+            &mut record_phases.rest_masks,
+            rest,
+            phases,
+        );
+        links::merge_with(links, masks, &record_phases.rest, &record_phases.rest_masks);
         Ok(true)
     }
 
@@ -225,12 +241,12 @@ impl Strata {
     /// # Errors
     /// See [`Self::window`], and a record that is not sound.
     pub fn page(&self, node: usize) -> Result<Option<Page<u64>>, Damage> {
-        let Some(place) = self.place_of(node)? else { return Ok(None) };
+        let Some(record) = self.find_record(node)? else { return Ok(None) };
         let mut levels = Vec::new();
         let levels = self.enough(&mut levels);
         let (mut links, mut masks, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         let mut level = Level::default();
-        let (head, captures) = self.head(place, &mut level.list, &mut level.events)?;
+        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
         // The capture with which each phase begins.
         let known: Vec<u32> = (0u32..)
             .zip(captures.times)
@@ -244,7 +260,7 @@ impl Strata {
         begins.resize(phases, begins.last().copied().unwrap_or(0));
         let number = |link: usize| u32::try_from(link).unwrap_or(u32::MAX);
         if head.shape == STILL || phases <= PHASES_MAX {
-            self.masks(place, 0, levels, &mut links, &mut masks)?;
+            self.masks(record, 0, levels, &mut links, &mut masks)?;
             if head.shape != STILL {
                 for (link, &mask) in masks.iter().enumerate() {
                     // A link counts as present before the first capture.
@@ -260,8 +276,9 @@ impl Strata {
             let after = self.links(head, 0, levels, &mut links)?;
             let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
             let mut absent = vec![true; links.len()];
-            let own = &mut changes;
-            let later = |phase: usize, link: usize| own.push(Change { link: number(link), capture: begins[phase] });
+            let link_changes = &mut changes;
+            let later =
+                |phase: usize, link: usize| link_changes.push(Change { link: number(link), capture: begins[phase] });
             presence::read_columns(&self.tables, &mut bits, links.len(), phases, |link| absent[link] = false, later)?;
             let first = absent.iter().enumerate().filter(|(_, absent)| **absent);
             changes.extend(first.map(|(link, _)| Change { link: number(link), capture: begins[0] }));
@@ -294,11 +311,11 @@ impl Strata {
         out.events.clear();
         out.links.clear();
         out.masks.clear();
-        let Some(place) = self.place_of(node)? else { return Ok(true) };
-        let Some((own, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
-        let (head, captures) = self.head(place, &mut own.list, &mut out.events)?;
+        let Some(record) = self.find_record(node)? else { return Ok(true) };
+        let Some((level, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
+        let (head, captures) = self.head(record, &mut level.list, &mut out.events)?;
         out.times.extend_from_slice(captures.times);
-        own.phases.set(captures, &out.events);
-        self.masks_after(head, 0, (&mut own.phases, below), &mut out.links, &mut out.masks)
+        level.phases.set(captures, &out.events);
+        self.masks_after(head, 0, (&mut level.phases, below), &mut out.links, &mut out.masks)
     }
 }

@@ -59,9 +59,9 @@ impl TimesCounter {
         let mut often: Vec<(u32, List)> = often.into_iter().map(|(list, count)| (count, list)).collect();
         often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let dictionary: Vec<List> = often.into_iter().map(|(_, list)| list).collect();
-        let places = dictionary.iter().cloned().zip(0u64..).collect();
+        let positions = dictionary.iter().cloned().zip(0u64..).collect();
         let mut writer =
-            TimesWriter { first, span: last.abs_diff(first), any_unknown, table: Vec::new(), dictionary, places };
+            TimesWriter { first, span: last.abs_diff(first), any_unknown, table: Vec::new(), dictionary, positions };
         let mut bits_min = u64::MAX;
         for least in [u32::MAX, 2, 1] {
             let table = lists_of.iter().filter(|&(_, &lists)| lists >= least).map(|(&time, _)| time).collect();
@@ -91,7 +91,7 @@ pub(super) struct TimesWriter {
     any_unknown: bool,
     table: Vec<i64>,
     dictionary: Vec<List>,
-    places: HashMap<List, u64>,
+    positions: HashMap<List, u64>,
 }
 
 impl TimesWriter {
@@ -112,8 +112,8 @@ impl TimesWriter {
 
     /// Writes the list of a record.
     pub(super) fn list<S: Sink>(&self, list: &List, sink: &mut S) {
-        match self.places.get(list) {
-            Some(&place) => sink.number(Context::TimesList, place + 1),
+        match self.positions.get(list) {
+            Some(&position) => sink.number(Context::TimesList, position + 1),
             None => {
                 sink.number(Context::TimesList, 0);
                 self.explicit(&list.0, &list.1, sink);
@@ -126,11 +126,11 @@ impl TimesWriter {
         if self.any_unknown {
             sink.number(Context::TimesCount, unknown.len() as u64);
         }
-        let places: Option<Vec<u64>> =
-            times.iter().map(|time| self.table.binary_search(time).ok().map(|place| place as u64)).collect();
-        sink.raw(u64::from(places.is_some()), 1);
-        match places {
-            Some(places) => rising(&places, self.table.len() as u64, Context::TimesIndex, sink),
+        let indexes: Option<Vec<u64>> =
+            times.iter().map(|time| self.table.binary_search(time).ok().map(|index| index as u64)).collect();
+        sink.raw(u64::from(indexes.is_some()), 1);
+        match indexes {
+            Some(indexes) => rising(&indexes, self.table.len() as u64, Context::TimesIndex, sink),
             None => {
                 let seconds: Vec<u64> = times.iter().map(|time| time.abs_diff(self.first)).collect();
                 rising(&seconds, self.span.saturating_add(1), Context::TimesSeconds, sink);
@@ -193,10 +193,10 @@ impl Times {
                 return Err(Damage::Ends { part: PART });
             }
         }
-        let (mut own, mut unknown) = (Vec::new(), Vec::new());
+        let (mut list_times, mut unknown) = (Vec::new(), Vec::new());
         for _ in 0..lists {
-            times.explicit(tables, bits, &mut own, &mut unknown)?;
-            times.times.extend_from_slice(&own);
+            times.explicit(tables, bits, &mut list_times, &mut unknown)?;
+            times.times.extend_from_slice(&list_times);
             times.unknown.extend_from_slice(&unknown);
             times.ends.push((times.times.len(), times.unknown.len()));
             if bits.overran() {
@@ -214,14 +214,14 @@ impl Times {
         bits: &mut BitReader<'_>,
         scratch: &'a mut List,
     ) -> Result<Captures<'a>, Damage> {
-        let place = tables.numbers(Context::TimesList).number(bits);
-        let Some(place) = place.checked_sub(1) else {
+        let position = tables.numbers(Context::TimesList).number(bits);
+        let Some(position) = position.checked_sub(1) else {
             self.explicit(tables, bits, &mut scratch.0, &mut scratch.1)?;
             return Ok(Captures { times: &scratch.0, unknown: &scratch.1 });
         };
-        let at = usize::try_from(place).unwrap_or(usize::MAX);
+        let at = usize::try_from(position).unwrap_or(usize::MAX);
         let Some(&(time_end, unknown_end)) = self.ends.get(at) else {
-            return Err(Damage::Outside { part: PART, value: place, bound: self.ends.len() as u64 });
+            return Err(Damage::Outside { part: PART, value: position, bound: self.ends.len() as u64 });
         };
         let (time, unknown) = at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         Ok(Captures { times: &self.times[time..time_end], unknown: &self.unknown[unknown..unknown_end] })
@@ -244,11 +244,11 @@ impl Times {
         let by_table = bits.read(1) == 1;
         let mut outside = None;
         if by_table {
-            let mut place = |value: u64| match usize::try_from(value).ok().and_then(|value| self.table.get(value)) {
+            let mut push_time = |value: u64| match usize::try_from(value).ok().and_then(|value| self.table.get(value)) {
                 Some(&time) => times.push(time),
                 None => outside = Some(value),
             };
-            read_rising(tables, bits, count, self.table.len() as u64, Context::TimesIndex, &mut place);
+            read_rising(tables, bits, count, self.table.len() as u64, Context::TimesIndex, &mut push_time);
         } else {
             let mut second = |value: u64| times.push(self.first.wrapping_add_unsigned(value));
             read_rising(tables, bits, count, self.span.saturating_add(1), Context::TimesSeconds, &mut second);

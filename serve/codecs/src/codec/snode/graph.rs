@@ -339,20 +339,20 @@ impl Planned {
     /// Writes the graph.
     pub(super) fn write(&self, codes: &Codes<Escaped>, out: &mut BitWriter) {
         self.sources(&mut ToBits(codes, out));
-        let (mut groups, mut places) = (BitWriter::default(), Vec::new());
+        let (mut groups, mut starts) = (BitWriter::default(), Vec::new());
         let records: Vec<Record<'_>> = (0..self.rows.len()).map(|at| self.record(at)).collect();
         for (number, group) in records.chunks(GROUP).enumerate() {
-            places.push(groups.len());
+            starts.push(groups.len());
             let lengths = group.len().min(records.len() - 1 - number * GROUP);
             for record in &group[..lengths] {
                 codes.of(Kind::Length).write(record.cost(self.inner, codes), &mut groups);
             }
             group.iter().for_each(|record| record.give(self.inner, &mut ToBits(codes, &mut groups)));
         }
-        if let Some(&last) = places.get(1..).and_then(<[u64]>::last) {
+        if let Some(&last) = starts.get(1..).and_then(<[u64]>::last) {
             let width = 64 - last.leading_zeros();
             out.write(u64::from(width), WIDTH_BITS);
-            places[1..].iter().for_each(|&place| out.write_wide(place, width));
+            starts[1..].iter().for_each(|&start| out.write_wide(start, width));
         }
         append(groups, out);
     }
@@ -364,8 +364,8 @@ fn cut(references: &mut [Option<(usize, bool)>]) -> usize {
     for start in 0..references.len() {
         let unknown = |at: &usize| depths[*at].is_none();
         let next = |at: &usize| references[*at].map(|(other, _)| other);
-        let way: Vec<usize> = std::iter::successors(Some(start), next).take_while(unknown).collect();
-        for at in way.into_iter().rev() {
+        let chain: Vec<usize> = std::iter::successors(Some(start), next).take_while(unknown).collect();
+        for at in chain.into_iter().rev() {
             let depth = references[at].and_then(|(other, _)| depths[other]).map_or(0, |depth| depth + 1);
             if depth > STEPS_MAX {
                 references[at] = None;

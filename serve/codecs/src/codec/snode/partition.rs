@@ -9,7 +9,7 @@
 //! do not settle; after a few attempts the split is given up. Intervals are tried in random order, until as many in a
 //! row as 6 % of all could not be split.
 //!
-//! What the paper leaves open: neighbouring ranges of `pages_min` pages together are one, because link targets that
+//! What the paper leaves open: neighbouring intervals of `pages_min` pages together are one, because link targets that
 //! were never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than
 //! `pages_min` on average after a split or has more than `pages_max` pages, because a look-up costs as many steps as
 //! its graphs have pages and superedges.
@@ -26,13 +26,13 @@ const ATTEMPTS_MAX: usize = 3;
 /// Clusters of a split: more than a few would be smaller than supernodes may be.
 const CLUSTERS_MAX: usize = 16;
 
-/// A range of pages and the supernodes that it is parted into.
+/// An interval of pages and the supernodes that it is divided into.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
+pub(super) struct PageInterval {
     pub(super) start: usize,
     pub(super) end: usize,
     /// Members of each supernode, rising; one supernode has all pages.
-    pub(super) parts: Vec<Vec<usize>>,
+    pub(super) clusters: Vec<Vec<usize>>,
 }
 
 /// A key's prefix that URL split goes by: the domain at depth 0, the host at 1, then directories.
@@ -53,11 +53,11 @@ pub(super) fn domain(key: &[u8]) -> &[u8] {
     prefix(key, 0)
 }
 
-/// Start and end of a range.
-type Span = (usize, usize);
+/// Start and end of an interval.
+type Bounds = (usize, usize);
 
-/// Parts pages into ranges, by keys where there are any.
-fn url_split((start, end): Span, keys: Option<&[Vec<u8>]>, depth: usize, options: &Options, out: &mut Vec<Span>) {
+/// Divides pages into intervals, by keys where there are any.
+fn url_split((start, end): Bounds, keys: Option<&[Vec<u8>]>, depth: usize, options: &Options, out: &mut Vec<Bounds>) {
     if let Some(keys) = keys.filter(|_| depth <= LEVELS + 1 && (depth == 0 || end - start > options.pages_max)) {
         let mut from = start;
         for at in start + 1..=end {
@@ -76,17 +76,17 @@ fn url_split((start, end): Span, keys: Option<&[Vec<u8>]>, depth: usize, options
     }
 }
 
-/// Parts `pages` pages, of which the first `keys` have keys, and of which `links` gives the links.
+/// Divides `pages` pages, of which the first `keys` have keys, and of which `links` gives the links.
 pub(super) fn refine<'a>(
     pages: usize,
     inner: usize,
     keys: Option<&[Vec<u8>]>,
     links: &impl Fn(usize) -> &'a [u32],
     options: &Options,
-) -> Vec<Range> {
-    let mut spans = Vec::new();
-    url_split((0, inner), keys, 0, options, &mut spans);
-    spans.dedup_by(|next, last| {
+) -> Vec<PageInterval> {
+    let mut bounds = Vec::new();
+    url_split((0, inner), keys, 0, options, &mut bounds);
+    bounds.dedup_by(|next, last| {
         let few = next.1 - last.0 <= options.pages_min;
         if few {
             last.1 = next.1;
@@ -94,13 +94,13 @@ pub(super) fn refine<'a>(
         few
     });
     // Targets outside the cell have no links of their own.
-    url_split((inner, pages), None, 0, options, &mut spans);
-    let whole = |(start, end)| Range { start, end, parts: vec![(start..end).collect()] };
-    let mut ranges: Vec<Range> = spans.into_iter().map(whole).collect();
+    url_split((inner, pages), None, 0, options, &mut bounds);
+    let one_cluster = |(start, end)| PageInterval { start, end, clusters: vec![(start..end).collect()] };
+    let mut intervals: Vec<PageInterval> = bounds.into_iter().map(one_cluster).collect();
     let mut supernode = vec![0usize; pages];
     let mut supernodes = 0;
-    for range in &ranges {
-        supernode[range.start..range.end].fill(supernodes);
+    for interval in &intervals {
+        supernode[interval.start..interval.end].fill(supernodes);
         supernodes += 1;
     }
     let mut state = 0u64;
@@ -111,41 +111,41 @@ pub(super) fn refine<'a>(
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         usize::try_from((mixed ^ mixed >> 31) % bound.max(1) as u64).unwrap_or(0)
     };
-    let mut order: Vec<(usize, usize)> = (0..ranges.len()).map(|range| (range, 0)).collect();
+    let mut order: Vec<(usize, usize)> = (0..intervals.len()).map(|interval| (interval, 0)).collect();
     (1..order.len()).rev().for_each(|at| order.swap(at, random(at + 1)));
     let mut given_up = 0;
-    // Parts of a part come to the end of the order, so each is tried once.
+    // Clusters of a cluster come to the end of the order, so each is tried once.
     let mut next = 0;
     while next < order.len() && options.clustered && given_up * 100 <= order.len() * 6 + 100 {
-        let (range, part) = order[next];
+        let (interval, index) = order[next];
         next += 1;
-        let members = std::mem::take(&mut ranges[range].parts[part]);
+        let members = std::mem::take(&mut intervals[interval].clusters[index]);
         if members.len() < 2 * options.pages_min {
-            ranges[range].parts[part] = members;
+            intervals[interval].clusters[index] = members;
             continue;
         }
         match clustered_split(&members, &supernode, links, options.pages_min) {
             None => {
                 given_up += 1;
-                ranges[range].parts[part] = members;
+                intervals[interval].clusters[index] = members;
             }
             Some(clusters) => {
                 given_up = 0;
                 for (at, cluster) in clusters.into_iter().enumerate() {
                     if at == 0 {
-                        ranges[range].parts[part] = cluster;
-                        order.push((range, part));
+                        intervals[interval].clusters[index] = cluster;
+                        order.push((interval, index));
                     } else {
                         cluster.iter().for_each(|&page| supernode[page] = supernodes);
                         supernodes += 1;
-                        order.push((range, ranges[range].parts.len()));
-                        ranges[range].parts.push(cluster);
+                        order.push((interval, intervals[interval].clusters.len()));
+                        intervals[interval].clusters.push(cluster);
                     }
                 }
             }
         }
     }
-    ranges
+    intervals
 }
 
 /// Clusters of pages by the supernodes that they link to; `None` where none are found.
@@ -155,7 +155,7 @@ fn clustered_split<'a>(
     links: &impl Fn(usize) -> &'a [u32],
     pages_min: usize,
 ) -> Option<Vec<Vec<usize>>> {
-    let own = supernode[members[0]];
+    let members_supernode = supernode[members[0]];
     let mut targets = BTreeMap::new();
     let vectors: Vec<Vec<usize>> = members
         .iter()
@@ -165,11 +165,11 @@ fn clustered_split<'a>(
                 let next = targets.len();
                 *targets.entry(target).or_insert(next)
             };
-            to.into_iter().filter(|&target| target != own).map(number).collect()
+            to.into_iter().filter(|&target| target != members_supernode).map(number).collect()
         })
         .collect();
-    let most = CLUSTERS_MAX.min(members.len() / pages_min);
-    let mut k = targets.len().clamp(2, most.max(2));
+    let clusters_max = CLUSTERS_MAX.min(members.len() / pages_min);
+    let mut k = targets.len().clamp(2, clusters_max.max(2));
     for _ in 0..ATTEMPTS_MAX {
         if let Some(labels) = k_means(&vectors, targets.len(), k) {
             let mut clusters = vec![Vec::new(); k];

@@ -27,7 +27,7 @@ pub(super) struct Records {
     /// The width of a group's place.
     width: u32,
     /// Where the places begin, and behind them the records.
-    places: u64,
+    places_start: u64,
     records: u64,
 }
 
@@ -45,16 +45,16 @@ impl<'a> Graph<'a> {
         if count == 0 {
             return Ok(None);
         }
-        let mut place = (count == self.pages).then_some(page);
+        let mut index = (count == self.pages).then_some(page);
         if count < self.pages && bits.read(1) == 1 {
             let mut before = 0;
-            let mut whole = bits;
+            let mut words = bits;
             for _ in 0..page / 32 {
-                before += whole.read(32).count_ones() as usize;
+                before += words.read(32).count_ones() as usize;
             }
-            let part = whole.peek() & ((2u64 << (page % 32)) - 1);
-            if part >> (page % 32) == 1 {
-                place = Some(before + part.count_ones() as usize - 1);
+            let flags = words.peek() & ((2u64 << (page % 32)) - 1);
+            if flags >> (page % 32) == 1 {
+                index = Some(before + flags.count_ones() as usize - 1);
             }
             bits = self.at(bits.position() + self.pages as u64);
         } else if count < self.pages {
@@ -62,14 +62,14 @@ impl<'a> Graph<'a> {
             for at in 0..count {
                 next += self.codes.read_within(Kind::Sources, self.pages, &mut bits)?;
                 if next == page {
-                    place = Some(at);
-                } else if next > page && place.is_none() {
+                    index = Some(at);
+                } else if next > page && index.is_none() {
                     break;
                 }
                 next += 1;
             }
         }
-        Ok(place.filter(|&place| place < count).map(|place| (place, self.records(count, bits))))
+        Ok(index.filter(|&index| index < count).map(|index| (index, self.records(count, bits))))
     }
 
     /// The pages of all sources, and the records.
@@ -103,19 +103,21 @@ impl<'a> Graph<'a> {
     /// What follows the sources.
     fn records(&self, count: usize, mut bits: BitReader<'_>) -> Records {
         let width = if count > GROUP { u32::try_from(bits.read(WIDTH_BITS)).unwrap_or(0) } else { 0 };
-        let places = bits.position();
-        let records = places + (count.div_ceil(GROUP) as u64).saturating_sub(1) * u64::from(width);
-        Records { count, width, places, records }
+        let places_start = bits.position();
+        let records = places_start + (count.div_ceil(GROUP) as u64).saturating_sub(1) * u64::from(width);
+        Records { count, width, places_start, records }
     }
 
     /// The bits of a record.
     fn record(&self, records: &Records, at: usize) -> BitReader<'a> {
         let group = at / GROUP;
-        let place = match group.checked_sub(1) {
+        let offset = match group.checked_sub(1) {
             None => 0,
-            Some(before) => self.at(records.places + before as u64 * u64::from(records.width)).read_wide(records.width),
+            Some(before) => {
+                self.at(records.places_start + before as u64 * u64::from(records.width)).read_wide(records.width)
+            }
         };
-        let mut bits = self.at(records.records.saturating_add(place));
+        let mut bits = self.at(records.records.saturating_add(offset));
         let start = group * GROUP;
         // All lengths of the group, but for that of the last record.
         let lengths = GROUP.min(records.count - 1 - start);
@@ -214,10 +216,10 @@ impl<'a> Graph<'a> {
             }
             return Ok(kept);
         }
-        let runs = self.codes.read_within(Kind::RunCount, links.len() + 1, bits)?;
+        let run_count = self.codes.read_within(Kind::RunCount, links.len() + 1, bits)?;
         let mut from = 0;
-        for run in 0..=runs {
-            let length = if run < runs {
+        for run in 0..=run_count {
+            let length = if run < run_count {
                 self.codes.read_within(Kind::Run, links.len() - from, bits)?
             } else {
                 links.len() - from

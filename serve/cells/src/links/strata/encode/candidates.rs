@@ -11,8 +11,8 @@
 use crate::links::strata::WINDOW_MAX;
 use crate::links::strata::references::neighbour;
 
-/// Places of the table; a power of two.
-const PLACES: usize = 1 << 14;
+/// Slots of the table; a power of two.
+const SLOTS: usize = 1 << 14;
 /// Planes of a sum: larger sums wrap.
 const PLANES: usize = 24;
 /// What a shared link gains, where a link of the reference that is not shared costs 1.
@@ -72,13 +72,13 @@ struct Recent {
 
 /// How many links each record shares with each of the `window` records before it, the nearest first.
 fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32> {
-    let mut recent = vec![Recent { link: u64::MAX, record: 0, before: 0 }; PLACES];
+    let mut recent = vec![Recent { link: u64::MAX, record: 0, before: 0 }; SLOTS];
     let mut shared = Vec::new();
     for (record, links) in (0u32..).zip(lists) {
         let mut planes = [0u32; PLANES];
         for &link in links {
-            let place = (link.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (PLACES - 1);
-            let held = &mut recent[place];
+            let slot = (link.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (SLOTS - 1);
+            let held = &mut recent[slot];
             let before = if held.link == link { since(held.before, record.saturating_sub(held.record)) } else { 0 };
             *held = Recent { link, record, before };
             let mut carry = before;
@@ -89,7 +89,8 @@ fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32>
                 (*plane, carry) = (*plane ^ carry, *plane & carry);
             }
         }
-        let sum = |place: usize| planes.iter().enumerate().fold(0, |sum, (at, plane)| sum | (plane >> place & 1) << at);
+        let sum =
+            |distance: usize| planes.iter().enumerate().fold(0, |sum, (at, plane)| sum | (plane >> distance & 1) << at);
         shared.extend((0..window.min(WINDOW_MAX)).map(sum));
     }
     shared

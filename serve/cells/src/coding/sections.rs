@@ -1,19 +1,19 @@
-//! Words and parts of an encoding: every header is 64-bit words, lowest byte first, and parts follow it whose lengths
-//! it tells.
+//! Words and sections of an encoding: every header is 64-bit words, lowest byte first, and gives the lengths of the
+//! sections that follow it.
 
 use bytes::Bytes;
 
 use crate::error::Damage;
 
-/// Takes words and parts off the front of an encoding.
+/// Takes words and sections off the front of an encoding.
 #[derive(Debug)]
-pub struct Parts {
+pub struct Sections {
     rest: Bytes,
     /// What damage is said to be in.
     codec: &'static str,
 }
 
-impl Parts {
+impl Sections {
     /// Starts at the first byte.
     pub fn new(bytes: Bytes, codec: &'static str) -> Self {
         Self { rest: bytes, codec }
@@ -36,7 +36,7 @@ impl Parts {
         Ok(value)
     }
 
-    /// The next word as a length in memory; lists and parts are below 2^48.
+    /// The next word as a length in memory; lists and sections are below 2^48.
     pub fn length(&mut self) -> Result<usize, Damage> {
         let bound = 1u64 << 48;
         let value = self.word_within(bound)?;
@@ -87,7 +87,7 @@ pub fn wide_at(array: &[u8], at: usize, width: usize) -> Option<u64> {
     }
 }
 
-/// A damaged place: a node that a cell does not have.
+/// Damage: a node that a cell does not have.
 pub fn no_such_node(node: usize, nodes: usize) -> Damage {
     Damage::Outside { part: "node", value: node as u64, bound: nodes as u64 }
 }
