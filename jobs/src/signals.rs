@@ -20,10 +20,10 @@ pub(crate) struct Signals {
 #[cfg(unix)]
 pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut came = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let mut received = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let signals = Arc::clone(signals);
     std::thread::spawn(move || {
-        for signal in came.forever() {
+        for signal in received.forever() {
             if signal == SIGHUP { signals.reload.notify_one() } else { signals.end.notify_one() }
         }
     });
@@ -47,8 +47,8 @@ pub(crate) fn on_end(mut stop: impl FnMut() + Send + 'static) -> io::Result<()> 
     if HEARD.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut came = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-    std::thread::spawn(move || came.forever().for_each(|_| stop()));
+    let mut received = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::spawn(move || received.forever().for_each(|_| stop()));
     Ok(())
 }
 

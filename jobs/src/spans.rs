@@ -11,15 +11,15 @@ pub(crate) use without_otlp::start;
 /// What is logged: a level is that of this program, and of others what is worth a warning; `NAME=LEVEL` is for those
 /// whose name begins so.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
-    let wrong = || {
+    let invalid = || {
         format!("{text:?} is none of off, error, warn, info, debug, trace, or of these as NAME=LEVEL, between commas")
     };
     let mut targets = Targets::new();
-    for part in text.split(',') {
-        let (name, level) = part.split_once('=').unwrap_or(("", part));
+    for directive in text.split(',') {
+        let (name, level) = directive.split_once('=').unwrap_or(("", directive));
         // An empty text is a level for its parser.
         let level: LevelFilter =
-            Some(level).filter(|level| !level.is_empty()).ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+            Some(level).filter(|level| !level.is_empty()).ok_or_else(invalid)?.parse().map_err(|_| invalid())?;
         targets = match name {
             "" => targets.with_default(level.min(LevelFilter::WARN)).with_target("webstrata", level),
             name => targets.with_target(name, level),

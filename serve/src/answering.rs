@@ -104,8 +104,8 @@ impl Answering {
             Ok(found) => {
                 self.found = self.waiting.drain(..count).zip(found).collect();
                 self.failed = 0;
-                let (fewer, more) = ((self.step / 2).max(FIRST).min(self.step), (2 * self.step).min(BATCH));
-                self.step = if begun.elapsed() > PATIENCE { fewer } else { more };
+                let (smaller, larger) = ((self.step / 2).max(FIRST).min(self.step), (2 * self.step).min(BATCH));
+                self.step = if begun.elapsed() > PATIENCE { smaller } else { larger };
             }
             Err(status) if count > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => self.step = count / 2,
             Err(_) if count > 1 => (self.step, self.failed) = (1, count),
@@ -234,7 +234,7 @@ async fn links(
     long: Long,
 ) -> Result<Batch<Uid>, Status> {
     match *items {
-        [(_, (uid, window))] if long == Long::Whole => pinned.whole(&[uid], direction, window).await,
+        [(_, (uid, window))] if long == Long::Whole => pinned.links_of_any_length(&[uid], direction, window).await,
         _ => {
             let items: Vec<UidInWindow> = items.iter().map(|&(_, item)| item).collect();
             pinned.links_in_windows(&items, direction).await

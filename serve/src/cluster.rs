@@ -356,11 +356,11 @@ impl Cluster {
     ///
     /// # Errors
     /// The server shuts down. The deadline of the caller ends the wait.
-    pub async fn hold(&self, pinned: &Pinned, wanted: bool) -> Result<u32, Status> {
+    pub async fn hold(&self, pinned: &Pinned, in_memory: bool) -> Result<u32, Status> {
         let cells = pinned.graph().rows.iter().map(|row| row.cells.len()).sum::<usize>();
         let wish = {
             let mut state = self.state();
-            if wanted {
+            if in_memory {
                 state.relinquished.remove(&pinned.epoch());
             } else {
                 state.relinquished.insert(pinned.epoch());
@@ -369,7 +369,7 @@ impl Cluster {
             state.wishes
         };
         self.wake.notify_one();
-        if wanted {
+        if in_memory {
             let mut counts = self.counts();
             let is_done = |counts: &KeeperCounts| counts.wishes >= wish && counts.missing == 0 && counts.moving == 0;
             let done = counts.wait_for(is_done).await;

@@ -197,8 +197,8 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
         writeln!(out, "  no captures: the store is empty; the input contained only")?;
         return print_tally(&report.tally, out);
     }
-    let most = report.largest_over_mean;
-    writeln!(out, "  partitions: {}, the largest {most:.2} times the mean", report.partitions)?;
+    let imbalance = report.largest_over_mean;
+    writeln!(out, "  partitions: {}, the largest {imbalance:.2} times the mean", report.partitions)?;
     writeln!(out, "  temporary files: {} written", BinaryBytes(run.spilled))?;
     print_tally(&report.tally, out)
 }

@@ -131,8 +131,9 @@ impl Examples {
         let middle = Window::Seen { from: first + third, to: last - third };
         let (mut page, mut target) = (None, None);
         for uid in Uid::each(Uid::below(counts.urls.min(URLS_SEEN))) {
-            let spans = reader.lifespans(uid)?;
-            let changing = spans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
+            let lifespans = reader.lifespans(uid)?;
+            let changing =
+                lifespans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
             if reader.captures(uid)?.len() >= 3 && changing > 0 {
                 let links = reader.out_links(uid, middle)?.len();
                 keep_best(&mut page, distance(links, 8) + distance(changing, 3), uid);

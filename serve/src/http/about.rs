@@ -65,7 +65,7 @@ pub(super) async fn topology(State(shared): State<Shared>, RawQuery(query): RawQ
     };
     let server = |server: &Server| json!({"name": server.name, "address": server.address});
     let cell = |cell: &Cell| {
-        let name = |at: &u32| topology.servers.get(usize::try_from(*at).ok()?).map(|server| server.name.as_str());
+        let name = |index: &u32| topology.servers.get(usize::try_from(*index).ok()?).map(|server| server.name.as_str());
         let servers: Vec<_> = cell.servers.iter().filter_map(name).collect();
         json!({"partition": cell.partition, "firstUid": cell.first_uid, "urls": cell.urls, "servers": servers})
     };
