@@ -84,7 +84,7 @@ impl SourceArgs {
 
 /// A URL that is in the store.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundUrl {
     pub(crate) uid: Uid,
     /// As the store spells it.
     pub(crate) url: String,
@@ -96,7 +96,7 @@ pub(crate) struct Found {
 /// # Errors
 /// It is not in the store (the error names the same URL under another scheme or with or without `www.` where that is),
 /// it is no URL, or it lacks a scheme and both are there.
-pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
+pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     let bare = text.trim();
     let candidates = meant(text).map_err(|error| anyhow!("{text:?} cannot be asked for: {error}"))?;
     let mut found = present(links, &candidates)?;
@@ -120,11 +120,11 @@ pub(crate) fn host(text: &str) -> Option<String> {
     host_prefix(host).map(|_| host.to_owned())
 }
 
-fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
+fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> {
     let mut found = Vec::new();
     for url in urls {
         if let Some(uid) = links.uid(url).with_context(|| format!("looking for {url}"))? {
-            found.push(Found { uid, url: url.clone() });
+            found.push(FoundUrl { uid, url: url.clone() });
         }
     }
     Ok(found)

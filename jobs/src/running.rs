@@ -91,7 +91,7 @@ impl RunArgs {
     }
 
     /// Writes what the stages did, and how it ended, where that is asked for.
-    pub(crate) fn tell(&self, run: &Run, error: Option<&impl std::error::Error>) -> anyhow::Result<()> {
+    pub(crate) fn write_report(&self, run: &Run, error: Option<&impl std::error::Error>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let value = json!({"error": error.map(ToString::to_string), "seconds": run.seconds, "stages": run.stages});
         write_json(path, &value)

@@ -120,7 +120,7 @@ pub struct Cluster {
     /// What the server lacks to be ready.
     lacks: watch::Sender<Lacks>,
     /// The last translation asked for. It may be large, so the lock is held while it is read: it is read only once.
-    translations: Arc<tokio::sync::Mutex<Option<Between>>>,
+    translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
     /// Wakes the keeper.
     wake: Notify,
 }
@@ -155,7 +155,7 @@ pub struct KeeperCounts {
 }
 
 /// The later and the earlier of two epochs, and the translation between them.
-type Between = ((u64, u64), Translations);
+type EpochTranslations = ((u64, u64), Translations);
 
 #[derive(Default)]
 struct State {

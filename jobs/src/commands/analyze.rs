@@ -202,7 +202,7 @@ pub(crate) fn run_shown(
 ) -> anyhow::Result<Outcome> {
     let stream = BufWriter::new(io::stdout());
     let (analyzed, run) = args.shown(|progress| analyze(options, stream, progress))?;
-    args.tell(&run, analyzed.as_ref().err())?;
+    args.write_report(&run, analyzed.as_ref().err())?;
     let report = match analyzed {
         // A reader that goes away early is no failure.
         Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
