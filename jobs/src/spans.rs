@@ -1,4 +1,4 @@
-//! What a server says while it runs: its log, and its spans for a collector.
+//! The log of a server, and its tracing spans for a collector.
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -8,8 +8,8 @@ pub(crate) use with_otlp::start;
 #[cfg(not(feature = "otel"))]
 pub(crate) use without_otlp::start;
 
-/// What is logged: a level is that of this program, and of others what is worth a warning; `NAME=LEVEL` is for those
-/// whose name begins so.
+/// Parses what is logged. A level alone is for this program, and warnings of other crates are logged too.
+/// `NAME=LEVEL` is for targets whose names begin with `NAME`.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let invalid = || {
         format!("{text:?} is none of off, error, warn, info, debug, trace, or of these as NAME=LEVEL, between commas")
@@ -17,7 +17,7 @@ pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let mut targets = Targets::new();
     for directive in text.split(',') {
         let (name, level) = directive.split_once('=').unwrap_or(("", directive));
-        // An empty text is a level for its parser.
+        // The parser accepts an empty text as a level.
         let level: LevelFilter =
             Some(level).filter(|level| !level.is_empty()).ok_or_else(invalid)?.parse().map_err(|_| invalid())?;
         targets = match name {
@@ -28,7 +28,7 @@ pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     Ok(targets)
 }
 
-/// Ends what was started.
+/// Ends the exporter of spans.
 pub(crate) struct Spans {
     #[cfg(feature = "otel")]
     exporter: Option<webstrata_serve::guard::spans::Exporter>,
@@ -67,7 +67,7 @@ mod with_otlp {
     use tracing_subscriber::layer::{Layer, SubscriberExt};
     use tracing_subscriber::util::SubscriberInitExt;
 
-    /// Starts the log, and the sending of spans.
+    /// Starts the log and the exporter of spans.
     pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
         let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
         let log = log.with_filter(targets);
@@ -83,7 +83,7 @@ mod with_otlp {
     }
 
     impl Spans {
-        /// Sends what there is left.
+        /// Sends the remaining spans.
         pub(crate) async fn end(self) {
             if let Some(exporter) = self.exporter {
                 exporter.end(Duration::from_secs(5)).await;

@@ -100,14 +100,14 @@ pub(crate) enum Kind {
     NoAnchors,
 }
 
-/// So that every host name fits, and no reader holds more than it must.
+/// Parses the longest URL. The bounds let every host name fit, and limit the memory of readers.
 fn url_bytes(text: &str) -> Result<usize, String> {
     const URL_BYTES_MIN: usize = 300;
     let bytes_max = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
     bytes_max.ok_or_else(|| format!("expected a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
 }
 
-/// `None` where none are given.
+/// The kinds of links to keep; `None` if no kinds are given.
 pub(crate) fn kinds(named: &[Kind]) -> Option<LinkKinds> {
     let has = |kind| named.contains(&kind);
     let kinds = LinkKinds {
@@ -259,7 +259,12 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         .tally
         .examples()
         .iter()
-        .map(|place| json!({"kind": place.finding.name(), "file": place.path.display().to_string(), "offset": place.offset, "detail": place.detail}))
+        .map(|place| {
+            json!({
+                "kind": place.finding.name(), "file": place.path.display().to_string(),
+                "offset": place.offset, "detail": place.detail,
+            })
+        })
         .collect();
     json!({
         "store": store.to_string(),

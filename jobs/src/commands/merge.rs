@@ -82,7 +82,9 @@ pub(crate) fn run_shown(
             Ok(report) => (Some(report.epoch), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let value = json!({"epoch": epoch, "error": error, "seconds": run.seconds, "spilled_bytes": run.spilled, "stages": run.stages});
+        let value = json!({
+            "epoch": epoch, "error": error, "seconds": run.seconds, "spilled_bytes": run.spilled, "stages": run.stages,
+        });
         write_json(path, &value)?;
     }
     let report = merged?;

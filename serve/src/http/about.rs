@@ -43,7 +43,8 @@ pub(super) async fn stats(State(shared): State<Shared>, RawQuery(query): RawQuer
         let name = cell.cell.unwrap_or_default();
         let cell_counts = counts(&cell.counts.unwrap_or_default());
         json!({
-            "row": name.row, "partition": name.partition, "minUid": cell.min_uid, "maxUid": cell.max_uid, "counts": cell_counts
+            "row": name.row, "partition": name.partition, "minUid": cell.min_uid, "maxUid": cell.max_uid,
+            "counts": cell_counts
         })
     };
     Ok(Json(json!({
