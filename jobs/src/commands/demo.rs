@@ -112,7 +112,7 @@ fn parsed<A: Args>(words: &[String]) -> anyhow::Result<A> {
     Ok(Only::try_parse_from(words)?.args)
 }
 
-/// What the demo asks about, as it is typed.
+/// The arguments of the demo's questions, as a person types them.
 struct Examples {
     page: String,
     from: String,
@@ -122,7 +122,7 @@ struct Examples {
 }
 
 impl Examples {
-    /// Looks for a page whose links change, and for a URL whose sources change; `None` where there is no such.
+    /// Looks for a page whose links change, and for a URL whose sources change; `None` if there are none.
     fn find(reader: &Reader) -> anyhow::Result<Option<Examples>> {
         let counts = reader.store().manifest().counts;
         let (first, last) = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));

@@ -50,8 +50,8 @@ impl Pinned {
         }
     }
 
-    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `links_max` links from the UID `first` on,
-    /// and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
+    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `links_max` links from the UID
+    /// `first` on, and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
     /// costs as much as the whole list.
     ///
     /// # Errors
