@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::thread::available_parallelism;
 use webstrata_layers::{Location, parse_time};
 
-/// How a subcommand ended that printed all it had to say.
+/// How a subcommand ended that printed its whole result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Exit code 0.
@@ -14,7 +14,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// A command line that parses and yet makes no sense: exit code 2.
+/// The error of a command line that parses but makes no sense: exit code 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) &'static str);
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// What does not go together is an error of the command line.
+/// Options that exclude one another are an error of the command line.
 pub(crate) fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
     anyhow::Error::new(error).context(Usage("these options cannot be combined"))
 }
@@ -49,7 +49,7 @@ pub(crate) struct FormatArgs {
     pub(crate) format: Format,
 }
 
-/// Where a store lies: a path, `file:///path` or `s3://bucket/prefix`.
+/// The location of a store: a path, `file:///path` or `s3://bucket/prefix`.
 pub(crate) fn location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(Location::parse)
 }
@@ -71,12 +71,12 @@ fn time_error(text: &str) -> String {
     )
 }
 
-/// The seconds between two that may be left out.
+/// The interval between two times, each of which may be missing.
 pub(crate) fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Usage> {
     webstrata_layers::interval(from, to).map_err(|_| Usage("--from is later than --to"))
 }
 
-/// As many threads as there are processors.
+/// The number of processors, which is the default number of threads.
 pub(crate) fn processors() -> usize {
     available_parallelism().map_or(1, usize::from)
 }

@@ -15,11 +15,11 @@ use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_url::{canonical, meant, neighbours};
 
-/// Memory for decoded pages of the Parquet layers, where the user does not say: one question needs little.
+/// Default memory for decoded pages of the Parquet layers. One question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
 
-/// What questions are asked of: the cells of a store where they are there, else its layers with `memory` bytes of
-/// decoded blocks.
+/// Opens a store for questions: its cells if the store has cells, else its layers with `memory` bytes of decoded
+/// blocks.
 pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<Box<dyn Links>> {
     let store = Store::open(store)?;
     Ok(match Cells::open(&store, Residence::Mapped, ENCODINGS)? {
@@ -56,7 +56,7 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// The cells or layers of the store, with `memory` bytes for the latter; or the servers.
+    /// Opens the cells or layers of the store (`memory` is for layers), or connects to the servers.
     pub(crate) fn open(&self, memory: usize) -> anyhow::Result<Box<dyn Links>> {
         match (&self.store, self.servers()?) {
             (_, Some(servers)) => Ok(Box::new(servers)),
@@ -65,7 +65,7 @@ impl SourceArgs {
         }
     }
 
-    /// The servers, where they are asked and no store is.
+    /// Connects to the servers; `None` if a store is given.
     pub(crate) fn servers(&self) -> anyhow::Result<Option<Remote>> {
         if self.store.is_some() {
             return Ok(None);
@@ -84,19 +84,19 @@ impl SourceArgs {
 
 /// A URL that is in the store.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundUrl {
     pub(crate) uid: Uid,
     /// As the store spells it.
     pub(crate) url: String,
 }
 
-/// Finds a URL in the store. The fragment is dropped and the spelling made canonical; where the scheme is missing, http
-/// and https are tried.
+/// Finds a URL in the store. The URL is made canonical and loses its fragment. For a URL without a scheme, http and
+/// https are tried.
 ///
 /// # Errors
-/// It is not in the store (the error names the same URL under another scheme or with or without `www.` where that is),
-/// it is no URL, or it lacks a scheme and both are there.
-pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
+/// The URL is not in the store (the error names the same URL with another scheme, or with or without `www.`, if the
+/// store has that URL); the text is not a URL; or the text has no scheme and the store has both URLs.
+pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     let bare = text.trim();
     let candidates = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
     let mut found = present(links, &candidates)?;
@@ -113,24 +113,24 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<Found> {
     }
 }
 
-/// A host as URLs spell it; `None` where it is none.
+/// A host as URLs spell it; `None` if the text is not a host.
 pub(crate) fn host(text: &str) -> Option<String> {
     let url = canonical(None, &format!("http://{text}/")).ok()?;
     let host = url.strip_prefix("http://")?.strip_suffix('/')?;
     host_prefix(host).map(|_| host.to_owned())
 }
 
-fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<Found>> {
+fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> {
     let mut found = Vec::new();
     for url in urls {
         if let Some(uid) = links.uid(url).with_context(|| format!("looking for {url}"))? {
-            found.push(Found { uid, url: url.clone() });
+            found.push(FoundUrl { uid, url: url.clone() });
         }
     }
     Ok(found)
 }
 
-/// Whether the question is an as-of one and the links of the capture that answers it are unknown.
+/// Whether the window is as of a time and the capture that answers has unknown links.
 pub(crate) fn is_unknown(links: &dyn Links, uid: Uid, window: Window) -> anyhow::Result<bool> {
     let Window::AsOf(at) = window else { return Ok(false) };
     Ok(webstrata_layers::read::question::is_unknown(&links.captures(uid)?, at))
@@ -138,6 +138,6 @@ pub(crate) fn is_unknown(links: &dyn Links, uid: Uid, window: Window) -> anyhow:
 
 /// A remark for people, on standard error.
 pub(crate) fn note(text: &str) {
-    // Nobody may be there to read it: not a reason to fail.
+    // A closed standard error is not a reason to fail.
     let _ = writeln!(io::stderr(), "note: {text}");
 }

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::of_process();
-    // Not locked: results of workers go there, too.
+    // The lock is not taken, because workers write results to standard output too.
     let mut out = BufWriter::new(io::stdout());
     let result = cli.command.run(&mut out).and_then(|outcome| {
         out.flush()?;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Ok(args::Outcome::Failed) => ExitCode::FAILURE,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // What was printed so far stands before the error; that it cannot be printed is no second error.
+            // Earlier output must stand before the error. A failure to print that output is no second error.
             let _ = out.flush();
             let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             if error.is::<args::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the reader of our output has gone.
+/// Whether the reader of standard output has closed it.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The error and its causes on one line; a cause that the text before it already says is not said again.
+/// The error and its causes on one line. A cause that the text before it already contains is left out.
 fn one_line(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

@@ -1,8 +1,7 @@
-//! `--metrics ADDR`: how far a build is, for Prometheus, as OpenMetrics text over HTTP for as long as the build runs.
+//! `--metrics ADDR`: the progress of a build for Prometheus, as OpenMetrics text over HTTP while the build runs.
 //!
-//! Every request is answered with all figures, whatever it asks for. Each client has a thread and two seconds, to ask
-//! and to take the answer, and where too many are there at once the oldest goes: so nobody who is silent keeps others
-//! out.
+//! The answer to every request is all figures. Each client has a thread, and two seconds to ask and to read the answer.
+//! If there are too many clients at once, the oldest client is dropped, so that silent clients cannot keep others out.
 
 use anyhow::Context;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -20,14 +19,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_pipeline::{Progress, StageReport};
 
-/// How long a client may take.
+/// The longest time of a client.
 const CLIENT_MAX: Duration = Duration::from_secs(2);
 /// Clients at once.
 const CLIENTS_MAX: usize = 16;
 /// Bytes of a request.
 const REQUEST_MAX: usize = 16 << 10;
 
-/// Answers from now on, in threads of its own; returns the address that it listens at.
+/// Answers from now on, in separate threads. Returns the address of the listener.
 pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::net::SocketAddr> {
     let listener = TcpListener::bind(address).with_context(|| format!("--metrics {address}"))?;
     let bound = listener.local_addr()?;
@@ -35,7 +34,7 @@ pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::n
     thread::spawn(move || {
         let mut clients: VecDeque<Arc<TcpStream>> = VecDeque::new();
         for stream in listener.incoming().flatten() {
-            // Their threads have the others.
+            // Only this list holds a client whose thread has ended.
             clients.retain(|client| Arc::strong_count(client) > 1);
             if clients.len() >= CLIENTS_MAX
                 && let Some(oldest) = clients.pop_front()
@@ -44,10 +43,10 @@ pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::n
             }
             let (stream, progress) = (Arc::new(stream), progress.clone());
             clients.push_back(Arc::clone(&stream));
-            // A client that goes away, and one that finds no thread, is no concern of the build.
+            // A client that goes away or finds no thread does not concern the build.
             let _ = thread::Builder::new().spawn(move || {
                 let _ = answer(&stream, &progress);
-                // The list of clients has it still.
+                // The list of clients still holds the stream.
                 stream.shutdown(Shutdown::Both)
             });
         }
@@ -81,7 +80,7 @@ fn answer(mut stream: &TcpStream, progress: &Progress) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a request is there as far as its empty line.
+/// Whether a request has arrived up to its empty line.
 fn ends(request: &[u8]) -> bool {
     request.windows(4).any(|end| end == b"\r\n\r\n") || request.windows(2).any(|end| end == b"\n\n")
 }

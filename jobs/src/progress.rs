@@ -1,7 +1,7 @@
-//! How a build shows how far it is, on standard error: one line for all workers, redrawn where that is a terminal,
-//! otherwise printed every few seconds and not at all for a build that is done before.
+//! The progress of a build on standard error: one line for all workers. On a terminal the line is redrawn. Elsewhere a
+//! line is printed every few seconds, and a build that ends earlier prints none.
 //!
-//! Ctrl-C (and a polite kill) asks the build to stop; a second one ends the process at once.
+//! Ctrl-C or another signal asks the build to stop; a second signal ends the process at once.
 
 use crate::signals::on_end;
 use indicatif::{BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
@@ -12,9 +12,9 @@ use std::time::Duration;
 use webstrata_pipeline::{Missing, Moment, Progress, Waiting};
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Looks between two lines where there is no terminal.
+/// Looks between two lines without a terminal.
 const LINE_EVERY: u32 = 50;
-/// Looks before the first line about processes that have not come, where there is no terminal.
+/// Looks before the first line about missing processes without a terminal.
 const PATIENCE: u32 = 10;
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -32,10 +32,10 @@ pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Ctrl-C and a polite kill ask the job to stop, a second one ends the process at once.
+/// Ctrl-C or another signal asks the job to stop; a second signal ends the process at once.
 pub(crate) fn stop_when_asked(progress: &Progress) {
     let cancel = progress.clone();
-    // Without a handler Ctrl-C ends the process as it would any other.
+    // Without a handler, Ctrl-C ends the process.
     let _ = on_end(move || {
         if cancel.is_cancelled() {
             std::process::exit(130);
@@ -45,7 +45,7 @@ pub(crate) fn stop_when_asked(progress: &Progress) {
     });
 }
 
-/// Looks at the job some times a second, also without a terminal: that is how peak memory is known.
+/// Looks at the job several times a second, also without a terminal, because each look measures the memory.
 fn show(progress: &Progress, done: &Receiver<()>) {
     let bar = io::stderr().is_terminal().then(|| {
         let bar = ProgressBar::new(STEPS);
@@ -70,7 +70,7 @@ fn show(progress: &Progress, done: &Receiver<()>) {
             }
         } else if looks % LINE_EVERY == 0 {
             let percent = moment.part.map_or(String::new(), |part| format!(" {:.0} %", part * 100.0));
-            // Nobody may be there to read it: not a reason to end a build.
+            // A closed standard error must not end a build.
             let _ = writeln!(io::stderr(), "{}{percent}: {}", moment.stage, line(&moment));
         }
     }
@@ -79,14 +79,14 @@ fn show(progress: &Progress, done: &Receiver<()>) {
     }
 }
 
-/// Which processes have not come, and how long they are waited for.
+/// The missing processes, and how much longer the job waits for them.
 fn waiting(Waiting { peers, seconds_left }: &Waiting) -> String {
     let all: Vec<String> =
         peers.iter().map(|Missing { process, host }| format!("process {process} at {host}")).collect();
     format!("waiting for {}; giving up in {seconds_left} s", all.join(", "))
 }
 
-/// What is said besides the stage: records and their rate, bytes, spill, and how long the stage still takes.
+/// The text after the name of the stage: records and their rate, bytes, spilled bytes, and the remaining time.
 fn line(moment: &Moment) -> String {
     let reading = moment.stage == "ingest";
     let (records, what) =

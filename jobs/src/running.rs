@@ -1,4 +1,4 @@
-//! What jobs over a store have in common: the options that say with what they run, and what is shown meanwhile.
+//! Options that all jobs over a store share, and the progress and the report of a job.
 
 use crate::{metrics, progress};
 use clap::Args;
@@ -58,7 +58,7 @@ pub(crate) struct Run {
 }
 
 impl RunArgs {
-    /// The same for the pipeline.
+    /// The options of the pipeline.
     pub(crate) fn options(&self, store: &Location) -> anyhow::Result<RunOptions> {
         let workers = self.workers.map_or_else(|| processors().min(workers_within(self.memory)), usize::from);
         let cluster = match (&self.hosts, self.process) {
@@ -69,13 +69,13 @@ impl RunArgs {
         Ok(RunOptions { store: store.clone(), workers, memory_max, spill, cluster })
     }
 
-    /// Runs a job and shows how far it is; fails only where that cannot be shown.
+    /// Runs a job and shows its progress. Fails only if the progress cannot be shown; the result of the job is inside.
     pub(crate) fn shown<T, E>(
         &self,
         job: impl FnOnce(&Progress) -> Result<T, E>,
     ) -> anyhow::Result<(Result<T, E>, Run)> {
         if let Some(level) = self.log {
-            // Of several jobs one after the other, the first has done it.
+            // If a process runs several jobs, the first job has started the log.
             let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).try_init();
         }
         if let Some(report) = &self.report {
@@ -91,8 +91,8 @@ impl RunArgs {
         Ok((done, Run { seconds, stages: progress.stages(), spilled: progress.spilled() }))
     }
 
-    /// Writes what the stages did, and how it ended, where that is asked for.
-    pub(crate) fn tell(&self, run: &Run, error: Option<&impl std::error::Error>) -> anyhow::Result<()> {
+    /// Writes the figures of the stages and the error, if `--report` is given.
+    pub(crate) fn write_report(&self, run: &Run, error: Option<&impl std::error::Error>) -> anyhow::Result<()> {
         let Some(path) = &self.report else { return Ok(()) };
         let value = json!({"error": error.map(ToString::to_string), "seconds": run.seconds, "stages": run.stages});
         write_json(path, &value)

@@ -1,44 +1,44 @@
-//! Signals of the system. To a server: SIGINT and SIGTERM ask it to end, SIGHUP to read its files again. To a job: all
-//! three ask it to end.
+//! Signals of the system. SIGINT and SIGTERM end a server, and SIGHUP makes a server read its files again. All three
+//! end a job.
 //!
-//! They are noted by a thread that lives as long as the process. Where there is no SIGHUP, nothing asks for that.
+//! A thread that lives as long as the process receives the signals. Systems without SIGHUP never reload files.
 
 use std::io;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// What was asked for by signals. Who waits for it hears of what was asked for before.
+/// The requests of signals. A request is kept until somebody waits for it.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// To end.
+    /// The process should end.
     pub(crate) end: Notify,
-    /// To read files again.
+    /// The server should read its files again.
     pub(crate) reload: Notify,
 }
 
-/// Notes signals from now on.
+/// Receives signals from now on.
 #[cfg(unix)]
 pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut came = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let mut received = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let signals = Arc::clone(signals);
     std::thread::spawn(move || {
-        for signal in came.forever() {
+        for signal in received.forever() {
             if signal == SIGHUP { signals.reload.notify_one() } else { signals.end.notify_one() }
         }
     });
     Ok(())
 }
 
-/// Notes signals from now on.
+/// Receives signals from now on.
 #[cfg(not(unix))]
 pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
     let signals = Arc::clone(signals);
     ctrlc::set_handler(move || signals.end.notify_one()).map_err(io::Error::other)
 }
 
-/// Calls `stop` each time the system asks the process to end. Only the first to call this is heard: a process has one
-/// job.
+/// Calls `stop` each time the system asks the process to end. Only the first call of this function has an effect,
+/// because a process has one job.
 #[cfg(unix)]
 pub(crate) fn on_end(mut stop: impl FnMut() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -47,13 +47,13 @@ pub(crate) fn on_end(mut stop: impl FnMut() + Send + 'static) -> io::Result<()> 
     if HEARD.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut came = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-    std::thread::spawn(move || came.forever().for_each(|_| stop()));
+    let mut received = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::spawn(move || received.forever().for_each(|_| stop()));
     Ok(())
 }
 
-/// Calls `stop` each time the system asks the process to end. Only the first to call this is heard: a process has one
-/// job.
+/// Calls `stop` each time the system asks the process to end. Only the first call of this function has an effect,
+/// because a process has one job.
 #[cfg(not(unix))]
 pub(crate) fn on_end(stop: impl FnMut() + Send + 'static) -> io::Result<()> {
     ctrlc::set_handler(stop).map_err(io::Error::other)

@@ -11,17 +11,17 @@ pub(crate) use without_otlp::start;
 /// The filter of the log. A level applies to this program; dependencies log warnings and errors at most. `NAME=LEVEL`
 /// sets the level of all targets whose names begin with `NAME`.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
-    let wrong = || {
+    let invalid = || {
         format!(
             "not a log filter: {text:?}; write off, error, warn, info, debug or trace, or a list such as info,h2=trace"
         )
     };
     let mut targets = Targets::new();
-    for part in text.split(',') {
-        let (name, level) = part.split_once('=').unwrap_or(("", part));
+    for directive in text.split(',') {
+        let (name, level) = directive.split_once('=').unwrap_or(("", directive));
         // The parser accepts an empty text as a level.
         let level: LevelFilter =
-            Some(level).filter(|level| !level.is_empty()).ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+            Some(level).filter(|level| !level.is_empty()).ok_or_else(invalid)?.parse().map_err(|_| invalid())?;
         targets = match name {
             "" => targets.with_default(level.min(LevelFilter::WARN)).with_target("webstrata", level),
             name => targets.with_target(name, level),

@@ -188,7 +188,10 @@ fn lines_say_what_has_come_and_gone() {
     let dir = dir.path();
     let a = "http://a.example/";
     let begun = parsed(&succeeds(dir, "watch {}/store newlinks --domain B.example --as alerts --once"));
-    let end = |epoch: u64, since: Option<u64>, rows: u64| json!({"epoch": epoch, "since": since, "rows": rows, "table": null});
+    let end = |epoch: u64, since: Option<u64>, rows: u64| -> Value {
+        let table = Value::Null;
+        json!({"epoch": epoch, "since": since, "rows": rows, "table": table})
+    };
     assert_eq!(begun, [json!({"epoch": 1, "page": a, "link": "http://b.example/"}), end(1, None, 1)]);
     succeeds(dir, "watch {}/store top --k 1 --once");
     let more = [

@@ -45,14 +45,14 @@ pub enum Long {
 
 /// The result of a question.
 #[derive(Clone, Debug)]
-enum Found {
+enum QuestionResult {
     Links { uids: Vec<Uid>, unknown: bool },
     Captures(Vec<CaptureTime>),
     NotThere,
     Failed(Status),
 }
 
-impl Found {
+impl QuestionResult {
     fn links(&self) -> usize {
         if let Self::Links { uids, .. } = self { uids.len() } else { 0 }
     }
@@ -64,7 +64,7 @@ pub struct Answering {
     long: Long,
     waiting: VecDeque<Asked>,
     /// Questions whose results are known.
-    found: VecDeque<(Asked, Found)>,
+    found: VecDeque<(Asked, QuestionResult)>,
     /// The size of the next batch.
     step: usize,
     /// The size of the batch that failed, while its first question is asked alone.
@@ -104,8 +104,8 @@ impl Answering {
             Ok(found) => {
                 self.found = self.waiting.drain(..count).zip(found).collect();
                 self.failed = 0;
-                let (fewer, more) = ((self.step / 2).max(FIRST).min(self.step), (2 * self.step).min(BATCH));
-                self.step = if begun.elapsed() > PATIENCE { fewer } else { more };
+                let (smaller, larger) = ((self.step / 2).max(FIRST).min(self.step), (2 * self.step).min(BATCH));
+                self.step = if begun.elapsed() > PATIENCE { smaller } else { larger };
             }
             Err(status) if count > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => self.step = count / 2,
             Err(_) if count > 1 => (self.step, self.failed) = (1, count),
@@ -113,8 +113,11 @@ impl Answering {
                 // If no server answers even one question, the rest of the failed batch is not asked one by one.
                 let is_of_all = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded);
                 let count = if is_of_all { self.failed.clamp(1, self.waiting.len()) } else { 1 };
-                self.found =
-                    self.waiting.drain(..count).map(|question| (question, Found::Failed(status.clone()))).collect();
+                self.found = self
+                    .waiting
+                    .drain(..count)
+                    .map(|question| (question, QuestionResult::Failed(status.clone())))
+                    .collect();
                 self.failed = 0;
             }
         }
@@ -130,23 +133,23 @@ impl Answering {
         let count = fitting.count().max(1).min(self.found.len());
         let ready: Vec<_> = self.found.drain(..count).collect();
         let ready_uids = ready.iter().filter(|(_, found)| found.links() <= LINKS).flat_map(|(_, found)| match found {
-            Found::Links { uids, .. } => uids.as_slice(),
+            QuestionResult::Links { uids, .. } => uids.as_slice(),
             _ => &[],
         });
         let texts = Texts::of(&self.pinned, ready_uids.copied().collect()).await;
         let mut answers = Vec::with_capacity(count);
         for (question, found) in ready {
             let answer = match (found, &texts) {
-                (Found::Links { uids, unknown }, _) if uids.len() > LINKS => {
+                (QuestionResult::Links { uids, unknown }, _) if uids.len() > LINKS => {
                     self.long(&uids).await.map(|urls| links_of(urls, unknown))
                 }
-                (Found::Links { uids, unknown }, Ok(texts)) => {
+                (QuestionResult::Links { uids, unknown }, Ok(texts)) => {
                     Ok(links_of(uids.iter().map(|&uid| texts.get(uid).to_owned()).collect(), unknown))
                 }
-                (Found::Links { .. }, Err(status)) => Err(status.clone()),
-                (Found::Captures(captures), _) => Ok(captures_of(&captures)),
-                (Found::NotThere, _) => Ok(question.question().err().map_or_else(not_there, error_of)),
-                (Found::Failed(status), _) => Err(status),
+                (QuestionResult::Links { .. }, Err(status)) => Err(status.clone()),
+                (QuestionResult::Captures(captures), _) => Ok(captures_of(&captures)),
+                (QuestionResult::NotThere, _) => Ok(question.question().err().map_or_else(not_there, error_of)),
+                (QuestionResult::Failed(status), _) => Err(status),
             };
             answers.push((question, answer));
         }
@@ -183,8 +186,8 @@ pub fn failure_of(status: &Status) -> Value {
 }
 
 /// Asks one batch: the results of all its questions, or the first error.
-async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec<Found>, Status> {
-    let mut found = vec![Found::NotThere; questions.len()];
+async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec<QuestionResult>, Status> {
+    let mut found = vec![QuestionResult::NotThere; questions.len()];
     let good: Vec<(usize, (Kind, &str))> =
         questions.iter().enumerate().filter_map(|(index, question)| Some((index, question.question().ok()?))).collect();
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
@@ -212,15 +215,15 @@ async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec
     )?;
     for (items, lists) in [(out, out_links), (into, in_links)] {
         for ((index, _), uids) in items.into_iter().zip(lists.iter()) {
-            found[index] = Found::Links { uids: uids.to_vec(), unknown: false };
+            found[index] = QuestionResult::Links { uids: uids.to_vec(), unknown: false };
         }
     }
     for ((index, _), captures) in times.into_iter().zip(captures.iter()) {
         match (&mut found[index], questions[index].question()) {
-            (Found::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(time)), _))) => {
+            (QuestionResult::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(time)), _))) => {
                 *unknown = is_unknown(captures, time);
             }
-            (found, _) => *found = Found::Captures(captures.to_vec()),
+            (found, _) => *found = QuestionResult::Captures(captures.to_vec()),
         }
     }
     Ok(found)
@@ -234,7 +237,7 @@ async fn links(
     long: Long,
 ) -> Result<Batch<Uid>, Status> {
     match *items {
-        [(_, (uid, window))] if long == Long::Whole => pinned.whole(&[uid], direction, window).await,
+        [(_, (uid, window))] if long == Long::Whole => pinned.links_of_any_length(&[uid], direction, window).await,
         _ => {
             let items: Vec<UidInWindow> = items.iter().map(|&(_, item)| item).collect();
             pinned.links_in_windows(&items, direction).await

@@ -232,20 +232,20 @@ impl Clerk {
 impl Clerk {
     /// Tells all other servers whether an epoch should be in memory, and waits for them. Servers that fail are ignored,
     /// because this is a hint.
-    pub(crate) async fn tell_others(&self, epoch: u64, wanted: bool) {
+    pub(crate) async fn tell_others(&self, epoch: u64, in_memory: bool) {
         let map = self.map();
         let own_name = self.shared.local.as_ref().map(|(name, _)| name.as_str());
         let others = map.servers.iter().filter(|server| Some(server.name.as_str()) != own_name);
         let calls = others.map(|server| async {
             let mut client = self.shared.links(&server.address)?;
-            if wanted {
+            if in_memory {
                 client.request(self.timed(RequestRequest { epoch, here: true })).await.map(drop)
             } else {
                 client.relinquish(self.timed(RelinquishRequest { epoch, here: true })).await.map(drop)
             }
         });
         for failed in futures_util::future::join_all(calls).await.into_iter().filter_map(Result::err) {
-            tracing::debug!(status = %failed, epoch, wanted, "cannot tell a server about an epoch");
+            tracing::debug!(status = %failed, epoch, wanted = in_memory, "cannot tell a server about an epoch");
         }
     }
 }

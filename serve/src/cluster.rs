@@ -120,7 +120,7 @@ pub struct Cluster {
     /// What the server lacks to be ready.
     lacks: watch::Sender<Lacks>,
     /// The last translation asked for. It may be large, so the lock is held while it is read: it is read only once.
-    translations: Arc<tokio::sync::Mutex<Option<Between>>>,
+    translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
     /// Wakes the keeper.
     wake: Notify,
 }
@@ -155,7 +155,7 @@ pub struct KeeperCounts {
 }
 
 /// The later and the earlier of two epochs, and the translation between them.
-type Between = ((u64, u64), Translations);
+type EpochTranslations = ((u64, u64), Translations);
 
 #[derive(Default)]
 struct State {
@@ -356,11 +356,11 @@ impl Cluster {
     ///
     /// # Errors
     /// The server shuts down. The deadline of the caller ends the wait.
-    pub async fn hold(&self, pinned: &Pinned, wanted: bool) -> Result<u32, Status> {
+    pub async fn hold(&self, pinned: &Pinned, in_memory: bool) -> Result<u32, Status> {
         let cells = pinned.graph().rows.iter().map(|row| row.cells.len()).sum::<usize>();
         let wish = {
             let mut state = self.state();
-            if wanted {
+            if in_memory {
                 state.relinquished.remove(&pinned.epoch());
             } else {
                 state.relinquished.insert(pinned.epoch());
@@ -369,7 +369,7 @@ impl Cluster {
             state.wishes
         };
         self.wake.notify_one();
-        if wanted {
+        if in_memory {
             let mut counts = self.counts();
             let is_done = |counts: &KeeperCounts| counts.wishes >= wish && counts.missing == 0 && counts.moving == 0;
             let done = counts.wait_for(is_done).await;

@@ -362,8 +362,8 @@ fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, request: &LinksOf) {
         return;
     }
     let start = list.partition_point(|&link| link < Uid(request.first));
-    let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
-    let end = list.len().min(start.saturating_add(most));
+    let links_max = usize::try_from(request.most).ok().filter(|&links_max| links_max > 0).unwrap_or(usize::MAX);
+    let end = list.len().min(start.saturating_add(links_max));
     list.truncate(end);
     list.drain(..start);
     unsure.retain(|index| (start..end).contains(index));

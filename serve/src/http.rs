@@ -141,9 +141,9 @@ async fn pinned(shared: &Shared, epoch: u64) -> Result<Pinned, Status> {
 }
 
 /// Adds the key of the next page to an answer.
-fn resume_key(shown: &mut Value, start: &resume::Start, pinned: &Pinned, more: Option<resume::PagePosition>) {
-    if let Some(place) = more {
-        shown["resumeKey"] = json!(start.key(pinned.epoch(), place));
+fn resume_key(shown: &mut Value, start: &resume::Start, pinned: &Pinned, next_page: Option<resume::PagePosition>) {
+    if let Some(position) = next_page {
+        shown["resumeKey"] = json!(start.key(pinned.epoch(), position));
     }
 }
 

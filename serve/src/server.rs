@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller --> [guards] --> [links] questions of everybody --> clerk --+--> other servers
-//!        \-> [http]  -----------------------------------------/      +--> [cells] its own cells
+//!        \-> [http]  -----------------------------------------/      +--> [cells] cells held here
 //! store --> [cluster: keeper] which cells to have --> cells --> map --> clerk
 //! ```
 //!

@@ -120,7 +120,7 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
-/// The analysis with its options; those of another one make no sense.
+/// The analysis with its options. Options of another analysis are refused.
 fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
     let AnalyzeArgs { name, .. } = *args;
     let iterates = matches!(name, Name::Pagerank | Name::Hits);
@@ -184,7 +184,7 @@ pub(crate) fn run(args: &AnalyzeArgs, out: &mut dyn Write) -> anyhow::Result<Out
     run_shown(&options, &args.run, args.format.format, out)
 }
 
-/// Where a table goes, if its name says how.
+/// The target of a table, if its name selects a format.
 pub(crate) fn target(path: &Path) -> anyhow::Result<Target> {
     let target = Target::of(path);
     if let Target::File(path) = &target {
@@ -193,7 +193,7 @@ pub(crate) fn target(path: &Path) -> anyhow::Result<Target> {
     Ok(target)
 }
 
-/// Analyzes, and prints what came of it: on standard error where values go to standard output.
+/// Analyzes, and prints a summary: to standard error if the values go to standard output.
 pub(crate) fn run_shown(
     options: &AnalyzeOptions,
     args: &RunArgs,
@@ -202,9 +202,9 @@ pub(crate) fn run_shown(
 ) -> anyhow::Result<Outcome> {
     let stream = BufWriter::new(io::stdout());
     let (analyzed, run) = args.shown(|progress| analyze(options, stream, progress))?;
-    args.tell(&run, analyzed.as_ref().err())?;
+    args.write_report(&run, analyzed.as_ref().err())?;
     let report = match analyzed {
-        // A reader that goes away early is no failure.
+        // A reader that closes the output early is no failure.
         Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
         analyzed => analyzed?,
     };

@@ -108,13 +108,13 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let name = input.file_name().unwrap_or_default().to_string_lossy();
         ask::note(&format!("reading {}", input.display()));
         let both = if input.is_dir() {
-            measure_store(&name, &Store::open(input)?, &tell)?
+            measure_store(&name, &Store::open(input)?, &print_step)?
         } else {
             let of_webgraph = || format!("{}: a graph as files of WebGraph", input.display());
             CodecTag::Bv.present().with_context(of_webgraph)?;
             let forward = graph(input)?;
             let backward = transpose(&forward)?;
-            let measure = |direction, lists| measure(&format!("{name}, {direction}"), lists, None, &tell);
+            let measure = |direction, lists| measure(&format!("{name}, {direction}"), lists, None, &print_step);
             [measure("forward", &forward)?, measure("backward", &backward)?]
         };
         for table in both {
@@ -133,7 +133,7 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 }
 
 /// Says what is measured now: all of it takes minutes on large graphs.
-fn tell(Step { graph, codec, with_time, number, count }: Step<'_>) {
+fn print_step(Step { graph, codec, with_time, number, count }: Step<'_>) {
     let with_time = if with_time { ", with time" } else { "" };
     ask::note(&format!("{graph}: codec {number} of {count}{with_time}: {codec}"));
 }

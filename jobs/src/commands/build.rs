@@ -100,14 +100,14 @@ pub(crate) enum Kind {
     NoAnchors,
 }
 
-/// So that every host name fits, and no reader holds more than it must.
+/// Parses the longest URL. The bounds let every host name fit, and limit the memory of readers.
 fn url_bytes(text: &str) -> Result<usize, String> {
     const URL_BYTES_MIN: usize = 300;
     let bytes_max = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
     bytes_max.ok_or_else(|| format!("expected a number of bytes from {URL_BYTES_MIN} to {URL_BYTES_MAX}"))
 }
 
-/// `None` where none are given.
+/// The kinds of links to keep; `None` if no kinds are given.
 pub(crate) fn kinds(named: &[Kind]) -> Option<LinkKinds> {
     let has = |kind| named.contains(&kind);
     let kinds = LinkKinds {
@@ -197,8 +197,8 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
         writeln!(out, "  no captures: the store is empty; the input contained only")?;
         return print_tally(&report.tally, out);
     }
-    let most = report.largest_over_mean;
-    writeln!(out, "  partitions: {}, the largest {most:.2} times the mean", report.partitions)?;
+    let imbalance = report.largest_over_mean;
+    writeln!(out, "  partitions: {}, the largest {imbalance:.2} times the mean", report.partitions)?;
     writeln!(out, "  temporary files: {} written", BinaryBytes(run.spilled))?;
     print_tally(&report.tally, out)
 }

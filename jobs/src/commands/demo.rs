@@ -112,7 +112,7 @@ fn parsed<A: Args>(words: &[String]) -> anyhow::Result<A> {
     Ok(Only::try_parse_from(words)?.args)
 }
 
-/// What the demo asks about, as it is typed.
+/// The arguments of the demo's questions, as a person types them.
 struct Examples {
     page: String,
     from: String,
@@ -122,7 +122,7 @@ struct Examples {
 }
 
 impl Examples {
-    /// Looks for a page whose links change, and for a URL whose sources change; `None` where there is no such.
+    /// Looks for a page whose links change, and for a URL whose sources change; `None` if there are none.
     fn find(reader: &Reader) -> anyhow::Result<Option<Examples>> {
         let counts = reader.store().manifest().counts;
         let (first, last) = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
@@ -131,8 +131,9 @@ impl Examples {
         let middle = Window::Seen { from: first + third, to: last - third };
         let (mut page, mut target) = (None, None);
         for uid in Uid::each(Uid::below(counts.urls.min(URLS_SEEN))) {
-            let spans = reader.lifespans(uid)?;
-            let changing = spans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
+            let lifespans = reader.lifespans(uid)?;
+            let changing =
+                lifespans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
             if reader.captures(uid)?.len() >= 3 && changing > 0 {
                 let links = reader.out_links(uid, middle)?.len();
                 keep_best(&mut page, distance(links, 8) + distance(changing, 3), uid);

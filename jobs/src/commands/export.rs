@@ -144,18 +144,18 @@ pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     let options = args.options()?;
     options.fits().map_err(unfit)?;
     let (done, run) = args.run.shown(|progress| export(&options, &mut BufWriter::new(io::stdout()), progress))?;
-    args.run.tell(&run, done.as_ref().err())?;
+    args.run.write_report(&run, done.as_ref().err())?;
     let report = match done {
         Ok(report) => report,
         // A reader that goes away early is no failure.
         Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
         Err(error) => return Err(error).with_context(|| format!("export of {}", args.store)),
     };
-    tell(&options, report, out)?;
+    print_report(&options, report, out)?;
     Ok(Outcome::Done)
 }
 
-fn tell(options: &ExportOptions, report: ExportReport, out: &mut dyn Write) -> io::Result<()> {
+fn print_report(options: &ExportOptions, report: ExportReport, out: &mut dyn Write) -> io::Result<()> {
     if options.format == Format::Gexf && report.nodes > DRAWN_MAX {
         let (nodes, max) = (HumanCount(report.nodes), HumanCount(DRAWN_MAX));
         ask::note(&format!(

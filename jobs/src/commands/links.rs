@@ -3,7 +3,7 @@
 //! Printed in the order of the store: URLs of one host stand together.
 
 use crate::args::{Format, FormatArgs, Outcome, interval, time_from, time_to};
-use crate::ask::{self, Found, SourceArgs};
+use crate::ask::{self, FoundUrl, SourceArgs};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 fn print_links(
     links: &dyn Links,
     args: &LinksArgs,
-    found: &Found,
+    found: &FoundUrl,
     window: Window,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -125,7 +125,7 @@ fn print_links(
     Ok(())
 }
 
-fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &Found, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut lifespans = if args.inward {
         let mut lifespans = Vec::new();
         for source in links.in_links(found.uid, Window::Seen { from: i64::MIN, to: i64::MAX }, Precision::Exact)? {
@@ -156,7 +156,7 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &Found, out: &mut
     Ok(())
 }
 
-fn header(links: &dyn Links, args: &LinksArgs, found: &Found) -> Value {
+fn header(links: &dyn Links, args: &LinksArgs, found: &FoundUrl) -> Value {
     let mut answer =
         json!({"url": found.url, "epoch": links.epoch(), "direction": if args.inward { "in" } else { "out" }});
     for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
@@ -168,7 +168,7 @@ fn header(links: &dyn Links, args: &LinksArgs, found: &Found) -> Value {
 }
 
 /// Says, to people, why an answer about a page's links may be empty.
-fn remarks(links: &dyn Links, args: &LinksArgs, found: &Found, window: Window) -> anyhow::Result<()> {
+fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window) -> anyhow::Result<()> {
     if args.inward {
         return Ok(());
     }

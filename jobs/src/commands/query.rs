@@ -68,7 +68,7 @@ enum Line {
 }
 
 impl<R: Read> Lines<R> {
-    /// The next one; waits for it, and gives `None` at the end.
+    /// Waits for the next question; `None` at the end of the input.
     fn next(&mut self) -> io::Result<Option<Asked>> {
         loop {
             match self.read()? {
@@ -79,7 +79,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next one, where it is there without a wait.
+    /// The next question if it has arrived already.
     fn next_buffered(&mut self) -> io::Result<Option<Asked>> {
         while self.input.buffer().contains(&b'\n') {
             if let Line::Asked(question) = self.read()? {
@@ -89,8 +89,8 @@ impl<R: Read> Lines<R> {
         Ok(None)
     }
 
-    /// The next one without a wait, or else after what was written has been flushed: whoever asks may wait for an
-    /// answer before it asks on, also in the middle of a line.
+    /// The next question. Before a wait, the answers are flushed, because the caller may wait for an answer before it
+    /// sends the next question or the rest of a line.
     fn next_after(&mut self, out: &mut dyn Write) -> io::Result<Option<Asked>> {
         if let Some(question) = self.next_buffered()? {
             return Ok(Some(question));
@@ -145,7 +145,7 @@ fn write(out: &mut dyn Write, line: &Value) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The answer without its id; an error only where the store cannot be read.
+/// The answer without its id. Fails only if the store cannot be read.
 fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
     let (kind, url) = match question.question() {
         Ok(kind_and_url) => kind_and_url,

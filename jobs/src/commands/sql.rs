@@ -1,8 +1,8 @@
 //! `webstrata sql`: views of a store for DuckDB or Spark, over the layers as they lie in the store.
 //!
-//! `sql/views.sql` and `sql/views-spark.sql` are the texts, which say what the views have; here they get the files of
-//! the current epoch. The views decode presence by [`mod@webstrata_layers::format`], join what several rows have of a
-//! page, and so answer as `webstrata links` does, in both dialects alike.
+//! `sql/views.sql` and `sql/views-spark.sql` are the texts and document the views. This command fills in the files of
+//! the current epoch. The views decode presence by [`mod@webstrata_layers::format`] and join the records that several
+//! rows have of a page. In both dialects the views give the same answers as `webstrata links`.
 
 use crate::args::{Outcome, location, unfit};
 use clap::{Args, ValueEnum};
@@ -14,8 +14,8 @@ use webstrata_layers::{Layer, Location, RowEntry, Store};
 const DUCKDB: &str = include_str!("sql/views.sql");
 const SPARK: &str = include_str!("sql/views-spark.sql");
 
-/// The layers that views read, with the columns of theirs that Spark is told. Numbers are below 2^63, and Spark reads
-/// unsigned ones as decimals where it is not told otherwise.
+/// The layers that views read, with the columns that are declared to Spark. Numbers are below 2^63, and without a
+/// declaration Spark reads unsigned numbers as decimals.
 const SPARK_COLUMNS: [(Layer, &str); 5] = [
     (Layer::Url, "uid BIGINT, url STRING, surt STRING"),
     (Layer::Ol, "uid BIGINT, links ARRAY<BIGINT>"),
@@ -72,7 +72,7 @@ pub(crate) enum Dialect {
     Spark,
 }
 
-/// What the name of a file of views says.
+/// The format that the name of a file of views selects.
 #[derive(Clone, Copy)]
 struct Views;
 
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &SqlArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     }
     let store = Store::open(&args.store)?;
     let rows = &store.manifest().rows;
-    // A view may be asked from any directory.
+    // A view may be used from any directory.
     let directory = args.store.directory().map(std::fs::canonicalize).transpose()?;
     let root = directory.map_or_else(|| args.store.to_string(), |directory| directory.display().to_string());
     let views = match args.dialect {
@@ -132,7 +132,7 @@ fn duckdb(root: &str, rows: &[RowEntry]) -> String {
 fn spark(root: &str, rows: &[RowEntry]) -> String {
     let root = match root.strip_prefix("s3://") {
         Some(rest) => format!("s3a://{rest}"),
-        // Without its scheme a path may be one of another file system.
+        // A path without a scheme may belong to another file system.
         None => format!("file://{root}"),
     };
     let root = escaped(&escaped(&root, "\\{}[]*?"), "\\'");
@@ -154,7 +154,7 @@ fn spark(root: &str, rows: &[RowEntry]) -> String {
     text.replace("{layers}", &layers.join("\n"))
 }
 
-/// A text with a backslash before each of these characters.
+/// The text with a backslash before each of these characters.
 fn escaped(text: &str, special: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

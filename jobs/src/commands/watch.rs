@@ -228,7 +228,7 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
     }))
 }
 
-/// What is to be kept: as registered, if it is, and as the options say.
+/// The registration of a watch: the known registration, or a new one from the options.
 fn settled(
     args: &WatchArgs,
     name: &str,
@@ -299,7 +299,7 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where events go.
+/// Writes events.
 struct Writer<'a> {
     tables: Option<Tables>,
     standing: Standing,

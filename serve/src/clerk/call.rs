@@ -328,7 +328,7 @@ impl Asking<'_> {
         let map = self.clerk.map();
         for number in 0..self.groups.len() {
             let group = &self.groups[number];
-            if !group.is_open || group.hedge_at.is_none_or(|at| now < at) {
+            if !group.is_open || group.hedge_at.is_none_or(|hedge_at| now < hedge_at) {
                 continue;
             }
             let (patience, is_late) = (self.clerk.options.hedge, now >= group.begun + LATE * self.clerk.options.hedge);

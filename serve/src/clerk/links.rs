@@ -50,8 +50,8 @@ impl Pinned {
         }
     }
 
-    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `most` links from the UID `first` on,
-    /// and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
+    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `links_max` links from the UID `first`
+    /// on, and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
     /// costs as much as the whole list.
     ///
     /// # Errors
@@ -62,23 +62,25 @@ impl Pinned {
         direction: Direction,
         window: Window,
         first: Uid,
-        most: usize,
+        links_max: usize,
     ) -> Result<(Vec<Uid>, Option<Uid>), Status> {
         match direction {
             Direction::Out => {
                 let mut links = self.out_links(&[(uid, window)]).await?.into_values();
                 links.drain(..links.partition_point(|&link| link < first));
-                let next = links.get(most).copied();
-                links.truncate(most);
+                let next = links.get(links_max).copied();
+                links.truncate(links_max);
                 Ok((links, next))
             }
             Direction::In(precision) => {
                 // One answer may hold the lists of several rows.
-                let mut most = most.min(LIST_MAX / self.graph.rows.len().max(1)).max(1);
+                let mut links_max = links_max.min(LIST_MAX / self.graph.rows.len().max(1)).max(1);
                 loop {
-                    let uids = first..first.saturating_add(most as u64);
+                    let uids = first..first.saturating_add(links_max as u64);
                     match self.in_links(&[(uid, window)], precision, uids).await {
-                        Err(status) if most > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => most /= 2,
+                        Err(status) if links_max > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+                            links_max /= 2
+                        }
                         links => return links.map(|(links, next)| (links.into_values(), next)),
                     }
                 }
@@ -101,7 +103,12 @@ impl Pinned {
     }
 
     /// As [`Pinned::links`]; the list of a single UID may have any length.
-    pub(crate) async fn whole(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
+    pub(crate) async fn links_of_any_length(
+        &self,
+        uids: &[Uid],
+        direction: Direction,
+        window: Window,
+    ) -> Result<Batch<Uid>, Status> {
         let &[uid] = uids else { return self.links(uids, direction, window).await };
         let mut links = Batch::default();
         links.push(&self.all_links(uid, direction, window).await?);
@@ -300,11 +307,11 @@ impl Pinned {
         let direction = |window: Window| Direction::In(if decides(window) { precision } else { Precision::Range });
         let split =
             self.split_in_windows(items, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
-        let most = stretch.end - stretch.start;
-        let cut = |request: &mut LinksOf| (request.first, request.most) = (stretch.start.0, most);
+        let links_max = stretch.end - stretch.start;
+        let cut = |request: &mut LinksOf| (request.first, request.most) = (stretch.start.0, links_max);
         let mut lists = self.ask_links(items, &split, direction, cut).await?;
         // After the end of the first list that was cut, the union of the lists is incomplete.
-        let is_cut = |list: &&Lists| most > 0 && list.links.len() as u64 >= most;
+        let is_cut = |list: &&Lists| links_max > 0 && list.links.len() as u64 >= links_max;
         let next = lists.iter().filter(is_cut).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
         self.settle(items, &split, &mut lists).await?;
         let mut links = Batch::default();

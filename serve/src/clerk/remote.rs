@@ -192,8 +192,8 @@ impl Links for Remote {
         Ok(self.answer(self.pinned.has_links(&[(uid, link)], window))?.pop().unwrap_or(false))
     }
 
-    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
-        *spans = only(&self.answer(self.pinned.lifespans(&[uid]))?);
+    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        *lifespans = only(&self.answer(self.pinned.lifespans(&[uid]))?);
         Ok(())
     }
 }

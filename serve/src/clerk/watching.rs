@@ -163,9 +163,9 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
                 request.set_timeout(2 * WAIT);
                 // A doubt is about a map that is known; it must not interrupt the read of a new map.
                 let is_new = version == 0;
-                let timeout = if is_new { AT_ONCE } else { 2 * WAIT };
+                let wait = if is_new { AT_ONCE } else { 2 * WAIT };
                 tokio::select! {
-                    answer = tokio::time::timeout(timeout, client.topology(request)) => answer.ok().and_then(Result::ok),
+                    answer = tokio::time::timeout(wait, client.topology(request)) => answer.ok().and_then(Result::ok),
                     () = source.doubted.notified(), if !is_new => None,
                 }
             }

@@ -80,8 +80,8 @@ pub(super) async fn bring(
     }
     let (cell, _) = find(cluster, store).await??;
     // The image was verified before the shelf took it.
-    let gone = || Status::data_loss("the image was verified and is now damaged; check the disk of --data");
-    Ok(Some(Brought { cell: cell.ok_or_else(gone)?, fetched_bytes, is_made }))
+    let damaged = || Status::data_loss("the image was verified and is now damaged; check the disk of --data");
+    Ok(Some(Brought { cell: cell.ok_or_else(damaged)?, fetched_bytes, is_made }))
 }
 
 /// Receives the image of a cell from a server. Returns the number of bytes.

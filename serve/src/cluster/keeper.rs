@@ -330,9 +330,9 @@ impl Keeper {
     fn rows_left(&self) -> BTreeSet<u32> {
         let mut state = self.cluster.state();
         let grace = self.cluster.options.grace;
-        let gone: Vec<u64> =
+        let expired: Vec<u64> =
             state.superseded.iter().filter(|(_, since)| since.elapsed() >= grace).map(|(&epoch, _)| epoch).collect();
-        for epoch in gone {
+        for epoch in expired {
             tracing::info!(epoch, "retired an epoch");
             let State { stores, superseded, opened, relinquished, retired, .. } = &mut *state;
             stores.remove(&epoch);

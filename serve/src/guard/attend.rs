@@ -31,7 +31,7 @@ pub(crate) trait Attendant: Send + Unpin + 'static {
 pub(crate) struct Outcome {
     code: Option<Code>,
     /// Whether the answer was sent to its end.
-    whole: bool,
+    is_complete: bool,
     /// Bytes of the answer's body.
     pub(crate) bytes: u64,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The code of the answer; CANCELLED if the caller went away before the end.
     pub(crate) fn code(&self) -> Code {
-        if self.whole { self.code.unwrap_or(Code::Unknown) } else { Code::Cancelled }
+        if self.is_complete { self.code.unwrap_or(Code::Unknown) } else { Code::Cancelled }
     }
 
     /// A gRPC status is in the headers if there is no message, else in the trailers.
@@ -53,7 +53,7 @@ impl Outcome {
         }
         if let Some(trailers) = frame.trailers_ref() {
             self.code = status(trailers).or(self.code);
-            self.whole = true;
+            self.is_complete = true;
         }
     }
 }
@@ -64,12 +64,12 @@ fn status(headers: &HeaderMap) -> Option<Code> {
 
 /// Attaches an attendant to an answer.
 pub(crate) fn attended(response: Response<Body>, mut attendant: impl Attendant) -> Response<Body> {
-    let over = response.body().is_end_stream();
+    let is_over = response.body().is_end_stream();
     if let Some(outcome) = attendant.outcome() {
         outcome.begin(&response);
-        outcome.whole = over;
+        outcome.is_complete = is_over;
     }
-    if over { response } else { response.map(|inner| Body::new(Attended { inner, attendant: Some(attendant) })) }
+    if is_over { response } else { response.map(|inner| Body::new(Attended { inner, attendant: Some(attendant) })) }
 }
 
 struct Attended<A> {
@@ -90,14 +90,14 @@ impl<A: Attendant> HttpBody for Attended<A> {
             None => step(),
         });
         // A reader may stop at the last frame without polling for the end.
-        let over = !matches!(frame, Some(Ok(_))) || inner.is_end_stream();
+        let is_over = !matches!(frame, Some(Ok(_))) || inner.is_end_stream();
         if let Some(outcome) = attendant.as_mut().and_then(Attendant::outcome) {
             if let Some(Ok(frame)) = &frame {
                 outcome.pass(frame);
             }
-            outcome.whole |= over && !matches!(frame, Some(Err(_)));
+            outcome.is_complete |= is_over && !matches!(frame, Some(Err(_)));
         }
-        if over {
+        if is_over {
             *attendant = None;
         }
         Poll::Ready(frame)

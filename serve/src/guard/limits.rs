@@ -212,10 +212,10 @@ struct Share {
 /// The permit of a call, in the extensions of its request. Work that may outlive the caller, such as work in a thread,
 /// keeps a clone, so that the work counts until it is done.
 #[derive(Clone)]
-pub struct Permit(#[expect(dead_code, reason = "held, not read")] Arc<Held>);
+pub struct Permit(#[expect(dead_code, reason = "held, not read")] Arc<PermitPair>);
 
 /// The permit of the pool and the permit of the caller's share.
-type Held = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
+type PermitPair = (OwnedSemaphorePermit, OwnedSemaphorePermit, Arc<Share>);
 
 /// The state that a call holds until its answer has ended.
 struct Holds {

@@ -125,7 +125,7 @@ impl Methods {
     /// The method that a path calls.
     #[must_use]
     pub fn of(&self, path: &str) -> Method {
-        let parent = || path.rfind('/').filter(|&at| at > 0).and_then(|at| self.0.get(&path[..=at]));
+        let parent = || path.rfind('/').filter(|&slash| slash > 0).and_then(|slash| self.0.get(&path[..=slash]));
         self.0.get(path).or_else(parent).copied().unwrap_or(Method::OTHER)
     }
 }

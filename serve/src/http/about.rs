@@ -43,7 +43,8 @@ pub(super) async fn stats(State(shared): State<Shared>, RawQuery(query): RawQuer
         let name = cell.cell.unwrap_or_default();
         let cell_counts = counts(&cell.counts.unwrap_or_default());
         json!({
-            "row": name.row, "partition": name.partition, "minUid": cell.min_uid, "maxUid": cell.max_uid, "counts": cell_counts
+            "row": name.row, "partition": name.partition, "minUid": cell.min_uid, "maxUid": cell.max_uid,
+            "counts": cell_counts
         })
     };
     Ok(Json(json!({
@@ -65,7 +66,7 @@ pub(super) async fn topology(State(shared): State<Shared>, RawQuery(query): RawQ
     };
     let server = |server: &Server| json!({"name": server.name, "address": server.address});
     let cell = |cell: &Cell| {
-        let name = |at: &u32| topology.servers.get(usize::try_from(*at).ok()?).map(|server| server.name.as_str());
+        let name = |index: &u32| topology.servers.get(usize::try_from(*index).ok()?).map(|server| server.name.as_str());
         let servers: Vec<_> = cell.servers.iter().filter_map(name).collect();
         json!({"partition": cell.partition, "firstUid": cell.first_uid, "urls": cell.urls, "servers": servers})
     };

@@ -36,7 +36,7 @@ pub(super) struct Item<V> {
 pub(super) struct Answer<V> {
     pub(super) items: Vec<Item<V>>,
     /// The position of the next page; `None` as long as more values fit.
-    pub(super) more: Option<PagePosition>,
+    pub(super) next_page: Option<PagePosition>,
     begin: PagePosition,
     values_left: usize,
     bytes_left: usize,
@@ -73,12 +73,12 @@ impl<V> Answer<V> {
     }
 
     fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
-        Self { items: Vec::new(), more: None, begin, values_left: limit, bytes_left: bytes }
+        Self { items: Vec::new(), next_page: None, begin, values_left: limit, bytes_left: bytes }
     }
 
     /// Whether no more values fit.
     pub(super) fn is_full(&self) -> bool {
-        self.more.is_some()
+        self.next_page.is_some()
     }
 
     /// Whether the answer is still below its limit.
@@ -93,7 +93,7 @@ impl<V> Answer<V> {
 
     /// Ends the answer before a UID, unless the answer has already ended.
     pub(super) fn stop_at(&mut self, uid: Uid) {
-        self.more.get_or_insert(PagePosition { uid, sent: 0 });
+        self.next_page.get_or_insert(PagePosition { uid, sent: 0 });
     }
 
     /// Adds lists of increasing UIDs; later calls continue with higher UIDs. Empty lists add no item.
@@ -108,7 +108,7 @@ impl<V> Answer<V> {
         while let Some(first) = rest.first() {
             if self.bytes_left == 0 {
                 // The size ends the answer before the limit does.
-                self.more = Some(PagePosition { uid: uids[first.list], sent: first.first });
+                self.next_page = Some(PagePosition { uid: uids[first.list], sent: first.first });
                 return Ok(());
             }
             let mut size = 0;
@@ -144,7 +144,7 @@ impl<V> Answer<V> {
             let end = values.len().min(first.saturating_add(self.values_left));
             self.values_left -= end - first;
             if end < values.len() {
-                self.more = Some(PagePosition { uid, sent: end });
+                self.next_page = Some(PagePosition { uid, sent: end });
             }
             pieces.extend((first..end).step_by(BATCH).map(|first| Piece { list, first, end: end.min(first + BATCH) }));
         }

@@ -51,9 +51,9 @@ impl Lines {
         self.complete.is_empty()
     }
 
-    /// Removes and returns the first complete lines, at most `most`.
-    pub(super) fn take(&mut self, most: usize) -> Vec<Line> {
-        let count = self.complete.len().min(most);
+    /// Removes and returns the first complete lines, at most `lines_max`.
+    pub(super) fn take(&mut self, lines_max: usize) -> Vec<Line> {
+        let count = self.complete.len().min(lines_max);
         self.complete.drain(..count).collect()
     }
 

@@ -47,7 +47,7 @@ const SOURCES: usize = 1000;
 
 /// All links, their number, or a sample.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum AnswerForm {
     All,
     Count,
     Sample(Sample),
@@ -57,7 +57,7 @@ enum Wanted {
 struct LinkQuestion {
     direction: Direction,
     window: Window,
-    wanted: Wanted,
+    form: AnswerForm,
 }
 
 /// A link of a page; `None` if the links are unknown.
@@ -122,19 +122,19 @@ impl LinkQuestion {
                 return Err(bad(format!("{name}: needs sample")));
             }
         }
-        let wanted = match (count, sample) {
-            (false, None) => Wanted::All,
-            (true, None) => Wanted::Count,
+        let form = match (count, sample) {
+            (false, None) => AnswerForm::All,
+            (true, None) => AnswerForm::Count,
             (true, Some(_)) => return Err(bad("count: cannot be combined with sample")),
             (false, Some(count)) => {
                 let sampling = if random { Sampling::Random } else { Sampling::Consistent };
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
                 let seed = sampling.seed(seed.or(start.seed));
                 start.seed = random.then_some(seed);
-                Wanted::Sample(Sample { count, sampling, seed })
+                AnswerForm::Sample(Sample { count, sampling, seed })
             }
         };
-        Ok(Self { direction, window: params.window()?, wanted })
+        Ok(Self { direction, window: params.window()?, form })
     }
 
     /// The interval of the captures that may answer; `None` for in-links, whose targets may never have been captured.
@@ -147,9 +147,11 @@ impl LinkQuestion {
     }
 
     async fn links(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Link>, Status> {
-        let found = match self.wanted {
-            Wanted::Sample(sample) => pinned.samples(uids, self.direction, self.window, sample).await?,
-            Wanted::All | Wanted::Count => pinned.whole(uids, self.direction, self.window).await?,
+        let found = match self.form {
+            AnswerForm::Sample(sample) => pinned.samples(uids, self.direction, self.window, sample).await?,
+            AnswerForm::All | AnswerForm::Count => {
+                pinned.links_of_any_length(uids, self.direction, self.window).await?
+            }
         };
         let empty: Vec<Uid> =
             uids.iter().zip(found.iter()).filter(|(_, links)| links.is_empty()).map(|(&uid, _)| uid).collect();
@@ -240,30 +242,30 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
     if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
         (shown["url"], shown["uid"]) = (json!(url), json!(uid));
-        if let Wanted::Count = question.wanted {
+        if let AnswerForm::Count = question.form {
             let counted = pinned.degrees(&[uid], question.direction, question.window).await?;
             shown["count"] = json!(counted.first());
             return Ok(Json(shown));
         }
-        match question.wanted {
-            Wanted::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
+        match question.form {
+            AnswerForm::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
             _ => answer.add(&pinned, &[uid], &question.links(&pinned, &[uid]).await?).await?,
         }
         put_links(&mut shown, answer.items.into_iter().flat_map(|item| item.values).collect());
-        resume_key(&mut shown, &start, &pinned, answer.more);
+        resume_key(&mut shown, &start, &pinned, answer.next_page);
         return Ok(Json(shown));
     }
     shown["matchType"] = json!(matched.name());
     let uid_intervals = matched.uid_intervals(&pinned, url).await?;
     let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), &start);
-    if let Wanted::Count = question.wanted {
+    if let AnswerForm::Count = question.form {
         while let Some(uids) = walk.next(&mut counts).await? {
             counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;
         }
         let item =
             |item: super::answer::Item<u64>| json!({"url": item.url, "uid": item.uid, "count": item.values.first()});
         shown["items"] = counts.items.into_iter().map(item).collect();
-        resume_key(&mut shown, &start, &pinned, counts.more);
+        resume_key(&mut shown, &start, &pinned, counts.next_page);
         return Ok(Json(shown));
     }
     while let Some(uids) = walk.next(&mut answer).await? {
@@ -279,7 +281,7 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         shown
     };
     shown["items"] = answer.items.into_iter().map(item).collect();
-    resume_key(&mut shown, &start, &pinned, answer.more);
+    resume_key(&mut shown, &start, &pinned, answer.next_page);
     Ok(Json(shown))
 }
 
@@ -301,7 +303,7 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     let question = LinkQuestion {
         direction: if inward { Direction::In(Precision::Exact) } else { Direction::Out },
         window: Window::Seen { from, to },
-        wanted: Wanted::All,
+        form: AnswerForm::All,
     };
     let pinned = pinned(&shared, start.epoch).await?;
     let (url, uid) = find(&pinned, url).await?;
@@ -337,6 +339,6 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     let mut shown = question.header(&pinned);
     (shown["url"], shown["uid"]) = (json!(url), json!(uid));
     shown["lifespans"] = answer.items.into_iter().flat_map(|item| item.values).collect();
-    resume_key(&mut shown, &start, &pinned, answer.more);
+    resume_key(&mut shown, &start, &pinned, answer.next_page);
     Ok(Json(shown))
 }

@@ -80,7 +80,7 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
         item.values.into_iter().map(line)
     });
     shown["captures"] = lines.collect();
-    resume_key(&mut shown, &start, &pinned, answer.more);
+    resume_key(&mut shown, &start, &pinned, answer.next_page);
     Ok(Json(shown))
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     }
     let mut shown = json!({"epoch": pinned.epoch()});
     shown["urls"] = answer.items.into_iter().map(|item| json!({"url": item.url, "uid": item.uid})).collect();
-    resume_key(&mut shown, &start, &pinned, answer.more);
+    resume_key(&mut shown, &start, &pinned, answer.next_page);
     Ok(Json(shown))
 }
 

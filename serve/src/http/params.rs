@@ -97,9 +97,9 @@ impl Params {
 
     /// The window of `from` and `to`, or `at`.
     pub(super) fn window(&self) -> Result<Window, Status> {
-        let (interval, at) = (self.interval()?, self.time("at", true)?);
-        match (at, interval) {
-            (Some(at), None) => Ok(Window::AsOf(at)),
+        let (interval, as_of) = (self.interval()?, self.time("at", true)?);
+        match (as_of, interval) {
+            (Some(as_of), None) => Ok(Window::AsOf(as_of)),
             (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
             (None, Some((from, to))) => Ok(Window::Seen { from, to }),
             (None, None) => Ok(Window::ALWAYS),
@@ -135,8 +135,8 @@ impl Params {
 pub(super) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Status> {
     let number = text.parse().ok().filter(|number| bounds.contains(number) && !text.starts_with('+'));
     number.ok_or_else(|| {
-        let (least, most) = (bounds.start(), bounds.end());
-        bad(format!("{name}: {text:?} is not a number from {least} to {most}"))
+        let (min, max) = (bounds.start(), bounds.end());
+        bad(format!("{name}: {text:?} is not a number from {min} to {max}"))
     })
 }
 
@@ -146,20 +146,20 @@ fn decoded(text: &str) -> Option<String> {
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+    let mut index = 0;
+    while let Some(&byte) = bytes.get(index) {
+        match (byte, digit(bytes.get(index + 1)), digit(bytes.get(index + 2))) {
             (b'%', Some(high), Some(low)) => {
                 out.push(high << 4 | low);
-                at += 3;
+                index += 3;
             }
             (b'+', ..) => {
                 out.push(b' ');
-                at += 1;
+                index += 1;
             }
             _ => {
                 out.push(byte);
-                at += 1;
+                index += 1;
             }
         }
     }

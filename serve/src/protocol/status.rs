@@ -142,12 +142,12 @@ pub fn not_here(row: u32, partition: u32) -> Status {
 }
 
 /// OTHER_STORE: the caller expects another store than the server serves.
-pub fn other_store(asked: &str, served: &str) -> Status {
+pub fn other_store(named: &str, served: &str) -> Status {
     let message = format!(
-        "this server serves another store: {served}, not {asked}. The store was rebuilt, or the address belongs \
+        "this server serves another store: {served}, not {named}. The store was rebuilt, or the address belongs \
          to another cluster: check the address and connect again"
     );
-    let metadata = [("asked", asked.to_owned()), ("served", served.to_owned())];
+    let metadata = [("asked", named.to_owned()), ("served", served.to_owned())];
     refusal(Reason::OtherStore.code(), Reason::OtherStore.name(), message, &metadata)
 }
 

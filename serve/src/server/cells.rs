@@ -37,14 +37,14 @@ pub struct CellsService {
     /// Why no other server may join this server; `None` if other servers may join.
     alone: Option<Alone>,
     /// Whether a refused join has been logged.
-    told: Arc<Once>,
+    warned: Arc<Once>,
 }
 
 impl CellsService {
     /// The service for the cells of a server, with at most this many threads that answer.
     pub fn new(cluster: Arc<Cluster>, bounds: Bounds, threads: usize, alone: Option<Alone>) -> Self {
         let threads = Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { cluster, bounds, threads, alone, told: Arc::new(Once::new()) }
+        Self { cluster, bounds, threads, alone, warned: Arc::new(Once::new()) }
     }
 }
 
@@ -62,8 +62,8 @@ fn items(question: &Question) -> usize {
         ) => uids.uids.len(),
         Some(QuestionKind::HasLinks(pairs)) => pairs.pages.len(),
         // A listing looks at each page of a range; 32 pages cost about one item. No cell has more than 2^24 pages.
-        Some(QuestionKind::Listing(asked)) => {
-            let pages = asked.end.saturating_sub(asked.first).min(1 << 24) / 32;
+        Some(QuestionKind::Listing(listing)) => {
+            let pages = listing.end.saturating_sub(listing.first).min(1 << 24) / 32;
             ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
         }
         Some(QuestionKind::Prefix(_) | QuestionKind::Counts(_)) => 1,
@@ -124,7 +124,7 @@ impl Cells for CellsService {
 
     async fn gossip(&self, request: Request<GossipRequest>) -> Result<Response<GossipResponse>, Status> {
         if let Some(alone) = self.alone {
-            self.told.call_once(|| tracing::warn!("refused a server that wants to join: {}", alone.reason()));
+            self.warned.call_once(|| tracing::warn!("refused a server that wants to join: {}", alone.reason()));
             return Err(Status::failed_precondition(alone.reason()));
         }
         let GossipRequest { from, message, store } = request.into_inner();

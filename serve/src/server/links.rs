@@ -37,12 +37,12 @@ impl LinksService {
     }
 
     /// Marks, on this server (`here`) or on all servers, whether an epoch should be in memory.
-    async fn hold(&self, pinned: &Pinned, wanted: bool, here: bool) -> Result<u32, Status> {
-        let local = self.shared.cluster.hold(pinned, wanted);
+    async fn hold(&self, pinned: &Pinned, in_memory: bool, here: bool) -> Result<u32, Status> {
+        let local = self.shared.cluster.hold(pinned, in_memory);
         if here {
             return local.await;
         }
-        let others = self.shared.clerk.tell_others(pinned.epoch(), wanted);
+        let others = self.shared.clerk.tell_others(pinned.epoch(), in_memory);
         tokio::join!(local, others).0
     }
 
@@ -220,14 +220,14 @@ impl Links for LinksService {
     ) -> AnswerKind<proto::GetLifespansResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
-        let spans = pinned.lifespans(Uid::slice(&request.uids)).await?;
-        self.values(3 * spans.values().len())?;
+        let lifespans = pinned.lifespans(Uid::slice(&request.uids)).await?;
+        self.values(3 * lifespans.values().len())?;
         Ok(Response::new(proto::GetLifespansResponse {
             epoch: pinned.epoch(),
-            counts: counts(&spans),
-            links: spans.values().iter().map(|span| span.link.0).collect(),
-            firsts: spans.values().iter().map(|span| span.first).collect(),
-            lasts: spans.values().iter().map(|span| span.last).collect(),
+            counts: counts(&lifespans),
+            links: lifespans.values().iter().map(|lifespan| lifespan.link.0).collect(),
+            firsts: lifespans.values().iter().map(|lifespan| lifespan.first).collect(),
+            lasts: lifespans.values().iter().map(|lifespan| lifespan.last).collect(),
         }))
     }
 
@@ -239,7 +239,7 @@ impl Links for LinksService {
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let captures = pinned.captures(Uid::slice(&request.uids)).await?;
         self.values(captures.values().len())?;
-        let unknown = (0..).zip(captures.values()).filter(|(_, capture)| !capture.known).map(|(at, _)| at);
+        let unknown = (0..).zip(captures.values()).filter(|(_, capture)| !capture.known).map(|(index, _)| index);
         Ok(Response::new(proto::GetCapturesResponse {
             epoch: pinned.epoch(),
             counts: counts(&captures),

@@ -123,9 +123,9 @@ impl AsyncRead for LimitedIo {
         self.go_on(context)?;
         let before = to.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, to);
-        if let Some((end, left)) = &mut self.greeting {
-            *left = left.saturating_sub(to.filled().len() - before);
-            if *left == 0 {
+        if let Some((end, bytes_left)) = &mut self.greeting {
+            *bytes_left = bytes_left.saturating_sub(to.filled().len() - before);
+            if *bytes_left == 0 {
                 self.greeting = None;
             } else if read.is_pending() {
                 ready!(end.poll_unpin(context));

@@ -68,7 +68,7 @@ impl HttpBody for Timely {
 /// The answers that are being sent.
 #[derive(Default)]
 pub(crate) struct Answers {
-    on_their_way: Mutex<Vec<Weak<Mutex<Answer>>>>,
+    open_answers: Mutex<Vec<Weak<Mutex<Answer>>>>,
     given_up: AtomicU64,
 }
 
@@ -122,7 +122,7 @@ impl Answers {
             let since = Some(Instant::now());
             let answer = Answer { body: Some(body), rest: Bytes::new(), since, waited: Duration::ZERO, taken: 0 };
             let answer = Arc::new(Mutex::new(answer));
-            let mut all = lock(&self.on_their_way);
+            let mut all = lock(&self.open_answers);
             // There are at most as many answers as permits. Ended answers are removed before the list grows.
             if all.len() == all.capacity() {
                 all.retain(|answer| answer.strong_count() > 0);
@@ -134,7 +134,7 @@ impl Answers {
 
     /// Drops answers that have waited too long for their callers, with everything they hold.
     pub(crate) fn give_up(&self, stall: Duration) {
-        let all: Vec<_> = lock(&self.on_their_way).iter().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> = lock(&self.open_answers).iter().filter_map(Weak::upgrade).collect();
         for answer in all {
             let mut waiting = lock(&answer);
             let stale = waiting.is_stale(stall).then(|| (waiting.body.take(), std::mem::take(&mut waiting.rest)));
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(answers.given_up(), 1, "counted once");
         drop((read, stuck));
         (0..1000).for_each(|_| drop(answers.watched(Response::new(Body::from("something")))));
-        assert!(lock(&answers.on_their_way).len() < 20, "those that have ended are forgotten");
+        assert!(lock(&answers.open_answers).len() < 20, "those that have ended are forgotten");
     }
 
     #[tokio::test]

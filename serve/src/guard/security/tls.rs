@@ -46,18 +46,18 @@ impl Validity {
         let certificates = certificates(pem).ok()?;
         let certificate = ParsedCertificate::try_from(certificates.first()?).ok()?;
         let algorithms = default_provider().signature_verification_algorithms.all;
-        let at = |second| {
+        let verify_at = |second| {
             let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(Duration::from_secs(second)));
             verify_server_cert_signed_by_trust_anchor(&certificate, &roots, &[], time, algorithms)
         };
-        let first = match at(0) {
+        let first = match verify_at(0) {
             Err(Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. })) => {
                 not_before.as_secs()
             }
             _ => 0,
         };
         // No certificate can be valid after the end of the year 9999.
-        let last = match at(FOR_EVER) {
+        let last = match verify_at(FOR_EVER) {
             Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => not_after.as_secs(),
             _ => FOR_EVER,
         };

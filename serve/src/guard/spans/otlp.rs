@@ -84,8 +84,8 @@ where
 pub(super) fn begin(span: &Span, parent: Option<Trace>) -> Option<Trace> {
     if let Some(parent) = parent {
         let flags = if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
-        let (id, at) = (TraceId::from(parent.id), SpanId::from(parent.span));
-        let remote = SpanContext::new(id, at, flags, true, TraceState::default());
+        let (id, span_id) = (TraceId::from(parent.id), SpanId::from(parent.span));
+        let remote = SpanContext::new(id, span_id, flags, true, TraceState::default());
         // Fails if there is no exporter.
         let _ = span.set_parent(Context::new().with_remote_span_context(remote));
     }
