@@ -148,7 +148,7 @@ impl Bv {
         let mut sections = Sections::new(bytes.clone(), CODEC);
         let (stored_sum, computed_sum) = (sections.word()?, xxh3_64(&bytes[8..]));
         if stored_sum != computed_sum {
-            return Err(Damage::Outside { part: "stored_sum of a BV graph", value: computed_sum, bound: stored_sum });
+            return Err(Damage::Outside { part: "sum of a BV graph", value: computed_sum, bound: stored_sum });
         }
         let (nodes, first, links) = (sections.length()?, sections.word_within(UID_END)?, sections.word()?);
         let (window, chain_max) = (sections.length()?, sections.length()?);

@@ -91,7 +91,7 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// Takes the directory of `nodes` lists off the parts, and the rest as the data.
+    /// Takes the directory of `nodes` lists off the sections, and the rest as the data.
     pub(super) fn take(mut sections: Sections, nodes: usize, unit: u32) -> Result<Self, Damage> {
         let directory = sections.take(nodes.div_ceil(GROUP), 8)?;
         Ok(Self { nodes, unit, directory, data: sections.rest() })
@@ -116,8 +116,8 @@ impl Starts {
             return Err(no_such_node(node, self.nodes));
         }
         let ends = Damage::Ends { part: PART };
-        let (start, class) = self.group(node / GROUP).ok_or(ends)?;
-        let lengths = self.data.get(start..).and_then(|rest| rest.get(..GROUP << class)).ok_or(ends)?;
+        let (offset, class) = self.group(node / GROUP).ok_or(ends)?;
+        let lengths = self.data.get(offset..).and_then(|rest| rest.get(..GROUP << class)).ok_or(ends)?;
         let within = node % GROUP;
         let (before, length) = match class {
             0 => {
@@ -129,7 +129,7 @@ impl Starts {
             _ => sum(lengths, within, u64::from_le_bytes),
         };
         let unit = u64::from(self.unit);
-        let start = ((start + lengths.len()) as u64 * 8).saturating_add(before.saturating_mul(unit));
+        let start = ((offset + lengths.len()) as u64 * 8).saturating_add(before.saturating_mul(unit));
         let end = start.saturating_add(length.saturating_mul(unit));
         if end > self.data.len() as u64 * 8 {
             return Err(ends);

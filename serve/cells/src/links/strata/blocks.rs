@@ -230,12 +230,12 @@ impl Blocks {
         }
         let block = record / BLOCK;
         let group = block / GROUP * (ABSOLUTE + (GROUP - 1) * self.width);
-        let mut start = number(pointers, group, ABSOLUTE);
+        let mut offset = number(pointers, group, ABSOLUTE);
         if !block.is_multiple_of(GROUP) {
-            start += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
+            offset += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
         }
-        let start = usize::try_from(start).ok().filter(|&start| start <= blocks.len());
-        let (before, after) = start.map_or((&[][..], &[][..]), |start| blocks.split_at(start));
+        let offset = usize::try_from(offset).ok().filter(|&offset| offset <= blocks.len());
+        let (before, after) = offset.map_or((&[][..], &[][..]), |offset| blocks.split_at(offset));
         let mut word = u64::from_le_bytes(*after.first_chunk::<8>().ok_or(Damage::Ends { part: PART })?);
         // Extra bits are taken from the class word backwards, the highest of `extras` first.
         let start = before.len() as u64 * 8;
