@@ -13,7 +13,7 @@
 //! one URL ([`webstrata_layers::record::join`]) and write them. All rows merged have the bytes of a store that was
 //! built at once from all that was ever added.
 //!
-//! Memory: the translation, 9 bytes a run of UIDs that stay together, and a row group of each row that is read.
+//! Memory: the translation, 9 bytes a shift (UIDs that stay together), and a row group of each row that is read.
 
 mod inlinks;
 mod outlinks;

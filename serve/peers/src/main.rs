@@ -20,23 +20,23 @@ use heed::{Database, EnvOpenOptions, byteorder::BigEndian};
 use tokio::runtime::Handle;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::{Batch, Direction, Links, Location, Store, Window};
-use webstrata_codecs::ENCODINGS;
 use webstrata_cells::Cells;
+use webstrata_cells::image::Residence;
+use webstrata_codecs::ENCODINGS;
+use webstrata_layers::{Batch, Direction, Links, Location, Store, Uid, Window};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::protocol::gaps;
-use webstrata_cells::image::Residence;
 use webstrata_serve::protocol::proto::answer::Answer as AnswerKind;
 use webstrata_serve::protocol::proto::cells_client::CellsClient;
 use webstrata_serve::protocol::proto::cells_server::{Cells as Service, CellsServer};
+use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::protocol::proto::question::Question as QuestionKind;
 use webstrata_serve::protocol::proto::{
     Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, LinkLists, LinksOf,
     Question, UidToUrlRequest,
 };
-use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::server::{Server, ServerOptions};
 
 const BATCH: usize = 1000;
@@ -112,7 +112,8 @@ impl Service for Minimal {
             });
             answers.collect::<Result<Vec<_>, Status>>()
         };
-        let answers = tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("the answer panicked"))??;
+        let answers =
+            tokio::task::spawn_blocking(answer).await.map_err(|_| Status::internal("the answer panicked"))??;
         Ok(Response::new(AskResponse { answers }))
     }
 
@@ -195,12 +196,12 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
         seed >> 33
     };
     let mut pages = Vec::new();
-    cells.uids(0..cells.urls(), (i64::MIN, i64::MAX), &mut |uid| {
+    cells.uids(Uid::below(cells.urls()), (i64::MIN, i64::MAX), &mut |uid| {
         pages.push(uid);
         std::ops::ControlFlow::Continue(())
     })?;
     ensure!(!pages.is_empty(), "the store has no pages");
-    let batches: Vec<Vec<u64>> = (0..BATCHES)
+    let batches: Vec<Vec<Uid>> = (0..BATCHES)
         .map(|_| (0..BATCH).map(|_| pages[usize::try_from(draw()).expect("64 bits") % pages.len()]).collect())
         .collect();
     let batches = Arc::new(batches);
@@ -208,8 +209,10 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
     eprintln!("{} pages; writing SQLite and LMDB", pages.len());
     let path = directory.path().join("sqlite");
     let mut sqlite = rusqlite::Connection::open(&path)?;
-    sqlite.execute_batch("pragma journal_mode = off; create table links \
-        (uid integer, link integer, primary key (uid, link)) without rowid")?;
+    sqlite.execute_batch(
+        "pragma journal_mode = off; create table links \
+        (uid integer, link integer, primary key (uid, link)) without rowid",
+    )?;
     // The map is sparse; the file has the size of its data.
     let open = EnvOpenOptions::new().map_size(64 << 30).max_dbs(1).to_owned();
     let lmdb_path = directory.path().join("lmdb");
@@ -227,10 +230,10 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
             for &uid in &pages {
                 cells.links_into(uid, Direction::Out, Window::ALWAYS, &mut links)?;
                 for &link in &links {
-                    insert.execute([i64::try_from(uid)?, i64::try_from(link)?])?;
+                    insert.execute([i64::try_from(uid.0)?, i64::try_from(link.0)?])?;
                 }
-                let bytes: Vec<u8> = links.iter().flat_map(|link| link.to_le_bytes()).collect();
-                lmdb.put(&mut write, &uid, &bytes)?;
+                let bytes: Vec<u8> = links.iter().flat_map(|link| link.0.to_le_bytes()).collect();
+                lmdb.put(&mut write, &uid.0, &bytes)?;
             }
         }
         transaction.commit()?;
@@ -294,7 +297,7 @@ async fn compare(servers: Handle) -> anyhow::Result<()> {
         let client = CellsClient::connect(format!("http://{address}")).await?.max_decoding_message_size(usize::MAX);
         let asked = batches.clone();
         let ask = move |batch: usize| {
-            let (mut client, uids) = (client.clone(), asked[batch].clone());
+            let (mut client, uids) = (client.clone(), Uid::numbers(&asked[batch]).to_vec());
             async move {
                 let links = LinksOf { uids, ..LinksOf::default() };
                 let question = Question { cell: None, question: Some(QuestionKind::Links(links)) };

@@ -96,7 +96,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_lists_that_rise_or_none(bytes in vec(any::<u8>(), 0..60), counts in vec(any::<u32>(), 0..4)) {
-            let small = |count: u32| if count % 7 == 0 { count } else { count % 20 };
+            let small = |count: u32| if count.is_multiple_of(7) { count } else { count % 20 };
             let counts: Vec<u32> = counts.into_iter().map(small).collect();
             if let Some(all) = take(&bytes, &counts) {
                 let mut rest = &all[..];

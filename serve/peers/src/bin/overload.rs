@@ -33,7 +33,7 @@ use hyper_util::rt::TokioIo;
 use prost::Message;
 use tokio::net::TcpStream;
 use tokio::runtime::{Handle, Runtime};
-use webstrata_layers::{Direction, Location, Window};
+use webstrata_layers::{Direction, Location, Uid, Window};
 use webstrata_serve::clerk::{Clerk, ClerkOptions};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::dial::Dialer;
@@ -322,7 +322,7 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
     let urls = usize::try_from(pinned.len())?;
     let (mut pages, mut hubs) = (Vec::new(), Vec::new());
     for _ in 0..1000 {
-        let uids: Vec<u64> = (0..1000).map(|_| draw(urls) as u64).collect();
+        let uids: Vec<Uid> = (0..1000).map(|_| Uid(draw(urls) as u64)).collect();
         for (uid, links) in uids.iter().zip(pinned.links(&uids, Direction::Out, Window::ALWAYS).await?.iter()) {
             if !links.is_empty() {
                 pages.push(*uid);
@@ -334,16 +334,16 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
         }
     }
     ensure!(!pages.is_empty(), "the store has no page with links");
-    let grpc = |of: &[u64], many: usize, direction: Asks, draw: &mut dyn FnMut(usize) -> usize| -> Vec<Bytes> {
-        let uids = |draw: &mut dyn FnMut(usize) -> usize| (0..many).map(|_| of[draw(of.len())]).collect();
+    let grpc = |of: &[Uid], many: usize, direction: Asks, draw: &mut dyn FnMut(usize) -> usize| -> Vec<Bytes> {
+        let uids = |draw: &mut dyn FnMut(usize) -> usize| (0..many).map(|_| of[draw(of.len())].0).collect();
         let calls = if many == HEAVY { CALLS / 50 } else { CALLS };
         (0..calls)
             .map(|_| framed(&GetLinksRequest { uids: uids(draw), direction: direction.into(), ..Default::default() }))
             .collect()
     };
     let (cheap, heavy) = (grpc(&pages, CHEAP, Asks::Out, &mut draw), grpc(&hubs, HEAVY, Asks::InByRange, &mut draw));
-    let texts = async |uids: &[u64], draw: &mut dyn FnMut(usize) -> usize, rest: &str| {
-        let uids: Vec<u64> = (0..CALLS).map(|_| uids[draw(uids.len())]).collect();
+    let texts = async |uids: &[Uid], draw: &mut dyn FnMut(usize) -> usize, rest: &str| {
+        let uids: Vec<Uid> = (0..CALLS).map(|_| uids[draw(uids.len())]).collect();
         let urls = pinned.urls(&uids).await?;
         anyhow::Ok(urls.iter().map(|url| format!("/v1/links?url={}{rest}", escaped(url))).collect::<Vec<_>>())
     };
