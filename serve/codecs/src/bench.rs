@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use crate::codec::{self, CodecTag, snode};
 use webstrata_cells::bench::Random;
-use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::links::codec::LinkCodec;
+use webstrata_cells::links::lists::Lists;
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError, Error};
 

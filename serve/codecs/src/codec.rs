@@ -25,7 +25,8 @@ mod starts;
 
 use bytes::Bytes;
 
-use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::links::codec::LinkCodec;
+use webstrata_cells::links::lists::Lists;
 use webstrata_cells::links::strata;
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError};

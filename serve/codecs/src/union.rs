@@ -21,8 +21,9 @@ use crate::codec::{self, CodecTag};
 use crate::union::side::{Side, SideWriter};
 use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::backward::{Found, Wanted};
+use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::encoding::{BackwardStore, CellShape, ForwardStore};
-use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::links::lists::{Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Damage, Error, Node, Number};
 

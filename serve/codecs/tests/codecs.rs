@@ -10,7 +10,8 @@ use graphs::{clustered, lists, uniform};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 use webstrata_cells::bench::Random;
-use webstrata_cells::links::lists::{LinkCodec, Lists};
+use webstrata_cells::links::codec::LinkCodec;
+use webstrata_cells::links::lists::Lists;
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_codecs::codec::{self, CodecTag, snode};
 

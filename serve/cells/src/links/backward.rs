@@ -24,11 +24,10 @@ use webstrata_layers::{Change, InLinks, Page};
 use crate::coding::bits::BitReader;
 use crate::coding::sections::Sections;
 use crate::error::Damage;
-use crate::links::lists::{LinkCodec, Sizes};
+use crate::links::lists::Sizes;
 use crate::links::strata::ranks::{self, Nodes};
-use crate::links::strata::{Phased, Profile, Strata, encode_numbered};
+use crate::links::strata::{Phased, Profile, Strata, StrataBuffers, encode_numbered};
 use crate::numbers::{Node, Number};
-use crate::scratch::StoreScratch;
 
 use activity::Activity;
 
@@ -229,15 +228,15 @@ impl Backward {
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
-    pub fn sources(
+    pub(crate) fn sources(
         &self,
         node: Node,
-        scratch: &mut StoreScratch,
+        (strata, answer): (&mut StrataBuffers, &mut AnswerBuffers),
         select_ranges: impl FnOnce(&[i64]) -> Option<Wanted>,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        let AnswerBuffers { phased, table_indexes, inner, edges } = &mut scratch.answer;
-        let by_masks = self.strata.phased(node.0, &mut scratch.strata, phased)?;
+        let AnswerBuffers { phased, table_indexes, inner, edges } = answer;
+        let by_masks = self.strata.phased(node.0, strata, phased)?;
         let Some(selected) = select_ranges(&phased.times) else { return Ok(()) };
         let (count, last) = (phased.times.len(), selected.ranges.1);
         if last >= count || selected.ranges.0 > last {
@@ -455,7 +454,7 @@ mod tests {
     }
 
     fn assert_answers(backward: &Backward, records: &[InLinks<Number>]) {
-        let mut scratch = StoreScratch::default();
+        let (mut strata, mut answer) = (StrataBuffers::default(), AnswerBuffers::default());
         for record in records {
             let node = Node(usize::try_from(record.uid.0 - FIRST).unwrap());
             assert_eq!(backward.record(node).unwrap().as_ref(), Some(record));
@@ -465,7 +464,9 @@ mod tests {
                 let mut found = Vec::new();
                 let wanted = |_: &[i64]| Some(Wanted { ranges: (from, to), inner: Some(inner) });
                 backward
-                    .sources(node, &mut scratch, wanted, &mut |source, how| found.push((source, how == Found::Inner)))
+                    .sources(node, (&mut strata, &mut answer), wanted, &mut |source, how| {
+                        found.push((source, how == Found::Inner))
+                    })
                     .unwrap();
                 let bound = |at: usize| u32::try_from(at).unwrap();
                 let present =
@@ -491,7 +492,8 @@ mod tests {
     #[test]
     fn damaged_bytes_give_errors_or_other_answers() {
         let whole = encoded(&records());
-        let (mut random, mut scratch) = (Random::new(3), StoreScratch::default());
+        let mut random = Random::new(3);
+        let (mut strata, mut answer) = (StrataBuffers::default(), AnswerBuffers::default());
         for round in 0..2000 {
             let mut bytes = whole[round % 2].clone();
             for _ in 0..=random.below(3) {
@@ -504,7 +506,7 @@ mod tests {
             for node in (0..NODES).step_by(6) {
                 let _ = backward.record(Node(node));
                 let half = |ranges: &[i64]| Some(Wanted { ranges: (0, ranges.len() / 2), inner: None });
-                let _ = backward.sources(Node(node), &mut scratch, half, &mut |_, _| {});
+                let _ = backward.sources(Node(node), (&mut strata, &mut answer), half, &mut |_, _| {});
             }
         }
     }

@@ -1,14 +1,8 @@
-//! Links without time: lists of numbers, one a node, and what an encoding of them can be asked.
+//! Links without time: lists of numbers, one a node, and the bytes that an encoding of them takes.
 //!
 //! Nodes are `0..nodes`; node `i` has the number `first + i`. Links are numbers of any URLs. Which numbering they are
 //! of is known to the store around the lists, as [`crate::numbers::Number`] or the like; an encoding needs the order
 //! and the distances alone.
-//!
-//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
-//! memory out of proportion to the bytes.
-
-use crate::error::Damage;
-use crate::scratch::StoreScratch;
 
 /// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared
 /// with.
@@ -50,42 +44,4 @@ pub struct Sizes {
     pub index: u64,
     /// Header, tables of codes and the like.
     pub tables: u64,
-}
-
-/// Encoded lists, ready to answer.
-pub trait LinkCodec: Send + Sync {
-    /// Number of nodes.
-    fn nodes(&self) -> usize;
-
-    /// Replaces the contents of `links` by the list of a node, rising.
-    ///
-    /// # Errors
-    /// A node outside the cell, and damaged bytes.
-    fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage>;
-
-    /// Length of a node's list; where the encoding does not hold it, the list is decoded.
-    ///
-    /// # Errors
-    /// See [`LinkCodec::list`].
-    fn degree(&self, node: usize) -> Result<usize, Damage> {
-        let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
-        self.list(node, &mut scratch, &mut links)?;
-        Ok(links.len())
-    }
-
-    /// Calls `visit` with each node and its list, in order of nodes; encodings that gain from order override it.
-    ///
-    /// # Errors
-    /// Damaged bytes.
-    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
-        let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
-        for node in 0..self.nodes() {
-            self.list(node, &mut scratch, &mut links)?;
-            visit(node, &links);
-        }
-        Ok(())
-    }
-
-    /// Where the bytes are.
-    fn sizes(&self) -> Sizes;
 }

@@ -37,8 +37,7 @@ use bytes::Bytes;
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
-use crate::links::lists::{LinkCodec, Sizes};
-use crate::scratch::StoreScratch;
+use crate::links::lists::Sizes;
 
 use blocks::Blocks;
 use symbols::{Context, Tables};
@@ -336,18 +335,12 @@ impl Strata {
     }
 }
 
-impl LinkCodec for Strata {
-    fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
-        links.clear();
-        let Some(record) = self.find_record(node)? else { return Ok(()) };
-        self.links_of(record, 0, self.enough(&mut scratch.strata.levels), links)
-    }
-
-    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+impl Strata {
+    /// Calls `visit` with each node and its list, in order of nodes.
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    fn scan_lists(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let mut ring = scan::Ring::new(self.depth_max);
         for node in 0..self.nodes {
             match self.find_record(node)? {
@@ -358,7 +351,8 @@ impl LinkCodec for Strata {
         Ok(())
     }
 
-    fn sizes(&self) -> Sizes {
+    /// Where the bytes are.
+    pub(crate) fn sizes(&self) -> Sizes {
         Sizes {
             data: (self.bytes.len() - self.blocks) as u64,
             index: (self.blocks - self.ranks) as u64,

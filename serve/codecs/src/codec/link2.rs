@@ -12,7 +12,8 @@ use super::nybble;
 use super::starts::{Starts, StartsWriter};
 use webstrata_cells::Damage;
 use webstrata_cells::coding::sections::{Sections, push_words};
-use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::links::codec::LinkCodec;
+use webstrata_cells::links::lists::{Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
 const HEADER: usize = 16;

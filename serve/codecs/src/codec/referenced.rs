@@ -23,7 +23,8 @@ use super::starts::{Starts, StartsWriter};
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::sections::{Sections, push_words};
-use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::links::codec::LinkCodec;
+use webstrata_cells::links::lists::{Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
 const HEADER: u64 = 48;

@@ -32,7 +32,8 @@ use read::Graph;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
-use webstrata_cells::links::lists::{LinkCodec, Lists, Sizes};
+use webstrata_cells::links::codec::LinkCodec;
+use webstrata_cells::links::lists::{Lists, Sizes};
 use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "an S-Node";

@@ -298,7 +298,7 @@ fn write_all<S: Sink>(
 mod tests {
     use super::*;
     use crate::bench::Random;
-    use crate::links::lists::LinkCodec;
+    use crate::links::codec::LinkCodec;
     use crate::links::strata::Strata;
     use crate::scratch::StoreScratch;
 

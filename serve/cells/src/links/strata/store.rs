@@ -4,8 +4,9 @@ use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window, lifespans_o
 
 use crate::error::Damage;
 use crate::links::backward::{Backward, Found, Wanted};
+use crate::links::codec::LinkCodec;
 use crate::links::encoding::{BackwardStore, ForwardStore};
-use crate::links::lists::{LinkCodec, Sizes};
+use crate::links::lists::Sizes;
 use crate::numbers::{Node, Number};
 use crate::scratch::StoreScratch;
 
@@ -67,6 +68,26 @@ impl Strata {
     }
 }
 
+impl LinkCodec for Strata {
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage> {
+        links.clear();
+        let Some(record) = self.find_record(node)? else { return Ok(()) };
+        self.links_of(record, 0, self.enough(&mut scratch.strata.levels), links)
+    }
+
+    fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
+        self.scan_lists(visit)
+    }
+
+    fn sizes(&self) -> Sizes {
+        Strata::sizes(self)
+    }
+}
+
 impl ForwardStore for Strata {
     fn has(&self, node: Node) -> Result<bool, Damage> {
         Ok(self.find_record(node.0)?.is_some())
@@ -119,7 +140,7 @@ impl ForwardStore for Strata {
     }
 
     fn sizes(&self) -> Sizes {
-        LinkCodec::sizes(self)
+        Strata::sizes(self)
     }
 }
 

@@ -9,7 +9,8 @@ use webstrata_layers::{Change, Page, Window, captures_in};
 
 use super::{Profile, Strata, encode_lists, encode_pages};
 use crate::bench::Random;
-use crate::links::lists::{LinkCodec, Lists};
+use crate::links::codec::LinkCodec;
+use crate::links::lists::Lists;
 use crate::scratch::StoreScratch;
 
 const FIRST: u64 = 1000;
