@@ -239,8 +239,10 @@ mod tests {
     #[test]
     fn captures_of_every_spelling() {
         let (captures, tally) = read_all(concat!(
-            r#"{"url":"http://a/","ts":"20080430204826","links":["x","","é\u00e9\n"],
-                "digest":"sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"}"#,
+            concat!(
+                r#"{"url":"http://a/","ts":"20080430204826","links":["x","","é\u00e9\n"],"#,
+                r#""digest":"sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"}"#,
+            ),
             "\n\n",
             r#" {"other":{"url":[1,null]},"links":[],"ts":1209588506,"url":"http:\/\/b/"} "#,
             "\r\n",
