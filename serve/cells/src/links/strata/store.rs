@@ -152,7 +152,7 @@ impl BackwardStore for Backward {
         scratch: &mut StoreScratch,
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage> {
-        Backward::sources(self, node, scratch, select_ranges, visit)
+        Backward::sources(self, node, (&mut scratch.strata, &mut scratch.answer), select_ranges, visit)
     }
 
     fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
