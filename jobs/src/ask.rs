@@ -13,7 +13,7 @@ use webstrata_layers::{Links, Location, Reader, Store, Uid, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
-use webstrata_url::{canonical, meant, neighbours};
+use webstrata_url::{canonical, meant, other_spellings};
 
 /// Default memory for decoded pages of the Parquet layers. One question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
@@ -105,7 +105,7 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
         1 => return Ok(found.remove(0)),
         _ => bail!("{bare} is in the store under http and under https; write the scheme"),
     }
-    let near = present(links, &neighbours(&candidates))?;
+    let near = present(links, &other_spellings(&candidates))?;
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
     match near.first() {
         Some(near) => bail!("{shown} is not in the store, but {} is", near.url),

@@ -146,30 +146,30 @@ impl RowMap {
     }
 
     /// Whether captures of the row may affect the answer for a window.
-    pub fn meets(&self, window: Window) -> bool {
-        window.meets(self.times)
+    pub fn overlaps(&self, window: Window) -> bool {
+        window.overlaps(self.times)
     }
 
     /// The index of the cell that may have the record of a UID, if any.
-    pub fn place(&self, uid: Uid) -> Option<usize> {
+    pub fn cell_of(&self, uid: Uid) -> Option<usize> {
         let index = self.cells.partition_point(|cell| cell.records.end <= uid);
         self.cells.get(index).filter(|cell| cell.records.start <= uid).map(|_| index)
     }
 
     /// The index of the cell that has the URL of a UID.
-    pub fn place_of_url(&self, uid: Uid) -> Option<usize> {
+    pub fn cell_of_url(&self, uid: Uid) -> Option<usize> {
         let index = self.cells.partition_point(|cell| cell.urls.end <= uid);
         self.cells.get(index).filter(|cell| cell.urls.start <= uid).map(|_| index)
     }
 
     /// The index of the only cell that may have a key.
-    pub fn place_of_key(&self, key: &[u8]) -> Option<usize> {
+    pub fn cell_of_key(&self, key: &[u8]) -> Option<usize> {
         let after = self.keys.partition_point(|(first, _)| first.as_slice() <= key);
         after.checked_sub(1).map(|index| self.keys[index].1)
     }
 
     /// The indexes of the cells that may have keys with this prefix.
-    pub fn places_of_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = usize> {
+    pub fn cells_of_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = usize> {
         // The last cell that begins before the prefix may end inside the prefix.
         let start = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
         let may_match = move |(first, _): &&(Vec<u8>, usize)| first.as_slice() <= prefix || first.starts_with(prefix);

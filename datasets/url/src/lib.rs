@@ -63,7 +63,7 @@ pub fn meant(text: &str) -> Result<Vec<String>, NotAUrl> {
 
 /// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
 #[must_use]
-pub fn neighbours(urls: &[String]) -> Vec<String> {
+pub fn other_spellings(urls: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (_, rest) in urls.iter().filter_map(|url| url.split_once("://")) {
         let www = rest.strip_prefix("www.").map_or_else(|| format!("www.{rest}"), str::to_owned);
@@ -243,8 +243,8 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_other_spellings_of_one_address() {
-        let near = neighbours(&["http://example.org/a".to_owned()]);
+    fn other_spellings_are_of_one_address() {
+        let near = other_spellings(&["http://example.org/a".to_owned()]);
         for url in ["https://example.org/a", "http://www.example.org/a", "http://example.org/a/"] {
             assert!(near.iter().any(|found| found == url), "{url} in {near:?}");
         }

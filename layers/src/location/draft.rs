@@ -136,7 +136,7 @@ impl Draft {
     }
 
     /// Where it will be.
-    pub fn place(&self) -> &Path {
+    pub fn target(&self) -> &Path {
         &self.target
     }
 

@@ -271,7 +271,7 @@ impl Sides {
             let (link_changes, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
             rest = after;
             let mut before = None;
-            for (first, last) in presence::runs(link_changes, captures) {
+            for (first, last) in presence::intervals(link_changes, captures) {
                 for capture in (first..=last).filter(|&capture| page.is_known(capture)) {
                     let range = ranges[capture as usize];
                     if before.replace(range) != Some(range) {
@@ -292,7 +292,7 @@ impl Sides {
         for (at, &source) in (0u32..).zip(&record.sources) {
             let (link_changes, after) = rest.split_at(rest.partition_point(|change| change.link <= at));
             rest = after;
-            for (first, last) in presence::runs(link_changes, ranges) {
+            for (first, last) in presence::intervals(link_changes, ranges) {
                 record.ranges[first as usize..=last as usize]
                     .iter()
                     .for_each(|&range| self.into.add(source, record.uid, range));

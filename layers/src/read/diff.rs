@@ -251,7 +251,7 @@ impl<'a> Side<'a> {
     }
 
     fn stretches(&self, link: usize) -> Vec<(u32, u32)> {
-        presence::runs(self.changes[link], self.captures)
+        presence::intervals(self.changes[link], self.captures)
     }
 }
 

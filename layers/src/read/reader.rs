@@ -275,7 +275,7 @@ impl Reader {
 
     /// The records of a page in those rows whose captures may decide what a window shows.
     fn pages_in(&self, uid: Uid, window: Window) -> Result<Vec<RecordRef>, Error> {
-        self.records_in(Kind::Out, uid, |row| window.meets(row.times))
+        self.records_in(Kind::Out, uid, |row| window.overlaps(row.times))
     }
 
     /// Cannot happen: the kind of a block follows from its id.
@@ -528,7 +528,7 @@ impl Links for Reader {
     fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         let exact = precision == Precision::Exact;
         let mut sources = Vec::new();
-        for record in self.records_in(Kind::In, uid, |row| !exact || window.meets(row.times))? {
+        for record in self.records_in(Kind::In, uid, |row| !exact || window.overlaps(row.times))? {
             let record = self.decode(Kind::In, &record, |view| view.in_links())?;
             sources_in(&record, self.in_range(), window, &mut sources);
         }

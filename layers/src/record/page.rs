@@ -163,7 +163,7 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         let known = (self.timestamps.len() - self.unknown.len()) as u64;
         let mut count = known * self.links.len() as u64;
         for (_, link_changes) in presence::by_link(&self.changes) {
-            let present = presence::runs(link_changes, captures)
+            let present = presence::intervals(link_changes, captures)
                 .iter()
                 .map(|&(first, last)| self.known_between(first, last))
                 .sum::<u64>();
@@ -221,7 +221,7 @@ impl<L: Copy + Ord + Into<u64>> InLinks<L> {
         let ranges = u32::try_from(self.ranges.len()).ok()?;
         let mut depth = vec![0i64; self.ranges.len() + 1];
         for (_, link_changes) in presence::by_link(&self.changes) {
-            for (first, last) in presence::runs(link_changes, ranges) {
+            for (first, last) in presence::intervals(link_changes, ranges) {
                 depth[first as usize] += 1;
                 depth[last as usize + 1] -= 1;
             }

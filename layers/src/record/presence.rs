@@ -221,25 +221,25 @@ pub fn in_any(changes: &[Change], links: usize, first: u32, last: u32) -> Vec<u3
     found
 }
 
-/// The runs of consecutive captures that hold a link, as (first, last) indexes; `changes` are those of one link.
-pub fn runs(changes: &[Change], captures: u32) -> Vec<(u32, u32)> {
-    let mut runs = Vec::new();
+/// The intervals of consecutive captures that hold a link, as (first, last) indexes; `changes` are those of one link.
+pub fn intervals(changes: &[Change], captures: u32) -> Vec<(u32, u32)> {
+    let mut intervals = Vec::new();
     let mut since = Some(0);
     for change in changes {
         since = match since {
             None => Some(change.capture),
             Some(first) => {
                 if change.capture > first {
-                    runs.push((first, change.capture - 1));
+                    intervals.push((first, change.capture - 1));
                 }
                 None
             }
         };
     }
     if let Some(first) = since.filter(|&first| first < captures) {
-        runs.push((first, captures - 1));
+        intervals.push((first, captures - 1));
     }
-    runs
+    intervals
 }
 
 #[cfg(test)]
@@ -321,8 +321,8 @@ mod tests {
             for (link, row) in (0..).zip(&matrix) {
                 let own: Vec<Change> = changes.iter().filter(|change| change.link == link).copied().collect();
                 let mut again = vec![false; captures];
-                for (first, last) in runs(&own, count) {
-                    prop_assert!(first == 0 || !again[first as usize - 1], "runs touch");
+                for (first, last) in intervals(&own, count) {
+                    prop_assert!(first == 0 || !again[first as usize - 1], "intervals touch");
                     again[first as usize..=last as usize].fill(true);
                 }
                 prop_assert_eq!(&again, row);

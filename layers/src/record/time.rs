@@ -47,7 +47,7 @@ impl Window {
 
     /// Whether captures between these times, the first and the last, may decide what the window shows.
     #[inline]
-    pub fn meets(self, (first, last): (i64, i64)) -> bool {
+    pub fn overlaps(self, (first, last): (i64, i64)) -> bool {
         match self {
             Window::Seen { from, to } => from <= to && first <= to && from <= last,
             Window::AsOf(time) => first <= time,

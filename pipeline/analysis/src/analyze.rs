@@ -47,13 +47,13 @@ mod whole;
 use crate::Error;
 use crate::hosts::{Fold, UrlGroups};
 use crate::outlet::Target;
-use adjacency::Adjacency;
+use adjacency::{Adjacency, Timed};
 use exchange::{Number, exchange, from_bytes, to_bytes};
 use output::Output;
 pub use output::{AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Top};
 pub use scc::strongly_connected;
 use serde::{Deserialize, Serialize};
-use slice::{Mirrors, Slice};
+use slice::{Slice, TimedSlice};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -437,6 +437,38 @@ fn dates(dates: Dates, manifest: &webstrata_layers::Manifest) -> Result<Vec<(Opt
     if ends.is_empty() { Err(Error::NoDates) } else { Ok(ends) }
 }
 
+/// The links at all dates, as an analysis takes them.
+enum TimedGraph {
+    /// As UIDs.
+    Uids(Timed),
+    /// As mirrors, for an analysis that sends values along links.
+    Mirrors(TimedSlice),
+}
+
+/// A [`TimedGraph`] at one date.
+enum DateGraph {
+    Uids(Adjacency),
+    Mirrors(Slice),
+}
+
+impl TimedGraph {
+    /// The graph of a date of many.
+    fn at(&self, date: usize) -> DateGraph {
+        match self {
+            Self::Uids(timed) => DateGraph::Uids(timed.at(date)),
+            Self::Mirrors(slice) => DateGraph::Mirrors(slice.at(date)),
+        }
+    }
+
+    /// The graph of the only date, or of one of many.
+    fn into_at(self, date: usize) -> DateGraph {
+        match self {
+            Self::Uids(timed) => DateGraph::Uids(timed.into_at(date)),
+            Self::Mirrors(slice) => DateGraph::Mirrors(slice.into_at(date)),
+        }
+    }
+}
+
 /// What all workers of a process know.
 struct Plan {
     job: Job,
@@ -470,12 +502,12 @@ impl Plan {
             _ => None,
         };
         let mut timed = match surveyed {
-            None => Some(adjacency::read(&ground, &windows)?),
             Some(_) => None,
-        };
-        let mirrors = match &mut timed {
-            Some(timed) if !self.analysis.walks() => Some(Mirrors::of(&mut ground, &mut timed.links)?),
-            _ => None,
+            None if self.analysis.walks() => Some(TimedGraph::Uids(adjacency::read(&ground, &windows)?)),
+            None => {
+                let timed = adjacency::read(&ground, &windows)?;
+                Some(TimedGraph::Mirrors(TimedSlice::of(&mut ground, timed)?))
+            }
         };
         if reports {
             job.progress().leave();
@@ -494,7 +526,7 @@ impl Plan {
             };
             let found = match (surveyed.take(), graph) {
                 (Some(found), _) => found,
-                (None, Some(graph)) => self.at_date(&mut ground, graph, mirrors.as_ref(), &mut warm)?,
+                (None, Some(graph)) => self.at_date(&mut ground, graph, &mut warm)?,
                 (None, None) => break,
             };
             let found = found.gathered(&mut ground)?;
@@ -520,19 +552,21 @@ impl Plan {
     fn at_date(
         &self,
         ground: &mut Ground<'_>,
-        graph: Adjacency,
-        mirrors: Option<&Arc<Mirrors>>,
+        graph: DateGraph,
         warm: &mut Option<Vec<f64>>,
     ) -> Result<Found, Stopped> {
-        let Some(mirrors) = mirrors else {
-            return match self.analysis {
-                Analysis::Wcc => wcc::wcc(ground, &graph),
-                Analysis::Triangles => triangles::triangles(ground, graph),
-                Analysis::Menus(share, pages) => menus::menus(ground, &graph, share, pages),
-                _ => scc::scc(ground, graph),
-            };
+        let slice = match graph {
+            DateGraph::Mirrors(slice) => slice,
+            DateGraph::Uids(graph) => {
+                return match self.analysis {
+                    Analysis::Wcc => wcc::wcc(ground, &graph),
+                    Analysis::Triangles => triangles::triangles(ground, graph),
+                    Analysis::Menus(share, pages) => menus::menus(ground, &graph, share, pages),
+                    _ => scc::scc(ground, graph),
+                };
+            }
         };
-        let slice = &Slice { graph, mirrors: Arc::clone(mirrors) };
+        let slice = &slice;
         match self.analysis {
             Analysis::PageRank(damping, iterations) => {
                 let found = pagerank::pagerank(ground, slice, damping, iterations, warm.take())?;

@@ -27,7 +27,7 @@ pub(crate) fn for_each_link(
         match changed.next_if(|(link, _)| *link == at) {
             None => stretches.push((first, last)),
             Some((_, link_changes)) => {
-                let lifespans = presence::runs(link_changes, captures).into_iter();
+                let lifespans = presence::intervals(link_changes, captures).into_iter();
                 stretches.extend(lifespans.filter_map(|ends| known_ends(page, ends.0.max(first), ends.1.min(last))));
             }
         }

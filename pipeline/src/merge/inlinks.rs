@@ -124,7 +124,7 @@ fn for_each_source(
         match corrections.remove(&source) {
             Some(corrected) => read_starts(&corrected, &mut starts),
             None => {
-                for (first, last) in presence::runs(source_changes, ranges) {
+                for (first, last) in presence::intervals(source_changes, ranges) {
                     starts.extend_from_slice(&record.ranges[first as usize..=last as usize]);
                 }
             }

@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Tally;
-use webstrata_layers::record::presence::runs;
+use webstrata_layers::record::presence::intervals;
 use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir, Uid};
 
 struct Writing {
@@ -179,7 +179,7 @@ impl Ranges {
             return Some((target, &starts[..*in_all]));
         }
         starts.truncate(*in_all);
-        let stretches = runs(link_changes, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
+        let stretches = intervals(link_changes, u32::try_from(ranges.len()).unwrap_or(u32::MAX));
         let within = stretches.iter().flat_map(|&(first, last)| &ranges[first as usize..=last as usize]).copied();
         append_starts(starts, within);
         Some((target, &starts[*in_all..]))

@@ -199,7 +199,7 @@ impl Cells {
         RowsScratch { row: scratch, links: of_row, .. }: &mut RowsScratch,
         links: &mut Vec<Uid>,
     ) -> Result<(), LayersError> {
-        match self.pages_of(uid, |row| row.meets(window))? {
+        match self.pages_of(uid, |row| row.overlaps(window))? {
             Pages::None => links.clear(),
             Pages::One(NodeRef { cell, node }) => cell.window(node, window, scratch, links)?,
             Pages::Several(records) => {
@@ -240,7 +240,7 @@ impl Cells {
 
     /// Whether a page has a link in the window.
     fn has_link_with(&self, uid: Uid, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
-        match self.pages_of(uid, |row| row.meets(window))? {
+        match self.pages_of(uid, |row| row.overlaps(window))? {
             Pages::None => Ok(false),
             Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
             Pages::Several(records) => {
@@ -252,7 +252,7 @@ impl Cells {
 
     /// The same of a page of which a row says that it has the link: in the window, or as of a time, at any time.
     fn still_links(&self, uid: Uid, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
-        match self.pages_of(uid, |row| row.meets(window))? {
+        match self.pages_of(uid, |row| row.overlaps(window))? {
             Pages::None => Ok(false),
             Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
             Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
@@ -280,7 +280,7 @@ impl Cells {
         let precision = if self.overlaps.each_row_decides(window) { precision } else { Precision::Range };
         // All cells are here, so no source is left.
         let mut unchecked = Vec::new();
-        for row in self.rows.iter().filter(|row| !exact || row.meets(window)) {
+        for row in self.rows.iter().filter(|row| !exact || row.overlaps(window)) {
             if sources.is_empty() {
                 row.sources_into(uid, window, precision, scratch, (sources, &mut unchecked))?;
             } else {
@@ -457,7 +457,7 @@ impl Links for Cells {
             for uid in Uid::each(uids) {
                 self.known(uid)?;
                 let mut captured = false;
-                for row in self.rows.iter().filter(|row| row.meets(Window::Seen { from, to })) {
+                for row in self.rows.iter().filter(|row| row.overlaps(Window::Seen { from, to })) {
                     if let Some(NodeRef { cell, node }) = row.record_of(uid)? {
                         captured = cell.captured(node, (from, to), scratch)?;
                     }

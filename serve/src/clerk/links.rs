@@ -306,7 +306,7 @@ impl Pinned {
         let decides = |window: Window| self.graph.overlaps.each_row_decides(window);
         let direction = |window: Window| Direction::In(if decides(window) { precision } else { Precision::Range });
         let split =
-            self.split_in_windows(items, |row, window| if exact { row.meets(window) } else { !window.is_empty() })?;
+            self.split_in_windows(items, |row, window| if exact { row.overlaps(window) } else { !window.is_empty() })?;
         let links_max = stretch.end - stretch.start;
         let cut = |request: &mut LinksOf| (request.first, request.most) = (stretch.start.0, links_max);
         let mut lists = self.ask_links(items, &split, direction, cut).await?;
@@ -356,7 +356,7 @@ impl Pinned {
                 let source = *list.links.get(index).ok_or_else(other_kind)?;
                 let (uid, _) = items[*question_items.items.get(list.list_with(index)).ok_or_else(other_kind)?];
                 // A row mirrors its out-links by its in-links: the source has its page in the same row.
-                let cell = self.graph.rows[question_items.row].place(source).ok_or_else(other_kind)?;
+                let cell = self.graph.rows[question_items.row].cell_of(source).ok_or_else(other_kind)?;
                 sources.add_in(question_items.row, cell, question_items.window, pairs.len());
                 pairs.push((source, uid, question_items.window));
                 sites.push((question, index));
@@ -383,7 +383,7 @@ impl Pinned {
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| is_asked(row)).collect();
         for (item, &uid) in uids.iter().enumerate() {
             for &(row_index, row) in &rows {
-                if let Some(cell) = row.place(uid) {
+                if let Some(cell) = row.cell_of(uid) {
                     split.add(row_index, cell, item);
                 }
             }
@@ -404,7 +404,7 @@ impl Pinned {
         for (item, &(uid, window)) in items.iter().enumerate() {
             self.known(&[uid])?;
             for (row_index, row) in self.graph.rows.iter().enumerate() {
-                if let Some(cell) = row.place(uid).filter(|_| is_asked(row, window)) {
+                if let Some(cell) = row.cell_of(uid).filter(|_| is_asked(row, window)) {
                     split.add_in(row_index, cell, window, item);
                 }
             }
@@ -417,12 +417,12 @@ impl Pinned {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may have a later capture of a source without the link.
         let alone = direction != Direction::In(Precision::Exact) || self.graph.overlaps.none_in(window);
-        let is_asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.meets(window) };
+        let is_asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.overlaps(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| is_asked(row)).collect();
         let mut split = Split::of(&self.graph);
         let mut single = Vec::with_capacity(uids.len());
         for (item, &uid) in uids.iter().enumerate() {
-            let mut cells = rows.iter().filter_map(|&(row_index, row)| row.place(uid).map(|cell| (row_index, cell)));
+            let mut cells = rows.iter().filter_map(|&(row_index, row)| row.cell_of(uid).map(|cell| (row_index, cell)));
             let (first, second) = (cells.next(), cells.next());
             single.push(second.is_none() && (alone || first.is_none()));
             if let (Some((row_index, cell)), None, true) = (first, second, alone) {

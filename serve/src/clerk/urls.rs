@@ -30,7 +30,7 @@ impl Pinned {
             let mut url_key = Vec::new();
             key(url.as_ref(), &mut url_key);
             for (row, cells) in self.graph.rows.iter().enumerate() {
-                if let Some(cell) = cells.place_of_key(&url_key) {
+                if let Some(cell) = cells.cell_of_key(&url_key) {
                     split.add(row, cell, item);
                 }
             }
@@ -58,7 +58,7 @@ impl Pinned {
         let mut split = Split::of(&self.graph);
         for (item, &uid) in uids.iter().enumerate() {
             let row = self.graph.rows.partition_point(|row| row.end_uid <= uid);
-            let cell = self.graph.rows.get(row).and_then(|row| row.place_of_url(uid));
+            let cell = self.graph.rows.get(row).and_then(|row| row.cell_of_url(uid));
             split.add(row, cell.ok_or_else(|| Status::internal(format!("no cell covers UID {uid}")))?, item);
         }
         let questions = split.cell_questions(|question| QuestionKind::Urls(chosen(uids, &question.items)));
@@ -80,7 +80,7 @@ impl Pinned {
     pub async fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Status> {
         let mut split = Split::of(&self.graph);
         for (row, cells) in self.graph.rows.iter().enumerate() {
-            cells.places_of_prefix(prefix).for_each(|cell| split.add(row, cell, row));
+            cells.cells_of_prefix(prefix).for_each(|cell| split.add(row, cell, row));
         }
         let questions = split.cell_questions(|_| QuestionKind::Prefix(Prefix { prefix: prefix.to_vec() }));
         let answers = self.ask(&questions).await?;
@@ -107,7 +107,7 @@ impl Pinned {
         let step = uids.start..end.min(uids.start.saturating_add(STEP)).max(uids.start);
         let mut split = Split::of(&self.graph);
         for (row, cells) in self.graph.rows.iter().enumerate() {
-            if step.is_empty() || !cells.meets(Window::Seen { from, to }) {
+            if step.is_empty() || !cells.overlaps(Window::Seen { from, to }) {
                 continue;
             }
             let overlaps = |records: &Range<Uid>| records.start < step.end && step.start < records.end;

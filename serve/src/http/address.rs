@@ -3,7 +3,7 @@
 
 use tonic::Status;
 use webstrata_layers::Uid;
-use webstrata_url::neighbours;
+use webstrata_url::other_spellings;
 
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad, refuse};
@@ -41,7 +41,7 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), S
     if let Some(uid) = uid {
         return Ok((url, uid));
     }
-    let near = neighbours(&meant(text)?);
+    let near = other_spellings(&meant(text)?);
     let known = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
     let shown = if text.contains("://") { url.as_str() } else { text.trim() };
     let message = match known {

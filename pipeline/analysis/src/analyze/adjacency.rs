@@ -16,20 +16,20 @@ use webstrata_pipeline::engine::job::Stopped;
 /// Dates from the first to the last of a stretch.
 type Dates = (u16, u16);
 
-/// Links of a worker's pages at many dates.
-pub(super) struct Timed {
+/// Links of a worker's pages at many dates. Links are UIDs, or what stands for them.
+pub(super) struct Timed<L = u32> {
     uids: Range<Uid>,
     pages: Vec<u32>,
     starts: Vec<usize>,
     /// Rising in each page; a link that is there again after a gap stands there again.
-    pub(super) links: Vec<u32>,
+    links: Vec<L>,
     /// As long as `links`; empty where there is one date.
     dates: Vec<Dates>,
     dates_all: usize,
 }
 
-/// Links of a worker's pages at one date.
-pub(super) struct Adjacency {
+/// Links of a worker's pages at one date. Links are UIDs, or what stands for them.
+pub(super) struct Adjacency<L = u32> {
     /// The UIDs of this worker.
     pub(super) uids: Range<Uid>,
     /// Pages with links, rising, as UIDs from the first one of this worker on.
@@ -37,7 +37,7 @@ pub(super) struct Adjacency {
     /// Where the links of each page begin; one more at the end.
     pub(super) starts: Vec<usize>,
     /// Links, rising in each page.
-    pub(super) links: Vec<u32>,
+    pub(super) links: Vec<L>,
 }
 
 /// A number that is below 2^32, since UIDs are (see [`super::analyze`]).
@@ -89,7 +89,7 @@ impl Timed {
             changes_by_link[link as usize] = changes;
         }
         for (&link, changes) in page.links.iter().zip(changes_by_link) {
-            let stretches = presence::runs(changes, captures);
+            let stretches = presence::intervals(changes, captures);
             let mut open: Option<Dates> = None;
             for &(date, (first, last)) in &selected {
                 // Stretches are few; the last one that begins not after the window's end is the only one that can
@@ -114,9 +114,22 @@ impl Timed {
             }
         }
     }
+}
+
+impl<L: Copy> Timed<L> {
+    /// The same with other names of the URLs that are linked to, and what else `rename` gives. It must give as many
+    /// links as it gets, in the same order.
+    pub(super) fn with_links<M, T>(
+        self,
+        rename: impl FnOnce(Vec<L>) -> Result<(Vec<M>, T), Stopped>,
+    ) -> Result<(Timed<M>, T), Stopped> {
+        let Self { uids, pages, starts, links, dates, dates_all } = self;
+        let (links, named) = rename(links)?;
+        Ok((Timed { uids, pages, starts, links, dates, dates_all }, named))
+    }
 
     /// The links at a date of many.
-    pub(super) fn at(&self, date: usize) -> Adjacency {
+    pub(super) fn at(&self, date: usize) -> Adjacency<L> {
         let is_present = |at: usize| {
             let (first, last) = self.dates[at];
             usize::from(first) <= date && date <= usize::from(last)
@@ -133,7 +146,7 @@ impl Timed {
     }
 
     /// The links at the only date, or at one of many.
-    pub(super) fn into_at(self, date: usize) -> Adjacency {
+    pub(super) fn into_at(self, date: usize) -> Adjacency<L> {
         if self.dates_all > 1 {
             return self.at(date);
         }
@@ -142,7 +155,7 @@ impl Timed {
     }
 }
 
-impl Adjacency {
+impl<L> Adjacency<L> {
     /// Number of URLs of this worker.
     pub(super) fn urls(&self) -> usize {
         usize::try_from(self.uids.end - self.uids.start).unwrap_or(usize::MAX)
@@ -154,7 +167,7 @@ impl Adjacency {
     }
 
     /// The links of the page with this index in `pages`.
-    pub(super) fn links_of(&self, page: usize) -> &[u32] {
+    pub(super) fn links_of(&self, page: usize) -> &[L] {
         &self.links[self.starts[page]..self.starts[page + 1]]
     }
 

@@ -6,7 +6,7 @@
 //! the pages: two. Memory: 4 bytes a link, 24 a URL.
 
 use super::adjacency;
-use super::slice::{Mirrors, Slice};
+use super::slice::TimedSlice;
 use super::survey::each;
 use super::{Found, Ground, Sheet, SheetColumn};
 use webstrata_layers::{RangeLength, Window};
@@ -24,9 +24,7 @@ const LINKS: usize = 5;
 pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Found, Stopped> {
     let counts = ground.store.store().manifest().counts;
     let starts = starts(length, counts.first_time.zip(counts.last_time));
-    let mut graph = adjacency::read(ground, &[Window::ALWAYS])?.into_at(0);
-    let mirrors = Mirrors::of(ground, &mut graph.links)?;
-    let slice = Slice { graph, mirrors };
+    let slice = TimedSlice::of(ground, adjacency::read(ground, &[Window::ALWAYS])?)?.into_at(0);
     let period = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let mut sums = vec![[0i64; COLUMNS.len()]; starts.len()];
     let mut first_linked = vec![i64::MAX; slice.mirrors.uids.len()];
@@ -52,7 +50,7 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
                 && let Some(&mirror) = mirrors.next()
             {
                 sums[period(time)][NEW_LINKS] += 1;
-                let first = &mut first_linked[mirror as usize];
+                let first = &mut first_linked[mirror.index()];
                 *first = (*first).min(time);
             }
             sums[period(time)][LINKS] += 1;

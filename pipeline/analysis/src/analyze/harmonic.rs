@@ -78,7 +78,7 @@ fn push(
         let page = page as usize * registers;
         let counter = &counters[page..page + registers];
         for &link in slice.graph.links_of(at) {
-            let link = link as usize;
+            let link = link.index();
             raise(&mut joined[link * registers..(link + 1) * registers], counter);
             touched[link] = true;
         }

@@ -17,7 +17,7 @@ pub(super) fn hits(ground: &mut Ground<'_>, slice: &Slice, iterations: Iteration
         let seen = slice.pull(ground, &authorities)?;
         let mut next = vec![0.0; slice.graph.urls()];
         for (at, &page) in slice.graph.pages.iter().enumerate() {
-            next[page as usize] = slice.graph.links_of(at).iter().map(|&link| seen[link as usize]).sum();
+            next[page as usize] = slice.graph.links_of(at).iter().map(|&link| seen[link.index()]).sum();
         }
         scale(ground, &mut next)?;
         let moved: f64 = next.iter().zip(&hubs).map(|(new, old)| (new - old).abs()).sum();

@@ -18,7 +18,7 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
     for (at, &page) in slice.graph.pages.iter().enumerate() {
         for by in 0..2 {
             let group = groups[by].of(slice.graph.uids.start + u64::from(page), &mut near[by]);
-            let links = slice.graph.links_of(at).iter().filter(|&&link| mirrors[by][link as usize] == group);
+            let links = slice.graph.links_of(at).iter().filter(|&&link| mirrors[by][link.index()] == group);
             inside[by][page as usize] = links.count() as u64;
         }
     }

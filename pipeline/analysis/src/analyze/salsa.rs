@@ -17,7 +17,7 @@ pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Sto
     let sets = ground.union_find();
     let mut first = vec![u32::MAX; slice.graph.urls()];
     for (at, &page) in slice.graph.pages.iter().enumerate() {
-        let mut links = slice.graph.links_of(at).iter().map(|&link| slice.mirrors.uids[link as usize]);
+        let mut links = slice.graph.links_of(at).iter().map(|&link| slice.mirrors.uids[link.index()]);
         let Some(least) = links.next() else { continue };
         first[page as usize] = least;
         links.for_each(|link| sets.join(least, link));

@@ -7,7 +7,7 @@
 //! they are found.
 
 use super::Ground;
-use super::adjacency::{Adjacency, low};
+use super::adjacency::{Adjacency, Timed, low};
 use super::exchange::{Number, exchange, from_bytes, to_bytes};
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,11 +15,27 @@ use webstrata_layers::Links;
 use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
+/// Slices at many dates.
+pub(super) struct TimedSlice {
+    timed: Timed<Mirror>,
+    mirrors: Arc<Mirrors>,
+}
+
 /// See the head of this file.
 pub(super) struct Slice {
-    /// Links are numbers of mirrors.
-    pub(super) graph: Adjacency,
+    pub(super) graph: Adjacency<Mirror>,
     pub(super) mirrors: Arc<Mirrors>,
+}
+
+/// The number of a mirror: its position among those of the worker, in the order of UIDs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mirror(u32);
+
+impl Mirror {
+    /// The number as an index of values by mirror.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// What the pages of a worker link to.
@@ -33,9 +49,9 @@ pub(super) struct Mirrors {
 }
 
 impl Mirrors {
-    /// Finds the mirrors of links, given by UIDs, which become numbers of mirrors.
-    pub(super) fn of(ground: &mut Ground<'_>, links: &mut [u32]) -> Result<Arc<Self>, Stopped> {
-        let uids = mark(links, ground.store.urls());
+    /// Finds the mirrors of links, given by UIDs. Gives the mirror of each link, in the same order and memory.
+    pub(super) fn of(ground: &mut Ground<'_>, links: Vec<u32>) -> Result<(Vec<Mirror>, Arc<Self>), Stopped> {
+        let (links, uids) = ranked(links, ground.store.urls());
         let cut = |range: &Range<Uid>| uids.partition_point(|&uid| u64::from(uid) < range.start.0);
         let mut cuts: Vec<usize> = ground.ranges.iter().map(cut).collect();
         cuts.push(uids.len());
@@ -47,15 +63,14 @@ impl Mirrors {
         });
         let outgoing = outgoing.collect();
         let requested = exchange(ground, outgoing)?.iter().map(|bytes| from_bytes(bytes)).collect();
-        Ok(Arc::new(Self { uids, cuts, requested }))
+        Ok((links, Arc::new(Self { uids, cuts, requested })))
     }
 }
 
-/// Replaces UIDs by their ranks among the distinct ones, which it gives. Passes: two over the links, one over a bit a
-/// URL.
-fn mark(links: &mut [u32], urls: u64) -> Vec<u32> {
+/// The rank of each UID among the distinct ones, and these. Passes: two over the links, one over a bit a URL.
+fn ranked(links: Vec<u32>, urls: u64) -> (Vec<Mirror>, Vec<u32>) {
     let mut bits = vec![0u64; usize::try_from(urls.div_ceil(64)).unwrap_or(usize::MAX)];
-    for &link in &*links {
+    for &link in &links {
         bits[link as usize / 64] |= 1 << (link % 64);
     }
     let distinct = bits.iter().map(|word| word.count_ones() as usize).sum();
@@ -68,11 +83,29 @@ fn mark(links: &mut [u32], urls: u64) -> Vec<u32> {
             rest &= rest - 1;
         }
     }
-    for link in links {
-        let word = *link as usize / 64;
-        *link = ranks[word] + (bits[word] & ((1 << (*link % 64)) - 1)).count_ones();
+    let mirror = |link: u32| {
+        let word = link as usize / 64;
+        Mirror(ranks[word] + (bits[word] & ((1 << (link % 64)) - 1)).count_ones())
+    };
+    (links.into_iter().map(mirror).collect(), uids)
+}
+
+impl TimedSlice {
+    /// Finds the mirrors of all links.
+    pub(super) fn of(ground: &mut Ground<'_>, timed: Timed) -> Result<Self, Stopped> {
+        let (timed, mirrors) = timed.with_links(|links| Mirrors::of(ground, links))?;
+        Ok(Self { timed, mirrors })
     }
-    uids
+
+    /// The slice of a date of many.
+    pub(super) fn at(&self, date: usize) -> Slice {
+        Slice { graph: self.timed.at(date), mirrors: Arc::clone(&self.mirrors) }
+    }
+
+    /// The slice of the only date, or of one of many.
+    pub(super) fn into_at(self, date: usize) -> Slice {
+        Slice { graph: self.timed.into_at(date), mirrors: self.mirrors }
+    }
 }
 
 impl Slice {
@@ -90,7 +123,7 @@ impl Slice {
         for (at, &page) in self.graph.pages.iter().enumerate() {
             let value = of_page(at, page);
             for &link in self.graph.links_of(at) {
-                let sum = &mut sums[link as usize];
+                let sum = &mut sums[link.index()];
                 *sum = join(*sum, value);
             }
         }
@@ -164,12 +197,11 @@ mod tests {
     proptest! {
         #[test]
         fn ranks_are_those_among_distinct_uids(links in proptest::collection::vec(0u32..5000, 0..300)) {
-            let mut ranked = links.clone();
-            let uids = mark(&mut ranked, 5000);
+            let (mirrors, uids) = ranked(links.clone(), 5000);
             let distinct: std::collections::BTreeSet<u32> = links.iter().copied().collect();
             prop_assert_eq!(&uids, &distinct.into_iter().collect::<Vec<_>>());
-            for (link, rank) in links.iter().zip(ranked) {
-                prop_assert_eq!(uids[rank as usize], *link);
+            for (link, mirror) in links.iter().zip(mirrors) {
+                prop_assert_eq!(uids[mirror.index()], *link);
             }
         }
     }

@@ -249,11 +249,11 @@ fn remove(path: &Path) -> Result<(), Error> {
 
 /// Puts a file in its place.
 fn keep(draft: Draft) -> Result<(), Error> {
-    let path = draft.place().to_owned();
+    let path = draft.target().to_owned();
     draft.finish().map_err(|source| Error::Output { path, source })
 }
 
 /// What an error of writing is.
 fn failed(draft: &Draft, source: io::Error) -> Error {
-    Error::Output { path: draft.place().to_owned(), source }
+    Error::Output { path: draft.target().to_owned(), source }
 }

@@ -91,7 +91,7 @@ impl Directory {
     /// Gives it its name, if all parts are there.
     fn keep(self) -> Result<(), Error> {
         let Self { draft, parts } = self;
-        let path = draft.place().to_owned();
+        let path = draft.target().to_owned();
         let kept = draft.names().and_then(|names| {
             if names.len() == parts {
                 return draft.finish();

@@ -144,8 +144,8 @@ impl Row {
 
     /// Whether captures of the row may decide what a window shows.
     #[inline]
-    pub fn meets(&self, window: Window) -> bool {
-        window.meets(self.times)
+    pub fn overlaps(&self, window: Window) -> bool {
+        window.overlaps(self.times)
     }
 
     /// The record of a UID, of out-links, in-links or both; `None` where the row has none.

@@ -87,7 +87,7 @@ pub fn directory(store: &Store) -> Result<&Path, Error> {
 pub const CELLS: &str = "cells";
 
 /// The row and the partition that the name of an image tells.
-pub fn place_of(path: &Path) -> Option<(u32, u32)> {
+pub fn row_and_partition(path: &Path) -> Option<(u32, u32)> {
     let row = path.parent()?.file_name()?.to_str()?;
     let partition = path.file_name()?.to_str()?.strip_prefix("part-")?.strip_suffix(".cell")?;
     row.parse().ok().zip(partition.parse().ok())

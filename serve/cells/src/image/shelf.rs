@@ -20,7 +20,7 @@ use webstrata_layers::{Draft, Store};
 
 use crate::cells::cell::Cell;
 use crate::error::Error;
-use crate::image::label::{CELLS, path_of, place_of};
+use crate::image::label::{CELLS, path_of, row_and_partition};
 use crate::image::load::{self, Options};
 use crate::image::{self, Image, Residence};
 use crate::links::encoding::Encodings;
@@ -169,7 +169,7 @@ impl Shelf {
         for directory in rows_in(&self.directory).map_err(failed)? {
             for entry in std::fs::read_dir(&directory).map_err(failed)? {
                 let path = entry.map_err(failed)?.path();
-                let Some((row, partition)) = place_of(&path) else { continue };
+                let Some((row, partition)) = row_and_partition(&path) else { continue };
                 // A file of another name is none of its images.
                 if path == self.path_of(row, partition) && !is_wanted(row, partition) {
                     removed += remove(&path)?;
@@ -187,7 +187,7 @@ impl Receiver {
     /// A file that cannot be written.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let written = self.draft.file().write_all(bytes);
-        written.map_err(|source| Error::Io { path: self.draft.place().to_owned(), source })
+        written.map_err(|source| Error::Io { path: self.draft.target().to_owned(), source })
     }
 
     /// Verifies the whole image, and that it is the one of the partition, made from layers with this hash
@@ -216,7 +216,7 @@ impl Receiver {
             Err(Error::Damaged { .. }) => return Err(wrong("its sections do not fit together")),
             cell => drop(cell?),
         }
-        let path = draft.place().to_owned();
+        let path = draft.target().to_owned();
         draft.finish().map_err(|source| Error::Io { path, source })
     }
 }

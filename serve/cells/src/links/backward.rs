@@ -317,7 +317,7 @@ impl Backward {
                 changes.extend_from_slice(link_changes);
                 continue;
             };
-            let mut stretches = presence::runs(link_changes, count).into_iter().peekable();
+            let mut stretches = presence::intervals(link_changes, count).into_iter().peekable();
             let mut before = true;
             for (range, &table_index) in (0u32..).zip(&table_indexes) {
                 while stretches.next_if(|&(_, to)| to < range).is_some() {}

@@ -93,7 +93,7 @@ impl Activity {
                 match changed {
                     None => set.iter_mut().zip(&all).for_each(|(word, all)| *word |= all),
                     Some((_, changes)) => {
-                        for (from, to) in presence::runs(changes, count) {
+                        for (from, to) in presence::intervals(changes, count) {
                             for &table_index in &table_indexes[from as usize..=to as usize] {
                                 set[table_index / 64] |= 1 << (table_index % 64);
                             }
@@ -138,7 +138,7 @@ impl Activity {
                 continue;
             };
             let set = &self.sets[node * self.words..][..self.words];
-            let mut stretches = presence::runs(link_changes, count).into_iter().peekable();
+            let mut stretches = presence::intervals(link_changes, count).into_iter().peekable();
             let mut before = None;
             for (range, &table_index) in (0u32..).zip(&table_indexes) {
                 if set[table_index / 64] >> (table_index % 64) & 1 == 0 {
