@@ -212,7 +212,7 @@ impl Pinned {
     /// The same, with a separate window for each item.
     async fn has_links_in_windows(&self, pairs: &[(Uid, Uid, Window)]) -> Result<Vec<bool>, Status> {
         let items: Vec<UidInWindow> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
-        let split = self.split_in_windows(&items, RowMap::meets)?;
+        let split = self.split_in_windows(&items, RowMap::overlaps)?;
         let answers = self.ask(&split.cell_questions(|question| pairs_of(pairs, question))).await?;
         // The answer of a row is final, unless captures in another row may replace captures in this row.
         let mut has = vec![false; pairs.len()];
@@ -257,7 +257,7 @@ impl Pinned {
     }
 
     async fn out_links(&self, items: &[UidInWindow]) -> Result<Batch<Uid>, Status> {
-        let split = self.split_in_windows(items, RowMap::meets)?;
+        let split = self.split_in_windows(items, RowMap::overlaps)?;
         let lists = self.ask_links(items, &split, |_| Direction::Out, |_| {}).await?;
         // Pages whose captures in one row may replace captures in another.
         let mut several = Vec::new();
